@@ -308,18 +308,35 @@ func TestAStoreIsShort(t *testing.T) {
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
-	for _, page := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "tools/*.md") {
+	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	for _, page := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "tools/*.md", "bench/*.md", "deploy/*/*.md", "deploy/charts/*/*.md") {
 		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			target := filepath.Join(root, filepath.Dir(page), match[1])
-			if _, err := os.Stat(target); err != nil {
+			target := page
+			if match[1] != "" {
+				target = filepath.Join(filepath.Dir(page), match[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", page, match[1])
+				continue
+			}
+			if match[2] != "" && !slices.Contains(anchors(read(t, target)), match[2]) {
+				t.Errorf("%s: %s has no heading #%s", page, target, match[2])
 			}
 		}
 	}
+}
+
+// anchors are what links call the headings of a page: small letters, a hyphen for each space, no other signs.
+func anchors(page string) []string {
+	var found []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		words := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		found = append(found, strings.ReplaceAll(words, " ", "-"))
+	}
+	return found
 }
 
 // TestPagesNameTestsThatExist looks for each test that a page names with its directory, "TestDeploy in testenv/system",

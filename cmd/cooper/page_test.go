@@ -78,8 +78,23 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Log("what goes")
+	t.Log("what failed, and the Event that says so")
+	manifest := filepath.Join(t.TempDir(), "misspelt.yaml")
+	if err := os.WriteFile(manifest, []byte(misspelt), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	up.kubectl(t, env, "create", "-f", manifest)
 	follow(browser, t, `a[href="/"]`, access)
+	must(browser, t, chromedp.WaitVisible(box("BucketClaim/tutorial/misspelt")+" rect.failed"), chromedp.WaitVisible("td.failed"))
+	if counts := ask(browser, t, chromedp.TextContent("li.failed")); counts != "✗ 1 failed" {
+		t.Errorf("the page says %q", counts)
+	}
+	if events := ask(browser, t, chromedp.TextContent("tbody")); !strings.Contains(events, "versionning") {
+		t.Errorf("no Event says which parameter is wrong: %s", events)
+	}
+	up.kubectl(t, env, "delete", "-f", manifest, "--timeout=60s")
+
+	t.Log("what goes")
 	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
 	if _, err := chromedp.Call(browser, emulation.SetEmulatedMedia, dark); err != nil {
 		t.Fatal(err)
@@ -101,6 +116,19 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	}
 	up.interrupt(t)
 }
+
+// misspelt is a claim that the driver refuses.
+const misspelt = `
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClass
+metadata: {name: misspelt}
+spec: {driverName: s3.cooper.dev, deletionPolicy: Delete, parameters: {versionning: "true"}}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClaim
+metadata: {name: misspelt, namespace: tutorial}
+spec: {bucketClassName: misspelt, protocols: [S3]}
+`
 
 // box selects the box of an object on the map.
 func box(id string) string { return fmt.Sprintf(`a[id=%q]`, id) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -134,6 +136,13 @@ func TestWhatIsProvisioned(t *testing.T) {
 	cosi(t, s.tenant, "status", "-n", "default").expect(t, 1, "forbidden")
 	cosi(t, s.tenant, "status", "bucket/"+claim.Status.BoundBucketName).expect(t, 1, "Unreadable")
 	cosi(t, s.tenant, "__complete", "status", "claim/").expect(t, 0, "claim/photos")
+	cosi(t, s.admin, "__complete", "status", "bucket/").expect(t, 0, "bucket/"+claim.Status.BoundBucketName)
+	for _, subcommand := range []string{"env", "test", "rotate"} {
+		cosi(t, s.tenant, "__complete", subcommand, "").expect(t, 0, "access/photos :4")
+		if got := cosi(t, s.tenant, "__complete", subcommand, "access/photos", ""); strings.Contains(got.out, "photos") {
+			t.Errorf("%s offers a second access: %s", subcommand, got.out)
+		}
+	}
 
 	secret := &corev1.Secret{}
 	if err := s.Client().Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "photos-secret"}, secret); err != nil {
@@ -226,6 +235,9 @@ func TestDoctor(t *testing.T) {
 		"ok CustomResourceDefinitions: 5 of v1alpha2 are served, and they are Cooper's.", "ok Clocks", "ok Your rights",
 		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions", "ok Objects: none of 3 failed.")
 	cosi(t, s.admin, "drivers").expect(t, 0, s.driver+" Running somebody")
+	for _, subcommand := range []string{"doctor", "drivers"} {
+		s.golden(t, subcommand, cosi(t, s.admin, subcommand).out)
+	}
 
 	hold(cosiapi.ControllerLeaseName, time.Hour)
 	hold(cosiapi.LeaseNameFor(s.driver), -time.Hour)
@@ -236,6 +248,15 @@ func TestDoctor(t *testing.T) {
 	s.Create(clash)
 	cosi(t, s.admin, "doctor").expect(t, 1,
 		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+}
+
+// golden compares what a subcommand printed with a file of testdata, in which names and times are words.
+func (s sample) golden(t *testing.T, subcommand, out string) {
+	t.Helper()
+	text := strings.NewReplacer(s.driver, "DRIVER", s.Namespace, "NAMESPACE").Replace(out)
+	text = regexp.MustCompile(`-?\d+(\.\d+)?(ms|µs|s)\b`).ReplaceAllString(text, "TIME")
+	text = regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ") // columns are as wide as the names
+	pagetest.Current(t, "cmd/kubectl-cosi/testdata/"+subcommand+".txt", func(string) []byte { return []byte(text) })
 }
 
 // TestWatch shows a claim as it comes.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/shelltest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
@@ -82,6 +84,7 @@ func TestSamples(t *testing.T) {
 					t.Errorf("the Pod is not let in: %v", err)
 				}
 				seePod(t, pod, secrets)
+				runPod(t, pod, secrets)
 			}
 		})
 	}
@@ -239,4 +242,76 @@ func secretOf(t *testing.T, secrets map[string]map[string][]byte, name string) m
 		t.Errorf("nobody delivers Secret %q", name)
 	}
 	return data
+}
+
+// tools are the clients of the images, by the last part of their names, each with what it always does.
+var tools = map[string][]string{"restic": {"restic", "version"}, "aws-cli": {"aws", "--version"}, "rclone": {"rclone", "version"}}
+
+// runPod runs what the containers run, with the clients of this machine: variables and volumes are those of the Pod, and of
+// what goes on for ever there is one round.
+func runPod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]byte) {
+	t.Helper()
+	for _, container := range pod.Containers {
+		image, _, _ := strings.Cut(path.Base(container.Image), ":")
+		tool, ok := tools[image]
+		if !ok {
+			t.Fatalf("image %q: which client is in it?", container.Image)
+		}
+		t.Run(container.Name, func(t *testing.T) {
+			sh := shelltest.New(t, tool[0])
+			if out, err := sh.Run(tool[0], tool[1]); err != nil {
+				t.Skipf("%s does not run: %v %s", tool[0], err, out)
+			}
+			// A word is changed once, so that nothing is looked for in what took its place.
+			here := []string{"while true", "for once in yes", "sleep 60", "true"}
+			for _, mount := range container.VolumeMounts {
+				here = append(here, mount.MountPath, mounted(t, pod, mount.Name, secrets))
+			}
+			values := map[string]string{}
+			for _, from := range container.EnvFrom {
+				for key, value := range secrets[from.SecretRef.Name] {
+					values[key] = string(value)
+				}
+			}
+			for _, variable := range container.Env {
+				if variable.ValueFrom != nil {
+					from := variable.ValueFrom.SecretKeyRef
+					values[variable.Name] = string(secrets[from.Name][from.Key])
+					continue
+				}
+				text := strings.NewReplacer(here...).Replace(variable.Value)
+				values[variable.Name] = expanded.ReplaceAllStringFunc(text, func(name string) string { return values[name[2:len(name)-1]] })
+			}
+			for name, value := range values {
+				here = append(here, "$("+name+")", value)
+				sh.Set(name + "=" + value)
+			}
+			command := append(slices.Clone(container.Command), container.Args...)
+			if len(container.Command) == 0 {
+				command = append([]string{tool[0]}, command...)
+			}
+			for i, word := range command {
+				command[i] = strings.NewReplacer(here...).Replace(word)
+			}
+			sh.Must(command[0], command[1:]...)
+		})
+	}
+}
+
+// mounted is a directory with what is in a volume.
+func mounted(t *testing.T, pod corev1.PodSpec, volume string, secrets map[string]map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string][]byte{"file": []byte("of the volume")}
+	for _, v := range pod.Volumes {
+		if v.Name == volume && v.Secret != nil {
+			files = secrets[v.Secret.SecretName]
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

@@ -95,18 +95,33 @@ func (o Options) readEvents(ctx context.Context) ([]Event, error) {
 		if e.Regarding.GroupVersionKind().Group != cosiapi.GroupName {
 			continue
 		}
-		shown := Event{
-			Of:   Selection{Kind: e.Regarding.Kind, Namespace: e.Regarding.Namespace, Name: e.Regarding.Name},
-			Time: e.EventTime.Time, Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Note: e.Note, Times: 1,
-		}
-		if e.Series != nil {
-			shown.Time, shown.Times = e.Series.LastObservedTime.Time, e.Series.Count
-		}
-		if shown.Time.IsZero() { // of a controller that writes the older kind
-			shown.Time, shown.Times = e.DeprecatedLastTimestamp.Time, max(1, e.DeprecatedCount)
-		}
-		found = append(found, shown)
+		found = append(found, eventOf(e))
 	}
 	slices.SortStableFunc(found, func(x, y Event) int { return y.Time.Compare(x.Time) })
 	return found, nil
+}
+
+func eventOf(e *eventsv1.Event) Event {
+	shown := Event{
+		Of:   Selection{Kind: e.Regarding.Kind, Namespace: e.Regarding.Namespace, Name: e.Regarding.Name},
+		Time: e.EventTime.Time, Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Note: e.Note, Times: 1,
+	}
+	if e.Series != nil {
+		shown.Time, shown.Times = e.Series.LastObservedTime.Time, e.Series.Count
+	}
+	if shown.Time.IsZero() { // of a controller that writes the older kind
+		shown.Time, shown.Times = e.DeprecatedLastTimestamp.Time, max(1, e.DeprecatedCount)
+	}
+	// A writer's clock may be ahead, and its Event would stay the first. The API server, which counts whole seconds, knows
+	// when it was written.
+	written := e.CreationTimestamp.Time
+	for _, field := range e.ManagedFields {
+		if field.Time != nil && field.Time.After(written) {
+			written = field.Time.Time
+		}
+	}
+	if shown.Time.After(written.Add(time.Second)) {
+		shown.Time = written
+	}
+	return shown
 }

@@ -28,9 +28,11 @@ type Map struct {
 // A Box is a node of a tree.
 type Box struct {
 	X, Y, Width, Height int
-	Node                *tree.Node
-	Selection           Selection
-	Selected            bool
+	// ID is the box's alone: that of its selection, which more boxes may lead to, behind a number for those after the first.
+	ID        string
+	Node      *tree.Node
+	Selection Selection
+	Selected  bool
 }
 
 // A Line leads from the right side of a box to the left side of one that hangs on it.
@@ -45,6 +47,14 @@ func layout(roots []*tree.Node, selected Selection) Map {
 		m.Height += betweenTrees
 	}
 	m.Height = max(0, m.Height-gapDown-betweenTrees)
+	seen := map[string]int{}
+	for i := range m.Boxes {
+		id := m.Boxes[i].Selection.ID()
+		if seen[id]++; seen[id] > 1 {
+			id = fmt.Sprintf("%d:%s", seen[id], id)
+		}
+		m.Boxes[i].ID = id
+	}
 	return m
 }
 

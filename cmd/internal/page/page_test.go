@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -313,5 +314,47 @@ func TestNobodyWritesAnEventOfTheirOwn(t *testing.T) {
 		if !strings.HasPrefix(line, "data: ") || strings.Contains(line, "\r") {
 			t.Errorf("the event has the line %q", line)
 		}
+	}
+}
+
+func TestWhenAnEventWas(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	micro := func(after time.Duration) metav1.MicroTime { return metav1.NewMicroTime(at.Add(after)) }
+	for name, row := range map[string]struct {
+		event eventsv1.Event
+		want  time.Duration
+	}{
+		"when its writer says": {event: eventsv1.Event{EventTime: micro(time.Millisecond)}, want: time.Millisecond},
+		"when the last of a series was": {
+			event: eventsv1.Event{EventTime: micro(0), Series: &eventsv1.EventSeries{Count: 2, LastObservedTime: micro(time.Minute)}, ObjectMeta: metav1.ObjectMeta{
+				ManagedFields: []metav1.ManagedFieldsEntry{{Time: new(metav1.NewTime(at.Add(time.Minute)))}},
+			}},
+			want: time.Minute,
+		},
+		"when it was made, if its writer's clock is ahead":     {event: eventsv1.Event{EventTime: micro(time.Hour)}},
+		"when the older kind was made, if that clock is ahead": {event: eventsv1.Event{DeprecatedLastTimestamp: metav1.NewTime(at.Add(time.Hour))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			row.event.CreationTimestamp = metav1.NewTime(at)
+			if got := eventOf(&row.event).Time.Sub(at); got != row.want {
+				t.Errorf("it is %s after its making, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func TestABoxHasItsOwnID(t *testing.T) {
+	t.Parallel()
+	driver := func() []*tree.Node { return []*tree.Node{{Kind: tree.KindDriver, Name: "s3.example.com"}} }
+	m := layout([]*tree.Node{{Kind: tree.KindBucket, Name: "a", Children: driver()}, {Kind: tree.KindBucket, Name: "b", Children: driver()}}, Selection{})
+	var got []string
+	for _, box := range m.Boxes {
+		got = append(got, box.ID)
+	}
+	want := []string{"Bucket//a", "Driver//s3.example.com", "Bucket//b", "2:Driver//s3.example.com"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -39,7 +39,7 @@ func (s Selection) Address() string {
 	return "/?" + query.Encode()
 }
 
-// ID is the name of the box in the page.
+// ID names the object in an address and in the page.
 func (s Selection) ID() string { return s.Kind + "/" + s.Namespace + "/" + s.Name }
 
 // WithObjects is the same with the objects of its bucket.

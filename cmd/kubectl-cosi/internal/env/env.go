@@ -40,8 +40,9 @@ func New(p *plugin.Plugin) *cobra.Command {
 
 What is secret is printed if standard output is no terminal, or with --reveal. Values that the format cannot hold as they
 are, are refused.`,
-		Example: examples,
-		Args:    cobra.ExactArgs(1),
+		Example:           examples,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: grants.Complete(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, access, err := grants.Find(cmd.Context(), p, args[0])
 			if err != nil {

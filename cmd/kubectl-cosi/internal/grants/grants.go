@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +38,23 @@ type Grant struct {
 // Format implements fmt.Formatter for every verb: the credential does not print.
 func (g Grant) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "Secret "+g.Secret+" [redacted]") // what cannot be printed is nobody's to know
+}
+
+// Complete offers the names of the accesses for the one argument of a subcommand.
+func Complete(p *plugin.Plugin) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := p.Names(c.Context(), "BucketAccess")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		for i, name := range names {
+			names[i] = "access/" + name
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // Find reads the access that an argument names, access/NAME, bucketaccess/NAME or NAME, with the client that it returns.

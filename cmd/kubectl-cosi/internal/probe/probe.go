@@ -30,7 +30,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 the store refuses what they leave out. The object is one of its own: cosi-test-... The requests go from here to the store.`,
 		Example: `  # All buckets of the access
   kubectl cosi test access/sample`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: grants.Complete(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, access, err := grants.Find(cmd.Context(), p, args[0])
 			if err != nil {

@@ -36,7 +36,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 credential that leaked.`,
 		Example: `  # A new credential, when it is there
   kubectl cosi rotate access/sample --wait`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: grants.Complete(p),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, access, err := grants.Find(cmd.Context(), p, args[0])
 			if err != nil {
