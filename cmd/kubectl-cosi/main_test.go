@@ -21,6 +21,7 @@ func TestRun(t *testing.T) {
 		"help has kubectl's flags":            {args: []string{"--help"}, out: "--kubeconfig"},
 		"help of a subcommand":                {args: []string{"status", "--help"}, out: "Those of kubectl, such as --namespace"},
 		"an explanation, of any letters":      {args: []string{"explain", "secrettaken"}, out: "SecretTaken (condition)\n  What happened: A Secret of the name"},
+		"an explanation of a refusal":         {args: []string{"explain", "error: spec: Invalid value: every accessSecretName may be used only once"}, out: "every accessSecretName may be used only once (refusal)\n  Why: "},
 		"an explanation of nothing":           {args: []string{"explain", "a\x1b[2J"}, want: 2, errOut: `error: "a�[2J" is no reason of COSI`},
 		"reasons complete":                    {args: []string{"__complete", "explain", "Secret"}, out: "SecretTaken"},
 		"a cluster that cannot be reached":    {args: []string{"status", "--server", "http://127.0.0.1:1"}, want: 1, errOut: "connect: connection refused"},

@@ -47,82 +47,122 @@ func reasonsPage(root string) (string, error) {
 			}
 		}
 	}
-	page.WriteString("\n## What the API server refuses\n\nThese errors come back from `kubectl apply` and its like, at once. Correct the field that the message names. What is\nimmutable cannot be corrected: delete the object and create it again.\n\n| object | message |\n|---|---|\n")
-	refusals, err := refusals()
+	fromCRDs, err := refusals()
 	if err != nil {
 		return "", err
 	}
-	page.WriteString(refusals)
-	page.WriteString("\n## What admission policies refuse\n\nWhere an administrator has applied them. A message with `+` is put together with names.\n\n| policy | message |\n|---|---|\n")
-	for _, name := range policyFiles {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			return "", fmt.Errorf("look for policies: %w", err)
-		}
-		rows, err := policyRefusals(text)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		page.WriteString(rows)
+	fromPolicies, err := policyRefusals(root)
+	if err != nil {
+		return "", err
+	}
+	page.WriteString("\n## What the API server refuses\n\nThese errors come back from `kubectl apply` and its like, at once. `kubectl cosi explain 'MESSAGE'` finds them, too, by\nsome words of the message or by all that kubectl printed.\n\n| object | message | why | what to do |\n|---|---|---|---|\n")
+	if err := refusalRows(&page, fromCRDs); err != nil {
+		return "", err
+	}
+	page.WriteString("\n## What admission policies refuse\n\nWhere an administrator has applied them. A message with `+` is put together with names.\n\n| policy | message | why | what to do |\n|---|---|---|---|\n")
+	if err := refusalRows(&page, fromPolicies); err != nil {
+		return "", err
 	}
 	return page.String(), nil
 }
 
-// refusals are the rows of the rules in the CRDs that have a message of their own.
-func refusals() (string, error) {
+// A refusal is a message, or the expression that puts it together, of an object that refuses.
+type refusal struct {
+	by, message string
+	expression  bool
+}
+
+// refusalRows are the rows of refusals, each with its text.
+func refusalRows(page *strings.Builder, refusals []refusal) error {
+	texts := map[string]reasons.Text{}
+	for _, text := range reasons.Refusals() {
+		texts[text.Reason] = text
+	}
+	for _, r := range refusals {
+		text, ok := texts[r.message]
+		if !ok {
+			return fmt.Errorf("internal/reasons/refusals.go does not say what to do when %s says %q", r.by, r.message)
+		}
+		message := r.message
+		if r.expression {
+			message = "`" + message + "`"
+		}
+		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", r.by, message, text.Why, text.Do)
+	}
+	return nil
+}
+
+// policyRefusals are those of the admission policies.
+func policyRefusals(root string) ([]refusal, error) {
+	var all []refusal
+	for _, name := range policyFiles {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, fmt.Errorf("look for policies: %w", err)
+		}
+		found, err := refusalsIn(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// refusals are those of the rules in the CRDs.
+func refusals() ([]refusal, error) {
 	manifests, err := deploy.CRDs()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var rows strings.Builder
+	var all []refusal
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(manifests[name], crd); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		said := map[string]bool{}
+		said := map[refusal]bool{}
 		for _, version := range crd.Spec.Versions {
-			messages(version.Schema.OpenAPIV3Schema, said)
+			messages(crd.Spec.Names.Kind, version.Schema.OpenAPIV3Schema, said)
 		}
-		for _, message := range slices.Sorted(maps.Keys(said)) {
-			fmt.Fprintf(&rows, "| %s | %s |\n", crd.Spec.Names.Kind, message)
-		}
+		all = append(all, slices.SortedFunc(maps.Keys(said), func(a, b refusal) int { return cmp.Compare(a.message, b.message) })...)
 	}
-	return rows.String(), nil
+	return all, nil
 }
 
 // messages collects those of the rules of a schema and of all in it.
-func messages(schema *apiextensionsv1.JSONSchemaProps, said map[string]bool) {
+func messages(kind string, schema *apiextensionsv1.JSONSchemaProps, said map[refusal]bool) {
 	for _, rule := range schema.XValidations {
-		said[cmp.Or(rule.Message, "`"+rule.MessageExpression+"`")] = true
+		said[refusal{kind, cmp.Or(rule.Message, rule.MessageExpression), rule.Message == ""}] = true
 	}
 	for name := range schema.Properties {
 		property := schema.Properties[name]
-		messages(&property, said)
+		messages(kind, &property, said)
 	}
 	if schema.Items != nil && schema.Items.Schema != nil {
-		messages(schema.Items.Schema, said)
+		messages(kind, schema.Items.Schema, said)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		messages(kind, schema.AdditionalProperties.Schema, said)
 	}
 }
 
-func policyRefusals(text []byte) (string, error) {
-	var rows strings.Builder
+// refusalsIn are those of the policies of one file.
+func refusalsIn(text []byte) ([]refusal, error) {
+	var all []refusal
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
 	for {
 		policy := &admissionv1.ValidatingAdmissionPolicy{}
 		err := decoder.Decode(policy)
 		if errors.Is(err, io.EOF) {
-			return rows.String(), nil
+			return all, nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("decode: %w", err)
+			return nil, fmt.Errorf("decode: %w", err)
 		}
 		for _, v := range policy.Spec.Validations {
-			message := v.Message
-			if message == "" {
-				message = "`" + v.MessageExpression + "`"
-			}
-			fmt.Fprintf(&rows, "| %s | %s |\n", policy.Name, strings.Join(strings.Fields(message), " "))
+			message := strings.Join(strings.Fields(cmp.Or(v.Message, v.MessageExpression)), " ")
+			all = append(all, refusal{policy.Name, message, v.Message == ""})
 		}
 	}
 }

@@ -3,10 +3,17 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cooper-cosi/cooper/internal/pagetest"
+	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
 // TestReasonsPage compares the page with what go generate would write. It also sees that a table stays one.
@@ -19,7 +26,7 @@ func TestReasonsPage(t *testing.T) {
 	pagetest.Current(t, "docs/reference/reasons.md", func(string) []byte { return []byte(page) })
 	for line := range strings.Lines(page) {
 		cells := strings.Count(strings.TrimSpace(line), " | ") + 1
-		if strings.HasPrefix(line, "| ") && cells != 2 && cells != 4 {
+		if strings.HasPrefix(line, "| ") && cells != 4 {
 			t.Errorf("a row of %d cells: %s", cells, line)
 		}
 	}
@@ -27,5 +34,65 @@ func TestReasonsPage(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
+	}
+}
+
+// TestEveryRefusalHasItsText also finds texts of messages that there are not any more.
+func TestEveryRefusalHasItsText(t *testing.T) {
+	t.Parallel()
+	fromCRDs, err := refusals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromPolicies, err := policyRefusals("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, r := range slices.Concat(fromCRDs, fromPolicies) {
+		want = append(want, r.message)
+	}
+	slices.Sort(want)
+	for _, text := range reasons.Refusals() {
+		got = append(got, text.Reason)
+	}
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Errorf("(-messages of CRDs and policies +texts):\n%s", diff)
+	}
+}
+
+// TestRefusalsAreOfAllManifests finds a policy, or a CRD with rules, in a file that the page is not made of.
+func TestRefusalsAreOfAllManifests(t *testing.T) {
+	t.Parallel()
+	var policies []string
+	err := filepath.WalkDir("../../deploy", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() == "charts" { // copies
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".yaml" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, filepath.FromSlash("../../")))
+		if strings.Contains(string(text), "kind: ValidatingAdmissionPolicy\n") {
+			policies = append(policies, name)
+		}
+		if strings.Contains(string(text), "x-kubernetes-validations:") && !strings.HasPrefix(name, "deploy/crds/") {
+			t.Errorf("%s has rules that the page does not list", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(policies)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(policyFiles)), policies); diff != "" {
+		t.Errorf("(-policyFiles +files with policies):\n%s", diff)
 	}
 }

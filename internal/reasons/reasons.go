@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package reasons explains, to people, the words by which COSI tells them what
-// became of their objects: the reasons of conditions and Events, and the codes of
-// drivers. docs/reference/reasons.md and `kubectl cosi explain` are made of it. It
-// must not decide when a reason is used.
+// became of their objects: the reasons of conditions and Events, the codes of
+// drivers, and what the API server refuses. docs/reference/reasons.md and `kubectl
+// cosi explain` are made of it. It must not decide when a reason is used.
 package reasons
 
 import (
@@ -23,9 +23,12 @@ const (
 	Event Kind = "Event"
 	// Code is what a driver's call failed with, in the message of a condition or Event.
 	Code Kind = "code of a driver"
+	// Refusal is the message by which a CRD or an admission policy refuses a request.
+	Refusal Kind = "refusal"
 )
 
-// A Text explains one reason, in whole sentences.
+// A Text explains one reason, in whole sentences. Of a refusal, the Reason is the message,
+// which says what happened.
 type Text struct {
 	Kind   Kind
 	Reason string
@@ -34,7 +37,7 @@ type Text struct {
 	Happened, Why, Do string
 }
 
-// All returns the texts of every reason, kind by kind.
+// All returns the texts of every reason, kind by kind. Refusals has those of refusals.
 func All() []Text {
 	var all []Text
 	for reason, text := range ofController() {
@@ -53,13 +56,16 @@ func All() []Text {
 }
 
 // Find returns the texts of a reason, whatever the case of its letters: a condition
-// and an Event may share one.
+// and an Event may share one. Of what is no reason, it returns the refusals in it.
 func Find(reason string) []Text {
 	var found []Text
 	for _, text := range All() {
 		if strings.EqualFold(text.Reason, reason) {
 			found = append(found, text)
 		}
+	}
+	if len(found) == 0 {
+		return refusalsWith(reason)
 	}
 	return found
 }

@@ -71,8 +71,12 @@ func TestEveryReasonHasItsText(t *testing.T) {
 
 func TestTextsAreWholeSentences(t *testing.T) {
 	t.Parallel()
-	for _, text := range reasons.All() {
-		for _, part := range []string{text.Happened, text.Why, text.Do} {
+	for _, text := range append(reasons.All(), reasons.Refusals()...) {
+		parts := []string{text.Why, text.Do}
+		if text.Kind != reasons.Refusal {
+			parts = append(parts, text.Happened)
+		}
+		for _, part := range parts {
 			if !strings.HasSuffix(part, ".") || strings.ToUpper(part[:1]) != part[:1] && !strings.HasPrefix(part, "spec.") && !strings.HasPrefix(part, "multiBucketAccess") {
 				t.Errorf("%s %s: not a whole sentence: %q", text.Kind, text.Reason, part)
 			}
@@ -90,6 +94,9 @@ func TestFind(t *testing.T) {
 		"letters of another case":              {"secrettaken", []reasons.Kind{reasons.Condition}},
 		"a code":                               {"PermissionDenied", []reasons.Kind{reasons.Code}},
 		"a part of a name":                     {"Secret", nil},
+		"a word of a refusal":                  {"immutable", nil},
+		"a part of a refusal":                  {"BucketClaim is immutable", []reasons.Kind{reasons.Refusal}},
+		"a refusal, as kubectl prints it":      {"The Bucket \"b\" is invalid: spec: Invalid value:  protocols is\nimmutable", []reasons.Kind{reasons.Refusal}},
 		"nothing":                              {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package explain is the subcommand that explains the reasons of conditions and
-// Events. It only prints what package reasons has, and asks no cluster.
+// Events, and refusals. It only prints what package reasons has, and asks no cluster.
 package explain
 
 import (
@@ -19,8 +19,8 @@ import (
 func New(p *plugin.Plugin) *cobra.Command {
 	return &cobra.Command{
 		Use:               "explain REASON ...",
-		Short:             "Explain the reason of a condition or Event, or a code of a driver",
-		Example:           "  # What is it that status says?\n  kubectl cosi explain SecretTaken",
+		Short:             "Explain the reason of a condition or Event, a code of a driver, or a refusal",
+		Example:           "  # What is it that status says?\n  kubectl cosi explain SecretTaken\n  # Why did kubectl apply fail?\n  kubectl cosi explain 'the spec of a BucketClaim is immutable'",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -47,7 +47,9 @@ func show(p *plugin.Plugin, text reasons.Text) {
 	for _, part := range []struct{ title, words string }{
 		{"What happened", text.Happened}, {"Why", text.Why}, {"What to do", text.Do},
 	} {
-		fmt.Fprint(p.Out, terminal.Indented("  ", part.title+": "+part.words))
+		if part.words != "" {
+			fmt.Fprint(p.Out, terminal.Indented("  ", part.title+": "+part.words))
+		}
 	}
 }
 
