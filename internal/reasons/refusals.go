@@ -3,7 +3,6 @@
 package reasons
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
