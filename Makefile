@@ -97,12 +97,12 @@ e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY
 	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
-soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores, alerts beside Prometheus, a whole release
+soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores, a whole release
 	@go run ./hack/mutations
 	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag|TestRestoreInEveryOrder' -count=1 -timeout 12h -v
 	@go run ./hack/stores >/dev/null
 	@COOPER_SOAK=1 go test ./drivers/... -run 'TestCrashMatrix|TestOutage' -count=1 -timeout 1h
-	@COOPER_SOAK=1 go test ./fakes/s3fake/... ./fakes/robustness ./hack/release ./deploy/monitoring -count=1 -timeout 1h
+	@COOPER_SOAK=1 go test ./fakes/s3fake/... ./fakes/robustness ./hack/release -count=1 -timeout 1h
 
 .PHONY: fuzz
 fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expression of files and targets)

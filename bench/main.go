@@ -30,7 +30,7 @@ import (
 type settings struct {
 	bursts                  []int
 	singles                 int
-	timeline                bool
+	timeline, traces        bool
 	json                    string
 	other                   string
 	readyClaim, readyAccess string
@@ -60,6 +60,7 @@ func (o *settings) flags() {
 	})
 	flag.IntVar(&o.singles, "singles", 30, "number of single pairs, one after the other")
 	flag.BoolVar(&o.timeline, "timeline", false, "print the requests of a single pair")
+	flag.BoolVar(&o.traces, "traces", false, "have controller and sidecars send all their traces, to a collector that drops them")
 	flag.StringVar(&o.json, "json", "", "file to write the figures to, too")
 	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
 	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "when a claim is ready: condition:TYPE, or .path.of.a.field=VALUE")
@@ -99,7 +100,11 @@ func run(ctx context.Context) error {
 		return serveDriver(ctx, o.name, o.serve)
 	}
 	log.SetLogger(logr.Discard())
-	tables, err := o.tables(ctx)
+	measure := o.tables
+	if o.traces {
+		measure = o.traced
+	}
+	tables, err := measure(ctx)
 	if o.json != "" && err == nil {
 		err = writeJSON(o.json, tables)
 	}

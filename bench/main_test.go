@@ -31,7 +31,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench := exec.CommandContext(t.Context(), self, "-bursts=3", "-singles=2")
+	bench := exec.CommandContext(t.Context(), self, "-bursts=3", "-singles=2", "-traces")
 	bench.Cancel = func() error { return bench.Process.Signal(os.Interrupt) } // so that it ends what it started
 	bench.Dir, bench.Env = "..", append(os.Environ(), asBench+"=1")
 	printed, err := bench.CombinedOutput()

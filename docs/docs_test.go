@@ -63,15 +63,15 @@ func read(t *testing.T, page string) string {
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
 func TestREADME(t *testing.T) { runPage(t, "README.md") }
 
-// TestPages runs the commands of the other pages that have some, two at a time, as a page waits as much as it computes.
+// TestPages runs the commands of the other pages that have some, three at a time, as a page waits as much as it computes.
 // They share the checkout and its bin/, in which runPage has go build replace a program at once: pages that start
 // containers, or put a cooper of all clouds in place of the others', run before those, alone.
 //
-//nolint:paralleltest,tparallel // README.md runs before
+//nolint:paralleltest // README.md runs before
 func TestPages(t *testing.T) {
 	all := slices.DeleteFunc(pages(t, "docs/tutorial/*.md", "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
 	alone := regexp.MustCompile(`(?m)^docker |CLOUDS=all|go build .* "?\./cmd/(cooper$|\$program)`)
-	lanes := make(chan struct{}, 2)
+	lanes := make(chan struct{}, 3)
 	for _, page := range fulltest.Sample(t, all, 0, len(all)) {
 		t.Run(page, func(t *testing.T) {
 			if !slices.ContainsFunc(runnable(blocks(t, page)), func(b docblocks.Block) bool { return alone.MatchString(b.Text) }) {
@@ -125,8 +125,8 @@ func runPage(t *testing.T, page string) {
 	// What the developer has set for AWS is not for the pages.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
 	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
-		"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
-	cmd.Env = append(cmd.Env, "GOTMPDIR="+besideBin(t))
+		"TMPDIR="+tempdirtest.Short(t), // a page may kill what it starts
+		"GOTMPDIR="+besideBin(t))
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)

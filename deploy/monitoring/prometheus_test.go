@@ -26,8 +26,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// scrapeEvery is short, since tests wait for what Prometheus has seen, and no scrape may take longer.
-const scrapeEvery = 500 * time.Millisecond
+// scrapeEvery is short, since tests wait for what Prometheus has seen, and leaves scrapes of a busy machine their time.
+const scrapeEvery = time.Second
 
 // A scraper is a Prometheus that runs.
 type scraper struct {
@@ -88,7 +88,7 @@ func hurried(t *testing.T) string {
 	}
 	rules := string(content)
 	for slow, fast := range map[string]string{
-		"for: 5m": "for: 0s", "> 900\n": "> 2\n", "> 3600\n": "> 2\n", "> 300\n": "> 2\n", "> 100 + 3 *": "> 2 + 3 *",
+		"for: 5m": "for: 0s", "for: 2m": "for: 0s", "> 900\n": "> 2\n", "> 3600\n": "> 2\n", "> 300\n": "> 2\n", "> 100 + 3 *": "> 2 + 3 *",
 	} {
 		if !strings.Contains(rules, slow) {
 			t.Fatalf("no rule has %q any more", slow)
@@ -120,6 +120,28 @@ func (p *scraper) get(ctx context.Context, path string, parameters url.Values, d
 		return fmt.Errorf("Prometheus says %s: %s", body.Status, body.Error)
 	}
 	return json.Unmarshal(body.Data, data)
+}
+
+// scraped is no error once all targets have been scraped, or found to be gone, by a scrape that began after a time.
+func (p *scraper) scraped(ctx context.Context, after time.Time) error {
+	var data struct {
+		ActiveTargets []struct {
+			ScrapePool string
+			LastScrape time.Time
+		}
+	}
+	if err := p.get(ctx, "targets", url.Values{"state": {"active"}}, &data); err != nil {
+		return err
+	}
+	if len(data.ActiveTargets) == 0 {
+		return errors.New("there are no targets yet")
+	}
+	for _, target := range data.ActiveTargets {
+		if !target.LastScrape.After(after) {
+			return fmt.Errorf("%s has not been scraped yet", target.ScrapePool)
+		}
+	}
+	return nil
 }
 
 // firing returns the alerts that fire, as their names and the values of labels that tell them apart, once all rules
@@ -173,10 +195,12 @@ func (p *scraper) firing(ctx context.Context, after time.Time) ([]string, error)
 // fires waits until exactly these alerts fire. What fired before, and what was scraped before, does not count.
 func (p *scraper) fires(why string, want ...string) {
 	p.t.Helper()
-	after := time.Now().Add(4 * scrapeEvery)
 	if want == nil {
 		want = []string{}
 	}
+	began := time.Now()
+	p.env.Eventually(why+": all is scraped", func(ctx context.Context) error { return p.scraped(ctx, began) })
+	after := time.Now()
 	p.env.Eventually(fmt.Sprintf("%s: what fires is %q", why, want), func(ctx context.Context) error {
 		got, err := p.firing(ctx, after)
 		if err != nil {

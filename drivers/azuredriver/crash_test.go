@@ -226,9 +226,13 @@ func TestServiceAccountCrashMatrix(t *testing.T) {
 		"revoke what is not": {revoke: true, thenRevoke: true},
 	} {
 		for kind, stale := range map[string]string{"": "", ", with lagging identities": "*.Get", ", with lagging listings": "*.List*"} {
+			sample := 0
+			if stale != "" {
+				sample = 10 // with reads that lag, some are tried again
+			}
 			t.Run(name+kind, func(t *testing.T) {
 				t.Parallel()
-				drivertest.CrashMatrix{Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
+				drivertest.CrashMatrix{Sample: sample, Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 					t.Helper()
 					runIdentityCell(t, crash, stale, scenario.granted, scenario.revoke, scenario.thenRevoke)
 				}}.Run(t)

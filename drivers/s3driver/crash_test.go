@@ -60,10 +60,12 @@ type scenario struct {
 	many bool
 }
 
-// sampleOfMany is how many cells of a scenario with many calls are tried, and all is more than any has.
+// sampleOfMany is how many cells of a scenario with many calls are tried, sampleOfLagging how many of each are tried
+// again with reads that lag, and all is more than any has.
 const (
-	sampleOfMany = 16
-	all          = math.MaxInt
+	sampleOfMany    = 16
+	sampleOfLagging = 10
+	all             = math.MaxInt
 )
 
 // capability is something that only some stores can do.
@@ -124,7 +126,7 @@ func TestCrashMatrix(t *testing.T) {
 		t.Run("our fake, "+name, func(t *testing.T) {
 			t.Parallel()
 			on, server := ourServer(t, s3fake.Options{Past: true})
-			on.backend.ReadLag = "1ms"
+			on.backend.ReadLag, on.sample = "1ms", sampleOfLagging
 			mustSucceed(t, server.Faults.Add(rules...))
 			try(t, on)
 		})

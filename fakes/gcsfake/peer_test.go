@@ -29,6 +29,7 @@ var peerDifferences = map[string]int{
 	"a composition with a predefined ACL":      200,
 	"a copy of another generation":             200,
 	"a custom time that is none":               200,
+	"a multipart upload with another CRC32C":   200,
 	"a multipart upload without a boundary":    500,
 	"a multipart upload without media":         200,
 	"a predefined ACL with uniform access":     200,

@@ -62,6 +62,8 @@ type release struct {
 	programs []program
 	// images are names, of those that there are for the programs.
 	images []string
+	// archives are the programs in archives for krew, by the name of the archive.
+	archives map[string]string
 	// work is a directory for what is no part of the release, files the one that becomes it.
 	work, files string
 }
@@ -107,6 +109,7 @@ func (r *release) make(ctx context.Context) error {
 		{"CRDs and manifest", r.writeManifests},
 		{"charts", r.packageCharts},
 		{"programs", r.buildPrograms},
+		{"archives for krew", r.packPlugin},
 		{"images", r.buildImages},
 		{"bill of materials", r.writeBill},
 		{"provenance", r.writeProvenance},

@@ -185,6 +185,12 @@ func (r *release) writeBill(context.Context) error {
 			}
 		}
 	}
+	for _, archive := range slices.Sorted(maps.Keys(r.archives)) {
+		if err := b.add(r, archive, plugin); err != nil {
+			return err
+		}
+		b.relate(identifier(archive), "CONTAINS", identifier(r.archives[archive]))
+	}
 	return r.writeJSON("cooper-"+r.version+".spdx.json", b)
 }
 

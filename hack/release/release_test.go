@@ -3,12 +3,18 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +22,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdxlib"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
@@ -201,6 +210,7 @@ func TestRelease(t *testing.T) {
 	}
 	papers(t, made)
 	programs(t, made, o.platforms)
+	images(t, made)
 	text, err := os.ReadFile(filepath.Join(made, "install.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -254,6 +264,16 @@ func papers(t *testing.T, made string) {
 			t.Fatal(err)
 		}
 	}
+	text, err := os.ReadFile(filepath.Join(made, "cooper-"+version+".spdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := spdxjson.Read(bytes.NewReader(text))
+	if err != nil {
+		t.Errorf("the bill is no SPDX: %v", err)
+	} else if err := spdxlib.ValidateDocument(document); err != nil {
+		t.Errorf("the bill: %v", err)
+	}
 	attested := map[string]string{sumsFile: "", "cooper-" + version + ".provenance.json": ""}
 	for _, s := range statement.Subject {
 		attested[s.Name] = s.Digest["sha256"]
@@ -267,7 +287,7 @@ func papers(t *testing.T, made string) {
 		if want, ok := attested[name]; !ok || want != "" && want != sums[name] {
 			t.Errorf("the provenance has %q of %s", want, name)
 		}
-		if program := strings.Contains(name, "-"+version+"-") || strings.HasSuffix(name, ".oci.tar"); program &&
+		if program := strings.Contains(name, "-"+version+"-") || strings.HasSuffix(name, ".oci.tar") || strings.HasSuffix(name, ".tar.gz"); program &&
 			!slices.ContainsFunc(found.Packages, func(c component) bool { return c.File == name && c.Checksums[0].Value == sums[name] }) {
 			t.Errorf("%s is not in the bill", name)
 		}
@@ -304,5 +324,137 @@ func programs(t *testing.T, made string, platforms []string) {
 		if diff := cmp.Diff(name+" "+version+"\n", string(out)); diff != "" || err != nil {
 			t.Errorf("%s --version: %v (-want +got)\n%s", name, err, diff)
 		}
+	}
+}
+
+// images sees that the program in each image is that of the release, for each architecture.
+func images(t *testing.T, made string) {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join(made, "*-"+version+".oci.tar"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("there are no images (%v)", err)
+	}
+	for _, archive := range archives {
+		name := strings.TrimSuffix(filepath.Base(archive), "-"+version+".oci.tar")
+		released, err := filepath.Glob(filepath.Join(made, name+"-"+version+"-linux-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for _, file := range released {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprintf("%x", sha256.Sum256(content)))
+		}
+		for _, blob := range files(t, archive, func(in string) bool { return strings.HasPrefix(in, "blobs/") }) {
+			if bytes.HasPrefix(blob, []byte("{")) {
+				continue // it is about the layers, which are the rest
+			}
+			for _, content := range filesIn(t, bytes.NewReader(blob), func(in string) bool { return path.Base(in) == name }) {
+				got = append(got, fmt.Sprintf("%x", sha256.Sum256(content)))
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+			t.Errorf("%s in its images is not what is released (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// files returns the contents of files in an archive, of those names that are wanted.
+func files(t *testing.T, archive string, wanted func(string) bool) map[string][]byte {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	return filesIn(t, file, wanted)
+}
+
+func filesIn(t *testing.T, archive io.Reader, wanted func(string) bool) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	for r := tar.NewReader(archive); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag != tar.TypeReg || !wanted(header.Name) {
+			continue
+		}
+		if found[header.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlugin packs small files in place of programs.
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	r := &release{options: options{version: version, platforms: platforms()}, source: source{directory: "../.."}, files: t.TempDir()}
+	for _, platform := range r.platforms {
+		p := program{name: plugin, platform: platform, file: plugin + "-" + version + "-" + strings.ReplaceAll(platform, "/", "-")}
+		r.programs = append(r.programs, p, program{name: "cooper", platform: platform})
+		if err := r.write(p.file, platform); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.packPlugin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.files, "krew-cosi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Spec struct {
+			Version   string
+			Platforms []struct {
+				Selector         struct{ MatchLabels map[string]string }
+				URI, SHA256, Bin string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Spec.Version != version || len(manifest.Spec.Platforms) != len(r.platforms) {
+		t.Errorf("it is of another version, or of other platforms:\n%s", text)
+	}
+	for _, p := range manifest.Spec.Platforms {
+		base, archive := path.Split(p.URI)
+		if base != website+"/releases/download/"+version+"/" {
+			t.Errorf("uri: %s", p.URI)
+		}
+		if sum, err := r.sum(archive); err != nil || sum != p.SHA256 {
+			t.Errorf("the SHA-256 of %s: want %s (%v), got %s", archive, sum, err, p.SHA256)
+		}
+		packed, err := os.Open(filepath.Join(r.files, archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unzipped, err := gzip.NewReader(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := filesIn(t, unzipped, func(string) bool { return true })
+		if err := packed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := p.Selector.MatchLabels["os"] + "/" + p.Selector.MatchLabels["arch"]
+		if string(got[p.Bin]) != want || len(got["LICENSE"]) == 0 || len(got) != 2 {
+			t.Errorf("%s has %d files, and the program %q in place of %q", archive, len(got), got[p.Bin], want)
+		}
+	}
+	r.platforms, r.programs, r.files = r.platforms[:1], r.programs[:1], t.TempDir()
+	if err := errors.Join(r.write(r.programs[0].file, ""), r.packPlugin(t.Context())); err == nil || !strings.Contains(err.Error(), "names a platform") {
+		t.Errorf("without a platform of the manifest: %v", err)
 	}
 }

@@ -238,6 +238,7 @@ func buildEnv(env []string, platform string) []string {
 			kept = append(kept, e)
 		}
 	}
-	return append(kept, "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
+	// In place of an empty one, the go command takes what go env -w has written.
+	return append(kept, "GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
 		"GOOS="+system, "GOARCH="+arch)
 }

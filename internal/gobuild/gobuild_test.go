@@ -249,6 +249,11 @@ func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=vendor")
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "missing.work"))
+	written := filepath.Join(t.TempDir(), "env") // as by go env -w
+	if err := os.WriteFile(written, []byte("GOFLAGS=-mod=vendor\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOENV", written)
 	if _, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: t.TempDir()}, "hello"); err != nil {
 		t.Error(err)
 	}

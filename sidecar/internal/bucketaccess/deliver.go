@@ -5,6 +5,9 @@ package bucketaccess
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -26,6 +29,7 @@ func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error)
 		if err := r.Secrets.Write(ctx, a, w.secrets[i], content); err != nil {
 			return r.blocked(ctx, w, err)
 		}
+		r.Expiries.note(w.Req, []*corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Annotations: content.Notes}, Data: data}}, r.Now())
 	}
 	r.Schedule.Granted(w.Req, r.Now())
 	return step.Next(), nil

@@ -23,16 +23,27 @@ type Expiries struct {
 // A lifetime is when a credential is to be renewed and when it ends.
 type lifetime struct{ renewal, end time.Time }
 
-// note notes what the Secrets of an access say: they share one credential.
-func (e *Expiries) note(req reconcile.Request, secrets []*corev1.Secret) {
+// note notes what the Secrets of an access say: they share one credential. Their owner may write into them that its
+// renewal has long been due: what was not due when it was last noted is due from now on.
+func (e *Expiries) note(req reconcile.Request, secrets []*corev1.Secret, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	before := e.times[req] // zero, and so no bound, if there was none
 	delete(e.times, req)
 	for _, s := range secrets {
 		end, expires := secretkeys.Expiry(s.Data)
-		if renewal, ok := renewalOf(s); ok && expires {
-			add(&e.times, req, lifetime{renewal, end})
+		renewal, ok := renewalOf(s)
+		if !ok || !expires {
+			continue
 		}
+		since := now
+		if before.renewal.Before(now) {
+			since = before.renewal
+		}
+		if renewal.Before(since) {
+			renewal = since
+		}
+		add(&e.times, req, lifetime{renewal, end})
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 	if w.Info.OnePhase {
 		periodic = time.Time{} // many of their drivers make another key whenever they are asked
 	}
-	r.Expiries.note(w.Req, w.secrets)
+	r.Expiries.note(w.Req, w.secrets, now)
 	why, next := due(a, w.secrets, w.order.digest, periodic, now)
 	if why != "" {
 		if name := sealed(w.secrets, w.order.digest, now); name != "" {

@@ -5,10 +5,12 @@ package grants_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,7 +130,7 @@ func (w *world) access(name, class string, protocol cosiapi.Protocol, claims map
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
 		Spec:       cosiapi.BucketAccessSpec{BucketAccessClassName: class, Protocol: protocol},
 	}
-	for claim, mode := range claims {
+	for _, claim := range slices.Sorted(maps.Keys(claims)) { // the plugin keeps their order
 		err := w.Client().Create(w.t.Context(), &cosiapi.BucketClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: claim},
 			Spec:       cosiapi.BucketClaimSpec{BucketClassName: class, Protocols: []cosiapi.Protocol{protocol}},
@@ -137,7 +139,7 @@ func (w *world) access(name, class string, protocol cosiapi.Protocol, claims map
 			w.t.Fatal(err)
 		}
 		access.Spec.BucketClaims = append(access.Spec.BucketClaims, cosiapi.BucketClaimAccess{
-			BucketClaimName: claim, AccessSecretName: name + "-" + claim, AccessModes: cosiapi.BucketAccessModes{ObjectData: mode},
+			BucketClaimName: claim, AccessSecretName: name + "-" + claim, AccessModes: cosiapi.BucketAccessModes{ObjectData: claims[claim]},
 		})
 	}
 	w.Create(access)
