@@ -45,7 +45,8 @@ func (s settings) rates(ctx context.Context, of store, p *process, c protocol, g
 	return nil
 }
 
-// rate runs do from several clients for a while and returns calls per second. The first call, with 0, is not counted.
+// rate runs do from several clients for a while, at least once each, and returns calls per second. The first call, with 0, is
+// not counted.
 func rate(clients int, during time.Duration, do func(int64) error) (float64, error) {
 	if err := do(0); err != nil {
 		return 0, err
@@ -53,10 +54,8 @@ func rate(clients int, during time.Duration, do func(int64) error) (float64, err
 	var done atomic.Int64
 	begin := time.Now()
 	err := together(clients, func() (more bool, err error) {
-		if time.Since(begin) >= during {
-			return false, nil
-		}
-		return true, do(done.Add(1))
+		err = do(done.Add(1))
+		return time.Since(begin) < during, err
 	})
 	return float64(done.Load()) / time.Since(begin).Seconds(), err
 }
