@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,27 +229,39 @@ func TestRestoreInEveryOrder(t *testing.T) {
 }
 
 // TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, finalizer or not, as the API
-// server does when it began the deletion before the finalizer came.
+// server does when it began the deletion before the finalizer came. The Bucket does not stay, whatever else goes wrong.
 func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-gone-before-its-bucket")
-	w := start(t, setup{backoff: patient()})
-	w.newClass("fast")
-	hold, reached := make(chan struct{}), make(chan struct{})
-	defer w.tape.strike(&fault{Who: theController, What: "create buckets", Hold: hold, Hit: func() { close(reached) }})()
-	claim := w.claim("photos", "fast")
-	w.create(claim)
-	<-reached
-	w.drop(t.Context(), claim)
-	w.gone(claim)
-	close(hold)
-	w.eventually("a Bucket was made", func(context.Context) error {
-		if len(w.tape.done(func(e entry) bool { return e.What == "create buckets" })) == 0 {
-			return errNot
-		}
-		return nil
-	})
-	w.gone(bucketFor(claim))
+	for name, tc := range map[string]struct{ lost, bound bool }{
+		"nothing else goes wrong":              {bound: true},
+		"the response to the creation is lost": {lost: true, bound: true},
+		"the claim cannot be bound":            {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient()})
+			w.newClass("fast")
+			hold, reached := make(chan struct{}), make(chan struct{})
+			w.tape.strike(&fault{Who: theController, What: "create buckets", Hold: hold, Hit: sync.OnceFunc(func() { close(reached) }), After: tc.lost})
+			if !tc.bound {
+				w.tape.strike(&fault{Who: theController, What: "patch bucketclaims/status", Status: http.StatusInternalServerError})
+			}
+			claim := w.claim("photos", "fast")
+			w.create(claim)
+			<-reached
+			w.drop(t.Context(), claim)
+			w.gone(claim)
+			close(hold)
+			w.eventually("a Bucket was made", func(context.Context) error {
+				if len(w.tape.done(func(e entry) bool { return e.What == "create buckets" })) == 0 {
+					return errNot
+				}
+				return nil
+			})
+			w.gone(bucketFor(claim))
+		})
+	}
 }
 
 // Neither component takes a sign from another cluster for one of this one: not the

@@ -190,7 +190,9 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 			p.tape.end(e, false)
 			return nil, r.Context().Err()
 		}
-		f = nil
+		if !f.After {
+			f = nil
+		}
 	}
 	if f != nil && !f.After {
 		p.tape.end(e, false)

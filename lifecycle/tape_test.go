@@ -50,7 +50,7 @@ type fault struct {
 	Status int
 	// After lets the request have its effect and then loses the response.
 	After bool
-	// Hold delays a request until the channel is closed, and lets it pass then.
+	// Hold delays a request until the channel is closed, and lets it pass then; its response is lost only with After.
 	Hold <-chan struct{}
 	// Hit, if set, is called when the fault strikes.
 	Hit func()

@@ -53,10 +53,11 @@ func (r *Reconciler) liveClass(ctx context.Context, name string) (*cosiapi.Bucke
 // earlier reconcile that was cut short; the next step finds out.
 func (r *Reconciler) createFrom(ctx context.Context, w *work) (step.Verdict, error) {
 	bucket := newBucket(w.claim, w.class, r.Now())
+	r.unbound.Store(w.claim.UID, nil) // also if the response is lost
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:
-		w.bucket, w.created = bucket, true
+		w.bucket = bucket
 		return step.Next(), nil
 	case apierrors.IsAlreadyExists(err):
 		if w.bucket, err = r.liveBucket(ctx, bucket.Name); err != nil {
@@ -67,6 +68,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (step.Verdict, err
 		}
 		return step.Next(), nil
 	case apierrors.IsInvalid(err):
+		r.unbound.Delete(w.claim.UID)
 		return r.reportProblem(ctx, w, conditions.Refuse(conditions.ClassRejected,
 			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", w.class.Name, err))
 	default:

@@ -75,7 +75,7 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
 	}
 	graceOver := r.LostClaimGrace > 0 && held(bucket) && graceLeft(bucket, r.LostClaimGrace, r.Now()) == 0
-	if !agreed(bucket) && !graceOver {
+	if _, unbound := r.unbound.Load(ref.UID); !unbound && !agreed(bucket) && !graceOver {
 		return step.Next(), r.hold(ctx, w, bucket)
 	}
 	accesses, err := r.liveAccesses(ctx, w)
@@ -85,7 +85,11 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	if slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return uses(&a, name) }) {
 		return step.Next(), nil // the end of that access starts the next reconcile
 	}
-	return step.Next(), r.releaseBucket(ctx, bucket)
+	if err := r.releaseBucket(ctx, bucket); err != nil {
+		return step.Verdict{}, err
+	}
+	r.unbound.Delete(ref.UID)
+	return step.Next(), nil
 }
 
 // liveAccesses lists all accesses of the namespace, from the API server.

@@ -14,6 +14,7 @@ package bucketclaim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,10 @@ type Reconciler struct {
 	LostClaimGrace time.Duration
 
 	listings listings
+	// unbound are the UIDs of claims that this process made a Bucket for, or tried to, and has not seen bound. Such a
+	// claim may go in spite of its finalizer: the API server removes an object whose deletion it had begun when the
+	// finalizer came. Nobody can have used its Bucket.
+	unbound sync.Map
 }
 
 // provisioning are the steps for a claim that exists and is not being deleted.

@@ -39,6 +39,7 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 	if err := r.releaseBucket(ctx, bucket); err != nil {
 		return step.Verdict{}, err
 	}
+	r.unbound.Delete(w.claim.UID)
 	if !r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) { // one that goes takes no Events
 		r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", r.releasedNote(ctx, bucket))
 	}

@@ -27,8 +27,6 @@ type work struct {
 	claim *cosiapi.BucketClaim
 	// bucket is the claim's Bucket, nil while there is none.
 	bucket *cosiapi.Bucket
-	// created says that this reconcile made the Bucket.
-	created bool
 	// class is the claim's, nil unless it was looked up.
 	class *cosiapi.BucketClass
 	// grace is the time until the first Bucket that is held for lack of its claim
