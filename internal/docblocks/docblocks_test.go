@@ -102,6 +102,15 @@ func TestScript(t *testing.T) {
 			want: []string{"=== page.md:1"},
 			fail: true,
 		},
+		"what is evaluated is evaluated": {
+			page: "```sh\neval \"$(echo 'name=\"two  words\"')\"\necho \"$name\"\n```\n",
+			want: []string{"two  words"},
+		},
+		"a command that fails in what is evaluated ends the page": {
+			page: "```sh\neval \"$(echo name=half; exit 3)\"\necho not reached\n```\n",
+			want: []string{"what eval was to get failed with 3"},
+			fail: true,
+		},
 		"a file block is there for the next command": {
 			page: "<!-- file: it's.yaml -->\n```yaml\nkind: 'Bucket'\n```\n```sh\ncat \"$PAGE_DIR\"/*.yaml\n```\n",
 			want: []string{"kind: 'Bucket'"},

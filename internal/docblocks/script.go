@@ -32,6 +32,12 @@ finish() {
   exit "$status"
 }
 trap finish EXIT
+# A command whose output is evaluated may fail, which bash overlooks.
+eval() {
+  local status=$?
+  [ "$status" -eq 0 ] || { echo "what eval was to get failed with $status"; exit "$status"; }
+  builtin eval "$@"
+}
 await() { # await <text> <log> <process>
   until grep -qF -- "$1" "$2"; do
     kill -0 "$3" 2>/dev/null || { cat "$2"; echo "it ended without printing: $1"; exit 1; }
