@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"slices"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,7 +102,7 @@ func parse(name string, content []byte) ([]Document, error) {
 // repeats what the API server said; what was applied before stays. An API server
 // that is too busy to answer is asked again until ctx ends.
 func Apply(ctx context.Context, c client.Client, namespace string, documents []Document) error {
-	err := answered(ctx, func() error {
+	err := Answered(ctx, func() error {
 		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -111,7 +111,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 	for _, d := range documents {
 		object := d.Object.DeepCopy()
 		var mapping *meta.RESTMapping
-		err := answered(ctx, func() (err error) {
+		err := Answered(ctx, func() (err error) {
 			mapping, err = c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 			return err //nolint:wrapcheck // it is, below
 		})
@@ -124,7 +124,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		if err := remember(object); err != nil {
 			return fmt.Errorf("%s: %w", d.Source, err)
 		}
-		err = answered(ctx, func() error {
+		err = Answered(ctx, func() error {
 			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		})
 		if err != nil {
@@ -135,23 +135,26 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 	return nil
 }
 
-// answered repeats a call until the API server answers it or ctx ends. The caller
-// guarantees that the call can be repeated; its last error comes back.
-func answered(ctx context.Context, call func() error) error {
+// Answered repeats a call until the API server answers it or ctx ends. The caller
+// guarantees that the call can be repeated; its last error comes back, with the cause why ctx ended if it did.
+func Answered(ctx context.Context, call func() error) error {
 	var err error
 	_ = wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
 		err = call()
 		return !busy(err), nil
 	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
+	}
 	return err
 }
 
-// busy reports whether a call failed since the API server was slow, or said that it
-// is starting or has too much to do. One that nobody listens for is not busy.
+// busy reports whether a call failed since the API server was slow, broke the connection, or said that it or its etcd is
+// starting or has too much to do. One that nobody listens for is not busy.
 func busy(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout() ||
-		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+	return utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsInternalError(err)
 }
 
 // remember writes onto an object what kubectl apply writes there. Whoever applies
@@ -197,7 +200,7 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 	said, failure := "", error(nil)
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var list []metav1.Condition
-		err := answered(ctx, func() (err error) {
+		err := Answered(ctx, func() (err error) {
 			list, err = conditionsOf(ctx, c, want)
 			return err
 		})

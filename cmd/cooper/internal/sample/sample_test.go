@@ -5,10 +5,12 @@ package sample_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -105,16 +107,17 @@ func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// slowAtFirst is a way to an API server that does not answer the first request for
+// busyAtFirst is a way to an API server that does not answer the first request for
 // each URL.
-type slowAtFirst struct {
+type busyAtFirst struct {
 	http.RoundTripper
+	says  error
 	asked sync.Map
 }
 
-func (s *slowAtFirst) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *busyAtFirst) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, again := s.asked.LoadOrStore(r.Method+r.URL.Path, true); !again {
-		return nil, os.ErrDeadlineExceeded
+		return nil, s.says
 	}
 	return s.RoundTripper.RoundTrip(r)
 }
@@ -122,18 +125,27 @@ func (s *slowAtFirst) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestABusyAPIServerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
-	documents, err := sample.Read(files(map[string]string{"a.yaml": class + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := rest.CopyConfig(env.Config())
-	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &slowAtFirst{RoundTripper: to} })
-	c := env.ClientFor(config)
-	if err := sample.Apply(t.Context(), c, "new", documents); err != nil {
-		t.Fatal(err)
-	}
-	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: "new", Name: "a"}, &corev1.ConfigMap{}); err != nil {
-		t.Errorf("what was applied: %v", err)
+	for name, says := range map[string]error{
+		"it is slow":               os.ErrDeadlineExceeded,
+		"it breaks the connection": io.ErrUnexpectedEOF,
+		"it resets the connection": syscall.ECONNRESET,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			documents, err := sample.Read(files(map[string]string{"a.yaml": class + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := rest.CopyConfig(env.Config())
+			config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &busyAtFirst{RoundTripper: to, says: says} })
+			namespace := strings.ReplaceAll(name, " ", "-")
+			if err := sample.Apply(t.Context(), env.ClientFor(config), namespace, documents); err != nil {
+				t.Fatal(err)
+			}
+			if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, &corev1.ConfigMap{}); err != nil {
+				t.Errorf("what was applied: %v", err)
+			}
+		})
 	}
 }
 

@@ -37,18 +37,18 @@ func Apply(ctx context.Context, o ApplyOptions) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("gave up after %s, as --timeout says", o.SampleTimeout))
+	defer cancel()
 	if err := sample.Apply(ctx, c, o.Namespace, documents); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("gave up after %s, as --timeout says", o.SampleTimeout))
-	defer cancel()
 	report := func(line string) { fmt.Fprintf(o.Progress, "cooper: %s\n", line) }
 	if err := sample.Wait(ctx, c, documents, report); err != nil {
 		return err
 	}
 	for _, key := range accessSecrets(documents) {
 		variables := map[string]string{}
-		if err := addSecret(ctx, c, key, variables); err != nil {
+		if err := sample.Answered(ctx, func() error { return addSecret(ctx, c, key, variables) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(o.Out, "# Secret %s\n", key)
