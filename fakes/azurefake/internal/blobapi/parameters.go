@@ -4,6 +4,7 @@ package blobapi
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,6 +108,28 @@ var (
 	standard = strings.Fields(conditional + " if-range range content-md5 ")
 )
 
+// single are the headers without x-ms- that have one value. Those with a condition on tags are lists.
+var single = strings.Fields("authorization cache-control content-disposition content-encoding content-language content-md5 content-type date if-modified-since if-range if-unmodified-since range")
+
+// unambiguous refuses a query of which a part cannot be read, and what is given more than once and read once: to go on with
+// the rest would be to do something else than what was asked for. unread is what is wrong with the query as a whole.
+func unambiguous(h http.Header, query url.Values, unread error) error {
+	if unread != nil {
+		return azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query of the request cannot be read: "+unread.Error()+".")
+	}
+	for name, values := range query {
+		if len(values) > 1 {
+			return azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query parameter "+name+" is given more than once.")
+		}
+	}
+	for header, values := range h {
+		if name := strings.ToLower(header); len(values) > 1 && (strings.HasPrefix(name, "x-ms-") || slices.Contains(single, name)) {
+			return azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "The header "+name+" is given more than once.")
+		}
+	}
+	return nil
+}
+
 // features are what headers ask for that no operation serves, by the beginnings of their names.
 var features = map[string]string{
 	"x-ms-encryption-key":         "customer-provided keys",
@@ -158,8 +181,8 @@ func (c *Call) page() string {
 // checkParameters refuses what the operation does not read: to ignore it would be to do something else than what was asked.
 func (c *Call) checkParameters() error {
 	known := c.api.parameters[c.page()]
-	for name, values := range c.r.URL.Query() {
-		if !slices.Contains(everyQuery, name) && !slices.Contains(known.query, name) && (!slices.Contains(signatureQuery, name) || !c.r.URL.Query().Has("sig")) {
+	for name, values := range c.query {
+		if !slices.Contains(everyQuery, name) && !slices.Contains(known.query, name) && (!slices.Contains(signatureQuery, name) || !c.query.Has("sig")) {
 			return c.unsupported("UnsupportedQueryParameter", "query parameter", name)
 		}
 		if form := forms[name]; form != nil && !form.MatchString(values[0]) {
