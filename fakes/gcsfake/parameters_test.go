@@ -480,6 +480,11 @@ What is different:
 		for _, h := range xml[name] {
 			headers = append(headers, "`"+h+"`")
 		}
+		if name == "form" {
+			for _, field := range rest.FormFields {
+				headers = append(headers, "`"+field+"`")
+			}
+		}
 		fmt.Fprintf(&out, "| %#q | %s |\n", name, cell(headers))
 	}
 	return out.String()

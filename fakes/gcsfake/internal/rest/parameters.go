@@ -174,8 +174,8 @@ func linesOf(list string) map[string][]string {
 	return lines
 }
 
-// formFields is the line of the fields of a form, which have the names of headers.
-const formFields = "form"
+// formHeaders is the line of the fields of a form that have the names of headers.
+const formHeaders = "form"
 
 // XMLHeaders returns the headers of Google's and of S3's that each operation of the XML API takes, beside those of all.
 func XMLHeaders() map[string][]string {
@@ -194,7 +194,7 @@ func XMLHeaders() map[string][]string {
 	}
 	out := map[string][]string{}
 	for name, words := range lines {
-		if strings.HasPrefix(name, "xml.") || name == formFields {
+		if strings.HasPrefix(name, "xml.") || name == formHeaders {
 			out[name] = all(words)
 		}
 	}
@@ -418,13 +418,15 @@ func (c *Call) xmlHeaders() []string {
 	return c.api.xmlHeaders[name]
 }
 
-// checkForm refuses the fields of a form, by now in the headers, that it does not take.
-func (c *Call) checkForm() error {
-	for name := range c.r.Header {
-		name = strings.ToLower(name)
+// FormFields are the fields of a form that are no headers of Google's or of S3's, and the beginning of those that mean nothing.
+var FormFields = strings.Fields(`acl bucket cache-control content-disposition content-encoding content-language content-md5 content-type key policy
+	success_action_redirect success_action_status x-ignore-`)
+
+// checkForm refuses the fields of a form that it does not take.
+func (c *Call) checkForm(fields map[string]string) error {
+	for name := range fields {
 		takes := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
-		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-")) && !slices.ContainsFunc(servedHeaders[inXML], takes) &&
-			!slices.ContainsFunc(c.api.xmlHeaders[formFields], takes) {
+		if !slices.ContainsFunc(FormFields, takes) && !slices.ContainsFunc(servedHeaders[inXML], takes) && !slices.ContainsFunc(c.api.xmlHeaders[formHeaders], takes) {
 			return c.unserved("field", name)
 		}
 	}
