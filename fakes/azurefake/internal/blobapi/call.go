@@ -77,10 +77,10 @@ type Call struct {
 
 // Prepare finds out what a request is about. It verifies nothing.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	c := &Call{api: a, r: r, query: query, requestID: requestID, Operation: access.Unknown}
-	c.Target, c.secondary = a.target(r, query)
-	if c.ambiguous = unambiguous(r.Header, query, err); c.ambiguous == nil {
+	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
+	c.query, c.ambiguous = access.ReadQuery(r)
+	c.Target, c.secondary = a.target(r, c.query)
+	if c.ambiguous == nil {
 		c.Operation, c.handler = c.route()
 	}
 	return c

@@ -4,7 +4,6 @@ package blobapi
 
 import (
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,28 +106,6 @@ var (
 	// standard are the headers without x-ms- that would change what a call does.
 	standard = strings.Fields(conditional + " if-range range content-md5 ")
 )
-
-// single are the headers without x-ms- that have one value. Those with a condition on tags are lists.
-var single = strings.Fields("authorization cache-control content-disposition content-encoding content-language content-md5 content-type date if-modified-since if-range if-unmodified-since range")
-
-// unambiguous refuses a query of which a part cannot be read, and what is given more than once and read once: to go on with
-// the rest would be to do something else than what was asked for. unread is what is wrong with the query as a whole.
-func unambiguous(h http.Header, query url.Values, unread error) error {
-	if unread != nil {
-		return azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query of the request cannot be read: "+unread.Error()+".")
-	}
-	for name, values := range query {
-		if len(values) > 1 {
-			return azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query parameter "+name+" is given more than once.")
-		}
-	}
-	for header, values := range h {
-		if name := strings.ToLower(header); len(values) > 1 && (strings.HasPrefix(name, "x-ms-") || slices.Contains(single, name)) {
-			return azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "The header "+name+" is given more than once.")
-		}
-	}
-	return nil
-}
 
 // features are what headers ask for that no operation serves, by the beginnings of their names.
 var features = map[string]string{
