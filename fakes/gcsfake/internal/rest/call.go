@@ -75,7 +75,7 @@ type Call struct {
 	query    url.Values
 	caller   identity.Caller
 	verified *sigv4.Verified
-	// ambiguity is that of ambiguity.
+	// ambiguity is why nothing can be done with the request, whoever sends it; "" for nothing.
 	ambiguity string
 	// early is the outcome of a bearer token's verification, once somebody has asked for it.
 	early *verdict
