@@ -76,7 +76,7 @@ func behaviours() map[string]behaviour {
 	out := map[string]behaviour{}
 	for _, group := range []map[string]behaviour{
 		leaseRows(), leasedRows(), conditionRows(), listRows(), findRows(), rangeRows(), blobRows(), blockRows(), appendRows(), copyRows(), propertyRows(), containerRows(), accountRows(), tagConditionRows(), refusedRows(), laterRows(),
-		archiveRows(), sealRows(), secondaryRows(), serviceRows(), unreadRows(),
+		archiveRows(), sealRows(), secondaryRows(), serviceRows(), unreadRows(), ambiguousRows(),
 	} {
 		maps.Copy(out, group)
 	}

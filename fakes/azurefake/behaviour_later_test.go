@@ -210,3 +210,38 @@ func unreadRows() map[string]behaviour {
 		"account: containers, include in capitals": {before: []request{{method: "PUT", query: ofType + "&" + comp + "metadata", headers: headers{"X-Ms-Meta-Team": "in-capitals"}}}, call: request{method: "GET", blob: "/", query: comp + "list&prefix=talk-&include=METADATA"}, status: 200, has: []string{"<team>in-capitals</team>"}},
 	}
 }
+
+// ambiguousRows have queries of which a part cannot be read, and what is given more than once. Of metadata "Setting and
+// retrieving properties and metadata for Blob resources" says: "If two or more metadata headers with the same name are submitted
+// for a resource, the Blob service returns status code 400 (Bad Request)". Lists of entity tags may have several lines (RFC 9110, 5.3).
+func ambiguousRows() map[string]behaviour {
+	there := []request{put("b", "hello", nil)}
+	withQuery := func(method, query string) request { return request{method: method, blob: "b", query: query} }
+	broken := func(call request) behaviour {
+		return behaviour{before: there, call: call, status: 400, code: "InvalidQueryParameterValue", has: []string{"cannot be read"}}
+	}
+	repeated := func(call request, name string) behaviour {
+		return behaviour{before: there, call: call, status: 400, code: "InvalidQueryParameterValue", has: []string{"query parameter " + name + " is given more than once"}}
+	}
+	again := func(call request, name string) behaviour {
+		return behaviour{before: there, call: call, status: 400, code: "InvalidHeaderValue", has: []string{"header " + name + " is given more than once"}}
+	}
+	return map[string]behaviour{
+		"ambiguous: a version that cannot be read":  broken(withQuery("DELETE", "versionid=%zz")),
+		"ambiguous: a snapshot that cannot be read": broken(withQuery("GET", "snapshot=%zz")),
+		"ambiguous: a name that cannot be read":     broken(withQuery("DELETE", "%zz=1")),
+		"ambiguous: a semicolon":                    broken(list("&prefix=b;x")),
+		"ambiguous: a source that cannot be read":   {before: there, call: request{method: "PUT", blob: "c", headers: headers{"X-Ms-Copy-Source": "{url}/b?snapshot=%zz"}}, status: 400, code: "CannotVerifyCopySource", has: []string{"cannot be read"}},
+		"ambiguous: two versions":                   repeated(withQuery("DELETE", "versionid=2026-01-01T00:00:00.0000000Z&versionid=2026-01-02T00:00:00.0000000Z"), "versionid"),
+		"ambiguous: two operations":                 repeated(withQuery("PUT", comp+"metadata&"+comp+"tags"), "comp"),
+		"ambiguous: two prefixes":                   repeated(list("&prefix=a&prefix=b"), "prefix"),
+		"ambiguous: two leases":                     again(set("b", "metadata", headers{"X-Ms-Lease-Id": leaseA + "\n" + leaseB}, ""), "x-ms-lease-id"),
+		"ambiguous: two values of metadata":         again(set("b", "metadata", headers{"X-Ms-Meta-Color": "amber\nblue"}, ""), "x-ms-meta-color"),
+		"ambiguous: two ranges":                     again(get("b", headers{"Range": "bytes=0-1\nbytes=2-3"}), "range"),
+		"ambiguous: two times":                      again(get("b", headers{"If-Modified-Since": longAgo + "\n" + longAgo}), "if-modified-since"),
+		"ambiguous: two types":                      again(put("c", "x", headers{"Content-Type": "text/plain\ntext/html"}), "content-type"),
+		"lines of tags: the second is the blob's":   {before: there, call: get("b", headers{"If-None-Match": otherTag + "\n{etag}"}), status: 304},
+		"lines of tags: none is the blob's":         {before: there, call: get("b", headers{"If-Match": otherTag + "\n" + otherTag}), status: 412, code: "ConditionNotMet"},
+		"lines of tags: to write":                   {before: there, call: put("b", "x", headers{"If-Match": "{etag}\n" + otherTag}), status: 400, code: "MultipleConditionHeadersNotSupported"},
+	}
+}

@@ -22,8 +22,9 @@ import (
 type request struct {
 	// method and blob say what is called: blob is "" for the container, and "/" for the account.
 	method, blob, query string
-	headers             map[string]string
-	body                string
+	// headers have a line for each value of one that is sent more than once.
+	headers map[string]string
+	body    string
 	// secondary sends it to the secondary location.
 	secondary bool
 }
@@ -112,7 +113,7 @@ func (c *conversation) send(t *testing.T, call request) response {
 			value += map[bool]string{true: "&", false: "?"}[strings.Contains(value, "?")] + c.signature
 		}
 		// The service keeps the case of metadata's names, which Set would change.
-		req.Header[strings.ToLower(name)] = []string{value}
+		req.Header[strings.ToLower(name)] = strings.Split(value, "\n")
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -231,5 +232,38 @@ func TestAudiences(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCode(t, "a token for "+scope, upload(t.Context(), c, "x", "text"), code)
+	}
+}
+
+// TestLoginsWithParametersOfNoMeaning sends what RFC 6749 (3.2) says to ignore, what the login does not know, and to refuse,
+// what is given twice.
+func TestLoginsWithParametersOfNoMeaning(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t)
+	p, _, _ := h.signer(t, "Storage Blob Data Contributor")
+	for more, want := range map[string]string{
+		"colour=red":                 "access_token",
+		"scope=x":                    "AADSTS9000411",
+		"client_id=" + p.ClientID:    "AADSTS9000411",
+		"client_secret=not-the-same": "AADSTS9000411",
+	} {
+		form := url.Values{"grant_type": {"client_credentials"}, "client_id": {p.ClientID}, "client_secret": {p.Secret}, "scope": {"https://storage.azure.com/.default"}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+"/"+h.TenantID()+"/oauth2/v2.0/token", strings.NewReader(form.Encode()+"&"+more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := h.options.Transport.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close() // it was read
+		if !strings.Contains(string(raw), want) || want != "access_token" && !strings.Contains(string(raw), "invalid_request") {
+			t.Errorf("with %s: %d %s", more, response.StatusCode, raw)
+		}
 	}
 }

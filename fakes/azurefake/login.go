@@ -180,6 +180,11 @@ func (x *loginExchange) token() (tokenResponse, *azerr.Error) {
 		return tokenResponse{}, azerr.New(http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The app requested an unsupported grant type.")
 	}
 	form := x.r.PostForm
+	for name, values := range form { // what is not known is ignored (RFC 6749, 3.2)
+		if len(values) > 1 {
+			return tokenResponse{}, azerr.New(http.StatusBadRequest, "invalid_request", "AADSTS9000411: The request is not properly formatted. The parameter '"+name+"' is duplicated.")
+		}
+	}
 	x.client = form.Get("client_id")
 	login := access.Login{ClientID: x.client, Secret: form.Get("client_secret")}
 	if form.Get("client_assertion_type") == jwtAssertion {

@@ -283,13 +283,17 @@ func TestAssignmentsOfManagementHoldForBlobs(t *testing.T) {
 		wantCode(t, what, err, test.code)
 	}
 	// The SDK sends filters as they are given.
-	for filter, want := range map[string]int{"principalId eq '" + app.ObjectID + "'": 1, "principalId eq '" + other.ObjectID + "'": 0, "atScope()": 2} {
+	for filter, want := range map[string]int{"principalId eq '" + app.ObjectID + "'": 1, "principalId eq '" + other.ObjectID + "'": 0, "atScope()": 2, "assignedTo('" + app.ObjectID + "')": 1, "atScope() and assignedTo('" + app.ObjectID + "')": 0} {
 		page, err := assignments.NewListForScopePager(s.ResourceID(azurefake.DefaultAccount), &armauthorization.RoleAssignmentsClientListForScopeOptions{Filter: to.Ptr(url.PathEscape(filter))}).NextPage(t.Context())
 		if err != nil || len(page.Value) != want {
 			t.Errorf("%s: %d are listed, %v; want %d", filter, len(page.Value), err, want)
 		}
 	}
-	_, err := assignments.NewListForScopePager(scope, &armauthorization.RoleAssignmentsClientListForScopeOptions{Filter: to.Ptr("roleName%20eq%20'x'")}).NextPage(t.Context())
+	versioned := s.assignment(other.ObjectID, readerRole)
+	versioned.Properties.ConditionVersion = to.Ptr("1.0")
+	_, err := assignments.Create(t.Context(), scope, uuid.NewString(), versioned, nil)
+	wantCode(t, "another version of conditions", err, "InvalidRoleAssignmentCondition")
+	_, err = assignments.NewListForScopePager(scope, &armauthorization.RoleAssignmentsClientListForScopeOptions{Filter: to.Ptr("roleName%20eq%20'x'")}).NextPage(t.Context())
 	wantCode(t, "another filter", err, "UnsupportedQuery")
 	for range 2 {
 		_, err = assignments.Delete(t.Context(), scope, name, nil)

@@ -353,7 +353,7 @@ func (w *world) request(tb testing.TB, op operation) *http.Request {
 	req := httptest.NewRequestWithContext(tb.Context(), op.method, "http://127.0.0.1"+w.fill(op.path), strings.NewReader(w.fill(op.body)))
 	for line := range strings.SplitSeq(op.headers, "\n") {
 		if name, value, ok := strings.Cut(line, ": "); ok {
-			req.Header.Set(name, value)
+			req.Header.Add(name, value)
 		}
 	}
 	if op.path == "/" || op.path == "/fresh" {

@@ -29,6 +29,7 @@ type discoveryMethod struct {
 	FlatPath   string `json:"flatPath"`
 	Parameters map[string]struct {
 		Location string `json:"location"`
+		Repeated bool   `json:"repeated"`
 	} `json:"parameters"`
 	Request schema `json:"request"`
 

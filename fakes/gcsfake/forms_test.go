@@ -219,6 +219,14 @@ func TestForms(t *testing.T) {
 			t.Helper()
 			return added(w.sign(t, "new", nil), "x-ignore-a", "b")
 		}, "text", outcome{204, ""}},
+		"with a field that forms have not": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}, map[string]string{"colour": "red"}}), "key", "new", "colour", "red")
+		}, "text", outcome{400, "field colour"}},
+		"of nobody, with a field of S3's": {nil, func(*testing.T, *formWorld) map[string]string {
+			return map[string]string{"key": "new", "tagging": "<Tagging/>"}
+		}, "text", outcome{400, "field tagging"}},
 		"for another object": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			return added(w.sign(t, "new", nil), "key", "other")

@@ -74,6 +74,11 @@ func TestTheListHasWhatIsDescribed(t *testing.T) {
 			t.Errorf("there is no method %s", name)
 			continue
 		}
+		for p, about := range m.Parameters {
+			if listed[p] != 0 && about.Repeated != slices.Contains(rest.RepeatedQuery, p) {
+				t.Errorf("%s of %s is repeated: %v", p, name, about.Repeated)
+			}
+		}
 		described := m.takes(listed)
 		for p, taken := range listed {
 			if taken <= rest.OfTheService && !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" {
@@ -479,6 +484,11 @@ What is different:
 		var headers []string
 		for _, h := range xml[name] {
 			headers = append(headers, "`"+h+"`")
+		}
+		if name == "form" {
+			for _, field := range rest.FormFields {
+				headers = append(headers, "`"+field+"`")
+			}
 		}
 		fmt.Fprintf(&out, "| %#q | %s |\n", name, cell(headers))
 	}

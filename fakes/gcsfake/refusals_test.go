@@ -67,7 +67,7 @@ func newAccount(doc string) operation { return operation{method: "POST", path: s
 // refusals are all of them, by what is wrong.
 func refusals() map[string]refusal {
 	out := map[string]refusal{}
-	for _, part := range []map[string]refusal{bucketRefusals(), objectRefusals(), policyRefusals(), hmacRefusals(), accountRefusals(), tokenRefusals(), xmlRefusals(), keyRefusals()} {
+	for _, part := range []map[string]refusal{bucketRefusals(), objectRefusals(), policyRefusals(), hmacRefusals(), accountRefusals(), tokenRefusals(), xmlRefusals(), keyRefusals(), ambiguousRefusals()} {
 		maps.Copy(out, part)
 	}
 	return out
@@ -311,5 +311,40 @@ func xmlRefusals() map[string]refusal {
 		"XML of a part under a condition":      {operation{method: "PUT", path: "/docs/m?partNumber=2&uploadId={upload}", headers: "X-Goog-If-Generation-Match: 1", body: "x"}, 400, "x-goog-if-generation-match"},
 		"XML of metadata for a reader":         {operation{method: "GET", path: "/docs/o", headers: "X-Goog-Meta-A: b"}, 400, "x-goog-meta-a"},
 		"XML of another document":              {operation{method: "PUT", path: "/docs?cors", body: `<LifecycleConfiguration/>`}, 400, "MalformedXML"},
+	}
+}
+
+// ambiguousRefusals has queries of which a part cannot be read, and what is sent more than once and has one value.
+func ambiguousRefusals() map[string]refusal {
+	const form = "Content-Type: application/x-www-form-urlencoded"
+	const assertion, twice = "grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=x", "sent more than once"
+	return map[string]refusal{
+		"a metageneration that cannot be read":   {operation{method: "DELETE", path: "/storage/v1/b/empty?ifMetagenerationMatch=%zz"}, 400, "cannot be read"},
+		"a name that cannot be read":             {operation{method: "DELETE", path: "/storage/v1/b/empty?%zz=1"}, 400, "cannot be read"},
+		"a semicolon in a query":                 {operation{method: "GET", path: b + "/o?prefix=a;b"}, 400, "cannot be read"},
+		"a query of IAM that cannot be read":     {operation{method: "GET", path: sas + "?pageSize=%zz"}, 400, "INVALID_ARGUMENT"},
+		"two metagenerations":                    {operation{method: "DELETE", path: "/storage/v1/b/empty?ifMetagenerationMatch=1&ifMetagenerationMatch=7"}, 400, "ifMetagenerationMatch is " + twice},
+		"an unserved parameter behind false":     {operation{method: "GET", path: b + "/o?colour=false&colour=red"}, 400, "colour is " + twice},
+		"two requests for tokens in one query":   {operation{method: "POST", path: "/token?assertion=x&assertion=y", headers: form, body: "grant_type=password"}, 400, "invalid_request"},
+		"two assertions":                         {operation{method: "POST", path: "/token", headers: form, body: assertion + "&assertion=y"}, 400, "invalid_request"},
+		"an assertion in the query and the form": {operation{method: "POST", path: "/token?assertion=y", headers: form, body: assertion}, 400, "invalid_request"},
+		"two spellings of a grant":               {operation{method: "POST", path: "/v1/token", headers: "Content-Type: application/json", body: `{"grantType":"x","grant_type":"x"}`}, 400, "grant_type is " + twice},
+		"an assertion beside what is unknown":    {operation{method: "POST", path: "/token", headers: form, body: assertion + "&colour=red"}, 400, "invalid_grant"},
+		"XML of a generation, not to be read":    {operation{method: "DELETE", path: "/docs/o?generation=%zz"}, 400, "InvalidArgument"},
+		"XML of two generations":                 {operation{method: "DELETE", path: "/docs/o?generation=1&generation=2"}, 400, "generation is " + twice},
+		"XML of two uploads":                     {operation{method: "PUT", path: "/docs/m?partNumber=1&uploadId={upload}&uploadId=none", body: "x"}, 400, "uploadId is " + twice},
+		"XML of two preconditions":               {operation{method: "PUT", path: "/docs/o", headers: "X-Goog-If-Generation-Match: 0\nX-Goog-If-Generation-Match: 1", body: "x"}, 400, "x-goog-if-generation-match is " + twice},
+		"XML of two ranges":                      {operation{method: "GET", path: "/docs/o", headers: "Range: bytes=0-1\nRange: bytes=1-2"}, 400, "range is " + twice},
+		"XML of two types":                       {operation{method: "PUT", path: "/docs/x", headers: "Content-Type: text/plain\nContent-Type: text/html", body: "x"}, 400, "content-type is " + twice},
+		"XML of tags on two lines":               {operation{method: "GET", path: "/docs/o", headers: "If-Match: \"x\"\nIf-Match: \"y\""}, 412, "PreconditionFailed"},
+		"XML of a tag that the etag is part of":  {operation{method: "GET", path: "/docs/o", headers: "If-Match: \"xa9f0e61a137d86aa9db53465e0801612x\""}, 412, "PreconditionFailed"},
+		"XML of a tag on the second line":        {operation{method: "GET", path: "/docs/o", headers: "If-None-Match: \"x\"\nIf-None-Match: \"a9f0e61a137d86aa9db53465e0801612\""}, 304, ""},
+		"XML of a copy, a tag it is part of":     {operation{method: "PUT", path: "/docs/x", headers: "X-Amz-Copy-Source: /docs/o\nX-Amz-Copy-Source-If-Match: \"xa9f0e61a137d86aa9db53465e0801612x\""}, 412, "PreconditionFailed"},
+		"JSON of a tag on the second line":       {operation{method: "GET", path: b, headers: "If-None-Match: \"x\"\nIf-None-Match: *"}, 304, ""},
+		"XML of S3's version":                    {operation{method: "GET", path: "/docs/o?versionId=1"}, 400, "parameter versionId"},
+		"XML of S3's part":                       {operation{method: "GET", path: "/docs/o?partNumber=1"}, 400, "parameter partNumber"},
+		"XML of a language of S3's":              {operation{method: "GET", path: "/docs/o?response-content-language=en"}, 400, "parameter response-content-language"},
+		"XML of the JSON API's precondition":     {operation{method: "GET", path: "/docs/o?ifGenerationMatch=1"}, 400, "parameter ifGenerationMatch"},
+		"XML of S3's version, HEAD":              {operation{method: "HEAD", path: "/docs/o?versionId=1"}, 400, ""},
 	}
 }

@@ -47,11 +47,6 @@ type signature struct {
 // signed checks the SAS in the query of a request.
 func (d *Directory) signed(r *http.Request, t Target) (signature, error) {
 	q := r.URL.Query()
-	for name, v := range q {
-		if len(v) > 1 {
-			return signature{}, azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query parameter "+name+" is given twice.")
-		}
-	}
 	account, ok := d.Account(t.Account)
 	if !ok {
 		return signature{}, azerr.AuthenticationFailed("There is no such account.")

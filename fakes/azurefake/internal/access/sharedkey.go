@@ -78,7 +78,7 @@ func stringToSign(r *http.Request, account, path string, order func(a, b string)
 	if r.Header.Get("X-Ms-Date") != "" {
 		date = ""
 	}
-	h := r.Header.Get
+	h := func(name string) string { return strings.Join(r.Header.Values(name), ",") }
 	lines := []string{
 		r.Method, h("Content-Encoding"), h("Content-Language"), length, h("Content-Md5"), h("Content-Type"), date,
 		h("If-Modified-Since"), h("If-Match"), h("If-None-Match"), h("If-Unmodified-Since"), h("Range"),

@@ -26,7 +26,7 @@ const (
 var errBlockList = azerr.New(http.StatusBadRequest, "InvalidBlockList", "The specified block list is invalid.")
 
 func (c *Call) putBlock(w http.ResponseWriter) error {
-	id := c.r.URL.Query().Get("blockid")
+	id := c.query.Get("blockid")
 	raw, err := base64.StdEncoding.DecodeString(id)
 	switch {
 	case id == "":
@@ -205,7 +205,7 @@ type blockXML struct {
 }
 
 func (c *Call) getBlockList(w http.ResponseWriter) error {
-	kind := c.r.URL.Query().Get("blocklisttype")
+	kind := c.query.Get("blocklisttype")
 	if kind == "" {
 		kind = "committed"
 	}

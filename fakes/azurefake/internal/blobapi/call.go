@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -65,17 +66,23 @@ type Call struct {
 
 	api       *API
 	r         *http.Request
+	query     url.Values
 	requestID string
 	handler   func(*Call, http.ResponseWriter) error
+	// ambiguous is why nothing can be done with the request, whoever sends it.
+	ambiguous error
 	// secondary says that the request is to the secondary location.
 	secondary bool
 }
 
 // Prepare finds out what a request is about. It verifies nothing.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
-	c := &Call{api: a, r: r, requestID: requestID}
-	c.Target, c.secondary = a.target(r)
-	c.Operation, c.handler = c.route()
+	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
+	c.query, c.ambiguous = access.ReadQuery(r)
+	c.Target, c.secondary = a.target(r, c.query)
+	if c.ambiguous == nil {
+		c.Operation, c.handler = c.route()
+	}
 	return c
 }
 
@@ -83,7 +90,7 @@ func (a *API) Prepare(r *http.Request, requestID string) *Call {
 const secondarySuffix = "-secondary"
 
 // target splits a path-style or host-style address, and reports whether it is of a secondary location.
-func (a *API) target(r *http.Request) (t access.Target, secondary bool) {
+func (a *API) target(r *http.Request, q url.Values) (t access.Target, secondary bool) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	location := a.hostAccount(r.Host)
 	pathStyle := location == ""
@@ -96,7 +103,7 @@ func (a *API) target(r *http.Request) (t access.Target, secondary bool) {
 	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/"+location); ok && pathStyle && secondary {
 		t.SignedPath = "/" + account + rest
 	}
-	if q := r.URL.Query(); name == "" && container != "" && q.Get("restype") == "" && q.Get("comp") != "list" {
+	if name == "" && container != "" && q.Get("restype") == "" && q.Get("comp") != "list" {
 		t.Container, t.Blob = "$root", container
 	}
 	t.Resource = a.Resource(account)
@@ -123,8 +130,7 @@ type route struct {
 
 // route finds the operation of a request.
 func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error) {
-	q := c.r.URL.Query()
-	key := c.r.Method + " " + q.Get("restype") + " " + q.Get("comp")
+	key := c.r.Method + " " + c.query.Get("restype") + " " + c.query.Get("comp")
 	table := c.api.accounts
 	switch {
 	case c.Target.Blob != "":
@@ -145,7 +151,7 @@ func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error
 // variant tells operations apart that share method and query.
 func (c *Call) variant() string {
 	switch {
-	case c.r.Method == http.MethodDelete && c.r.URL.Query().Has("versionid"):
+	case c.r.Method == http.MethodDelete && c.query.Has("versionid"):
 		return "by version"
 	case c.r.Method == http.MethodPut && c.r.Header.Get("X-Ms-Copy-Source") != "":
 		return "from source"
@@ -258,6 +264,9 @@ var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
 func isVersion(text string) bool { return versionForm.MatchString(text) && text <= newest }
 
 func (c *Call) perform(w http.ResponseWriter) error {
+	if c.ambiguous != nil {
+		return c.ambiguous
+	}
 	if version := c.r.Header.Get("X-Ms-Version"); version != "" && !isVersion(version) {
 		return azerr.InvalidHeaderValue
 	}
@@ -292,15 +301,13 @@ func (c *Call) perform(w http.ResponseWriter) error {
 
 // namesPast reports whether the query names a snapshot or a version.
 func (c *Call) namesPast() bool {
-	q := c.r.URL.Query()
-	return q.Has("snapshot") || q.Has("versionid")
+	return c.query.Has("snapshot") || c.query.Has("versionid")
 }
 
 // namesState reports whether the snapshot or version that the query names can be one at all.
 func (c *Call) namesState() bool {
-	q := c.r.URL.Query()
 	for _, name := range []string{"snapshot", "versionid"} {
-		if _, err := access.ParseTime(q.Get(name)); q.Has(name) && err != nil {
+		if _, err := access.ParseTime(c.query.Get(name)); c.query.Has(name) && err != nil {
 			return false
 		}
 	}
@@ -309,19 +316,19 @@ func (c *Call) namesState() bool {
 
 // unknown words the refusal of a request that is no operation that is served.
 func (c *Call) unknown() error {
-	comp := c.r.URL.Query().Get("comp")
+	comp := c.query.Get("comp")
 	later := map[string]string{
 		"batch": "batches", "undelete": "restoring what was deleted", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
-	switch q := c.r.URL.Query(); {
+	switch {
 	case comp == "expiry":
 		// "Set Blob Expiry" is for accounts with a hierarchical namespace. Which code the Blob service has for others is not
 		// documented: this one is of the Data Lake Storage API.
 		return azerr.New(http.StatusBadRequest, "HierarchicalNamespaceNotEnabled", "Hierarchical namespace is not enabled for this account.")
 	case later[comp] != "":
 		return azerr.NotServed(later[comp] + ": comp=" + comp)
-	case q.Get("restype") == "container" && c.Target.Container == "":
+	case c.query.Get("restype") == "container" && c.Target.Container == "":
 		return azerr.InvalidQueryValue
 	}
 	switch c.r.Method {

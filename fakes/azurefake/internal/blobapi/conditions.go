@@ -63,7 +63,7 @@ func (c *Call) fulfilled(s state, reading bool) error {
 
 // readConditions reads the headers that begin with prefix, and the one with a condition on tags.
 func readConditions(h http.Header, prefix, tags string) (conditions, error) {
-	c := conditions{match: h.Get(prefix + "If-Match"), noneMatch: h.Get(prefix + "If-None-Match")}
+	c := conditions{match: strings.Join(h.Values(prefix+"If-Match"), ","), noneMatch: strings.Join(h.Values(prefix+"If-None-Match"), ",")}
 	if text := h.Get(tags); text != "" {
 		var err error
 		if c.tags, err = parseTagCondition(text); err != nil {

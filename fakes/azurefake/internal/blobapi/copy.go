@@ -38,6 +38,9 @@ func (c *Call) source() (*Call, error) {
 		r.Header.Set("Authorization", auth)
 	}
 	from := c.api.Prepare(r, c.requestID)
+	if from.ambiguous != nil {
+		return nil, c.unverified(from.ambiguous)
+	}
 	if from.Operation != access.GetBlob {
 		return nil, azerr.InvalidHeaderValue
 	}
@@ -60,7 +63,7 @@ func (c *Call) source() (*Call, error) {
 
 // abortCopy is Abort Copy Blob. Copies are complete in the response, so that there is never one to abort.
 func (c *Call) abortCopy(http.ResponseWriter) error {
-	q, action := c.r.URL.Query(), c.r.Header.Get("X-Ms-Copy-Action")
+	q, action := c.query, c.r.Header.Get("X-Ms-Copy-Action")
 	switch {
 	case q.Get("copyid") == "":
 		return azerr.MissingQuery

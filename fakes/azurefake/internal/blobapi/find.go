@@ -27,7 +27,7 @@ type findingsXML struct {
 
 // findBlobs is Find Blobs by Tags, of an account or of a container.
 func (c *Call) findBlobs(w http.ResponseWriter) error {
-	where := c.r.URL.Query().Get("where")
+	where := c.query.Get("where")
 	if where == "" {
 		return azerr.MissingQuery
 	}

@@ -16,7 +16,7 @@ import (
 
 // pick returns the state that the query names: a snapshot, a version or the current one.
 func (c *Call) pick(e *store.Entry) (*store.Blob, error) {
-	q := c.r.URL.Query()
+	q := c.query
 	snapshot, version := q.Get("snapshot"), q.Get("versionid")
 	switch {
 	case snapshot != "" && version != "":

@@ -28,7 +28,7 @@ type listing struct {
 }
 
 func (c *Call) readListing(allowed ...string) (listing, error) {
-	q := c.r.URL.Query()
+	q := c.query
 	l := listing{prefix: q.Get("prefix"), delimiter: q.Get("delimiter"), marker: q.Get("marker"), max: maxResults, include: map[string]bool{}}
 	if text := q.Get("maxresults"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -255,7 +255,7 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 	}
 	doc := blobsXML{Endpoint: c.endpoint(), Container: c.Target.Container, Prefix: l.prefix, Marker: l.marker, MaxResults: l.max, Delimiter: l.delimiter}
 	// "List Blobs": the first name to list, and the first that is not.
-	q := c.r.URL.Query()
+	q := c.query
 	if start := q.Get("startFrom"); start > l.from {
 		l.from, l.state = start, ""
 	}

@@ -57,7 +57,7 @@ func metadata(h http.Header) (map[string]string, error) {
 		if out == nil {
 			out = map[string]string{}
 		}
-		out[key] = strings.Join(values, ",")
+		out[key] = values[0]
 		size += len(key) + len(out[key])
 	}
 	if size > maxMetadata {

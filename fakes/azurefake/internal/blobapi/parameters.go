@@ -158,8 +158,8 @@ func (c *Call) page() string {
 // checkParameters refuses what the operation does not read: to ignore it would be to do something else than what was asked.
 func (c *Call) checkParameters() error {
 	known := c.api.parameters[c.page()]
-	for name, values := range c.r.URL.Query() {
-		if !slices.Contains(everyQuery, name) && !slices.Contains(known.query, name) && (!slices.Contains(signatureQuery, name) || !c.r.URL.Query().Has("sig")) {
+	for name, values := range c.query {
+		if !slices.Contains(everyQuery, name) && !slices.Contains(known.query, name) && (!slices.Contains(signatureQuery, name) || !c.query.Has("sig")) {
 			return c.unsupported("UnsupportedQueryParameter", "query parameter", name)
 		}
 		if form := forms[name]; form != nil && !form.MatchString(values[0]) {

@@ -127,7 +127,7 @@ func (c *Call) deletion() (string, error) {
 
 // permanent refuses to delete for good what soft delete keeps, which is a feature that the account has not.
 func (c *Call) permanent() error {
-	q := c.r.URL.Query()
+	q := c.query
 	switch {
 	case !q.Has("deletetype"):
 		return nil
@@ -138,7 +138,7 @@ func (c *Call) permanent() error {
 }
 
 func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
-	q := c.r.URL.Query()
+	q := c.query
 	if q.Has("snapshot") {
 		e.Snapshots = slices.Delete(e.Snapshots, slices.Index(e.Snapshots, found), slices.Index(e.Snapshots, found)+1)
 		return nil

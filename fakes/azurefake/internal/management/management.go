@@ -17,6 +17,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -40,12 +41,14 @@ type Options struct {
 // API is the management API of one subscription.
 type API struct {
 	options Options
+	// parameters are those of Parameters.
+	parameters map[string]map[string]bool
 	// mu makes calls one after the other: each reads, decides and writes.
 	mu sync.Mutex
 }
 
 // New returns an API.
-func New(o Options) *API { return &API{options: o} }
+func New(o Options) *API { return &API{options: o, parameters: Parameters()} }
 
 // Call is one call. Operation and Resource are set by Prepare, Caller by Serve.
 type Call struct {
@@ -58,13 +61,17 @@ type Call struct {
 
 	api       *API
 	r         *http.Request
+	query     url.Values
 	route     *route
 	principal access.Principal
+	// ambiguous is why nothing can be done with the request, whoever sends it.
+	ambiguous error
 }
 
 // Prepare finds out which call a request is.
 func (a *API) Prepare(r *http.Request) *Call {
 	c := &Call{Operation: "Unknown", Resource: r.URL.Path, api: a, r: r}
+	c.query, c.ambiguous = access.ReadQuery(r)
 	if c.route = a.find(r); c.route != nil {
 		c.Operation = operation(c.route.name)
 	}
@@ -82,7 +89,9 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	// The SDK's servers learn from the context which call it is. They must not see its end: they would write to a
 	// channel that they have closed.
 	ctx := context.WithValue(context.WithoutCancel(c.r.Context()), runtime.CtxAPINameKey{}, c.route.name)
-	response, err := c.route.transport(c).Do(c.r.WithContext(ctx))
+	r := c.r.WithContext(ctx)
+	r.URL = &url.URL{Path: c.r.URL.Path, RawPath: c.r.URL.RawPath} // they unescape parameters once more than those are escaped: calls read c.query
+	response, err := c.route.transport(c).Do(r)
 	if err != nil {
 		e := fromSDK(err)
 		Fail(w, e)
@@ -97,6 +106,9 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 
 // refused says why the call is not made: who calls is not known or may not, or there is no such call.
 func (c *Call) refused() *azerr.Error {
+	if c.ambiguous != nil {
+		return azerr.From(c.ambiguous)
+	}
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || c.r.TLS == nil {
 		return azerr.New(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing, or the request did not come by HTTPS.")
@@ -107,9 +119,9 @@ func (c *Call) refused() *azerr.Error {
 	}
 	c.Caller = c.principal.ClientID
 	if c.route == nil {
-		return azerr.New(http.StatusNotFound, "ResourceNotFound", "There is no such resource: "+c.r.Method+" "+c.r.URL.Path)
+		return azerr.NotServed(c.r.Method + " " + c.r.URL.Path + " of Azure Resource Manager")
 	}
-	if c.r.URL.Query().Get("api-version") == "" {
+	if c.query.Get("api-version") == "" {
 		return azerr.New(http.StatusBadRequest, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
 	}
 	if !c.api.options.Directory.Allowed(c.principal.ObjectID, c.route.action, c.route.scope, c.attributes()) {
@@ -119,7 +131,17 @@ func (c *Call) refused() *azerr.Error {
 	if !c.api.exists(c.r.URL.Path) {
 		return azerr.New(http.StatusNotFound, "ResourceGroupNotFound", "The subscription or the resource group of '"+c.r.URL.Path+"' could not be found.")
 	}
-	return nil
+	return c.checkParameters()
+}
+
+// body is the body of the request, which stays to be read: nothing of one that cannot be, which the SDK's server refuses.
+func (c *Call) body() []byte {
+	raw, err := io.ReadAll(c.r.Body)
+	if err != nil {
+		return nil
+	}
+	c.r.Body = io.NopCloser(bytes.NewReader(raw))
+	return raw
 }
 
 // attributes are what conditions can ask about role assignments: the one in the request, or the one that is there. Azure
@@ -127,10 +149,8 @@ func (c *Call) refused() *azerr.Error {
 func (c *Call) attributes() access.Attributes {
 	switch c.route.action {
 	case roles + "roleAssignments/write":
-		raw, err := io.ReadAll(c.r.Body)
-		c.r.Body = io.NopCloser(bytes.NewReader(raw))
 		var asked armauthorization.RoleAssignmentCreateParameters
-		if err != nil || json.Unmarshal(raw, &asked) != nil || asked.Properties == nil {
+		if json.Unmarshal(c.body(), &asked) != nil || asked.Properties == nil {
 			return nil
 		}
 		return attributes("@Request", asked.Properties.RoleDefinitionID, asked.Properties.PrincipalID, asked.Properties.PrincipalType)

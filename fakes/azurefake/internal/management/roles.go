@@ -22,6 +22,9 @@ import (
 // maxAssignments is how many role assignments a subscription may have.
 const maxAssignments = 4000
 
+// conditionVersion is the only version of conditions that there is.
+const conditionVersion = "2.0"
+
 func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 	type (
 		put = armauthorization.RoleAssignmentsClientCreateResponse
@@ -51,12 +54,8 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 			}
 			return respond(http.StatusOK, del{RoleAssignment: c.api.assignmentResponse(found)}, directory.RemoveAssignment(found.ID))
 		},
-		NewListForScopePager: func(_ string, o *armauthorization.RoleAssignmentsClientListForScopeOptions) (pages fake.PagerResponder[all]) {
-			filter := ""
-			if o != nil {
-				filter = text(o.Filter)
-			}
-			wanted, err := selection(filter, c.route.scope)
+		NewListForScopePager: func(string, *armauthorization.RoleAssignmentsClientListForScopeOptions) (pages fake.PagerResponder[all]) {
+			wanted, err := selection(c.filter(), c.route.scope)
 			if err != nil {
 				pages.AddError(err)
 				return pages
@@ -73,21 +72,51 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 	}
 }
 
-var byPrincipal = regexp.MustCompile(`^principalId eq '([0-9A-Fa-f-]{36})'$`)
+// filter is what a list is asked for.
+func (c *Call) filter() string { return c.query.Get("$filter") }
+
+// ofPrincipal is a filter for whom roles are assigned to. There are no groups, to which assignedTo looks, too.
+var ofPrincipal = regexp.MustCompile(`^(?:principalId eq '([0-9A-Fa-f-]{36})'|assignedTo\('([0-9A-Fa-f-]{36})'\))$`)
 
 // selection reads the filter of a list: by default what is at, above and below the scope.
 func selection(filter, scope string) (func(access.Assignment) bool, error) {
-	near := func(a access.Assignment) bool { return access.Under(a.Scope, scope) || access.Under(scope, a.Scope) }
+	wanted := func(a access.Assignment) bool { return access.Under(a.Scope, scope) || access.Under(scope, a.Scope) }
 	if filter == "" {
-		return near, nil
+		return wanted, nil
 	}
-	if filter == "atScope()" {
-		return func(a access.Assignment) bool { return access.Under(scope, a.Scope) }, nil
+	for clause := range strings.SplitSeq(filter, " and ") {
+		before, groups := wanted, ofPrincipal.FindStringSubmatch(clause)
+		switch {
+		case clause == "atScope()":
+			wanted = func(a access.Assignment) bool { return before(a) && access.Under(scope, a.Scope) }
+		case groups != nil:
+			wanted = func(a access.Assignment) bool {
+				return before(a) && strings.EqualFold(a.PrincipalID, groups[1]+groups[2])
+			}
+		default:
+			return nil, bad("UnsupportedQuery", "The filter '"+clause+"' is not supported. Supported filters are atScope(), principalId eq '{value}' and assignedTo('{value}').")
+		}
 	}
-	if groups := byPrincipal.FindStringSubmatch(filter); groups != nil {
-		return func(a access.Assignment) bool { return near(a) && strings.EqualFold(a.PrincipalID, groups[1]) }, nil
+	return wanted, nil
+}
+
+// ofRole is a filter for role definitions. A quote in a name is written twice.
+var ofRole = regexp.MustCompile(`^(roleName|type) eq '((?:[^']|'')*)'$`)
+
+// roleSelection reads the filter of a list of role definitions.
+func roleSelection(filter string) (func(access.Role) bool, error) {
+	if filter == "" {
+		return func(access.Role) bool { return true }, nil
 	}
-	return nil, bad("UnsupportedQuery", "The filter '"+filter+"' is not supported. Supported filters are atScope() and principalId eq '{value}'.")
+	groups := ofRole.FindStringSubmatch(filter)
+	if groups == nil {
+		return nil, bad("UnsupportedQuery", "The filter '"+filter+"' is not supported. Supported filters are roleName eq '{value}' and type eq '{value}'.")
+	}
+	value := strings.ReplaceAll(groups[2], "''", "'")
+	if groups[1] == "type" {
+		return func(r access.Role) bool { return kindOfRole(r) == value }, nil
+	}
+	return func(r access.Role) bool { return r.Name == value }, nil
 }
 
 // assignment finds a role assignment by its scope and name.
@@ -109,6 +138,9 @@ func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssig
 	next := access.Assignment{
 		ID: strings.ToLower(name), PrincipalID: text(asked.Properties.PrincipalID), Role: path.Base(text(asked.Properties.RoleDefinitionID)),
 		Scope: scope, Condition: text(asked.Properties.Condition),
+	}
+	if version := text(asked.Properties.ConditionVersion); version != "" && version != conditionVersion {
+		return next, 0, bad("InvalidRoleAssignmentCondition", "The version of the condition must be "+conditionVersion+".")
 	}
 	principal, exists := a.options.Directory.Principal(next.PrincipalID)
 	if !exists {
@@ -159,7 +191,7 @@ func (a *API) checkAssignment(next access.Assignment) error {
 func (a *API) assignmentResponse(one access.Assignment) armauthorization.RoleAssignment {
 	var condition, version *string
 	if one.Condition != "" {
-		condition, version = &one.Condition, to.Ptr("2.0")
+		condition, version = &one.Condition, to.Ptr(conditionVersion)
 	}
 	return armauthorization.RoleAssignment{
 		ID: to.Ptr(one.Scope + "/providers/Microsoft.Authorization/roleAssignments/" + one.ID), Name: to.Ptr(one.ID),
@@ -212,9 +244,16 @@ func (c *Call) definitionServer() *authfake.RoleDefinitionsServer {
 			return respond(http.StatusOK, del{RoleDefinition: c.api.roleResponse(found)}, c.api.removeRole(found))
 		},
 		NewListPager: func(string, *armauthorization.RoleDefinitionsClientListOptions) (pages fake.PagerResponder[all]) {
+			wanted, err := roleSelection(c.filter())
+			if err != nil {
+				pages.AddError(err)
+				return pages
+			}
 			page := all{RoleDefinitionListResult: armauthorization.RoleDefinitionListResult{Value: []*armauthorization.RoleDefinition{}}}
 			for _, one := range directory.Roles() {
-				page.Value = append(page.Value, to.Ptr(c.api.roleResponse(one)))
+				if wanted(one) {
+					page.Value = append(page.Value, to.Ptr(c.api.roleResponse(one)))
+				}
 			}
 			pages.AddPage(http.StatusOK, page, nil)
 			return pages
@@ -238,6 +277,8 @@ func (a *API) putRole(id string, asked armauthorization.RoleDefinition) (access.
 		return next, bad("InvalidRoleDefinitionId", "The role definition ID '"+id+"' is not valid. The role definition ID must be a GUID.")
 	case next.Name == "" || len(next.Scopes) == 0:
 		return next, bad("InvalidRoleDefinition", "A custom role has a name and assignable scopes.")
+	case asked.Properties.RoleType != nil && *asked.Properties.RoleType != customRole:
+		return next, bad("InvalidRoleDefinition", "A role of the type "+*asked.Properties.RoleType+" cannot be made.")
 	case exists && !known.Custom():
 		return next, bad("RoleDefinitionIsBuiltIn", "The built-in role "+known.Name+" cannot be changed.")
 	}
@@ -261,6 +302,15 @@ func (a *API) removeRole(r access.Role) error {
 	return a.options.Directory.RemoveRole(r.ID)
 }
 
+const customRole = "CustomRole"
+
+func kindOfRole(r access.Role) string {
+	if r.Custom() {
+		return customRole
+	}
+	return "BuiltInRole"
+}
+
 func (a *API) roleResponse(r access.Role) armauthorization.RoleDefinition {
 	pointers := func(in []string) []*string {
 		out := []*string{}
@@ -269,14 +319,14 @@ func (a *API) roleResponse(r access.Role) armauthorization.RoleDefinition {
 		}
 		return out
 	}
-	kind, scopes := "BuiltInRole", []string{"/"}
+	scopes := []string{"/"}
 	if r.Custom() {
-		kind, scopes = "CustomRole", r.Scopes
+		scopes = r.Scopes
 	}
 	return armauthorization.RoleDefinition{
 		ID: to.Ptr(a.roleID(r.ID)), Name: to.Ptr(r.ID), Type: to.Ptr("Microsoft.Authorization/roleDefinitions"),
 		Properties: &armauthorization.RoleDefinitionProperties{
-			RoleName: to.Ptr(r.Name), RoleType: to.Ptr(kind), AssignableScopes: pointers(scopes),
+			RoleName: to.Ptr(r.Name), RoleType: to.Ptr(kindOfRole(r)), AssignableScopes: pointers(scopes),
 			Permissions: []*armauthorization.Permission{{
 				Actions: pointers(r.Actions), NotActions: pointers(r.NotActions), DataActions: pointers(r.DataActions), NotDataActions: pointers(r.NotDataActions),
 			}},

@@ -75,6 +75,8 @@ type Call struct {
 	query    url.Values
 	caller   identity.Caller
 	verified *sigv4.Verified
+	// ambiguity is why nothing can be done with the request, whoever sends it; "" for nothing.
+	ambiguity string
 	// early is the outcome of a bearer token's verification, once somebody has asked for it.
 	early *verdict
 }
@@ -112,7 +114,8 @@ func (a *API) Prepare(r *http.Request) *Call {
 		r.Method = http.MethodPatch
 		r.Header.Del("X-Http-Method-Override")
 	}
-	c := &Call{api: a, r: r, query: r.URL.Query()}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	c := &Call{api: a, r: r, query: query, ambiguity: ambiguity(r.Header, query, err)}
 	c.route()
 	return c
 }
@@ -165,7 +168,10 @@ func (c *Call) Claimed() string {
 
 // Serve handles the call and returns the error of the response, nil for success.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
-	err := c.authenticate()
+	err := c.refuseAmbiguity()
+	if err == nil {
+		err = c.authenticate()
+	}
 	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
 		err = gcserr.Scope
 	}

@@ -174,8 +174,8 @@ func linesOf(list string) map[string][]string {
 	return lines
 }
 
-// formFields is the line of the fields of a form, which have the names of headers.
-const formFields = "form"
+// formHeaders is the line of the fields of a form that have the names of headers.
+const formHeaders = "form"
 
 // XMLHeaders returns the headers of Google's and of S3's that each operation of the XML API takes, beside those of all.
 func XMLHeaders() map[string][]string {
@@ -194,7 +194,7 @@ func XMLHeaders() map[string][]string {
 	}
 	out := map[string][]string{}
 	for name, words := range lines {
-		if strings.HasPrefix(name, "xml.") || name == formFields {
+		if strings.HasPrefix(name, "xml.") || name == formHeaders {
 			out[name] = all(words)
 		}
 	}
@@ -235,15 +235,19 @@ func (c *Call) unserved(kind, name string) error {
 }
 
 // checkXMLParameters is checkParameters for the XML API. Readers of objects use parameters that mean nothing to get past
-// caches.
+// caches, and Google's conformance tests a prefix: to them only what other ways to read an object have is refused.
 func (c *Call) checkXMLParameters() error {
-	if c.Operation == "unknown" || c.Operation == "xml.GetObject" || c.Operation == "xml.HeadObject" {
+	if c.Operation == "unknown" {
 		return nil
+	}
+	reads := c.Operation == "xml.GetObject" || c.Operation == "xml.HeadObject"
+	elsewhere := func(name string) bool {
+		return slices.Contains(s3Reads, name) || c.api.parameters["storage.objects.get"][name] != 0
 	}
 	for name := range c.r.URL.Query() {
 		lower := strings.ToLower(name)
 		if !strings.HasPrefix(lower, "x-goog-") && !strings.HasPrefix(lower, "x-amz-") && !slices.Contains(subresources, name) &&
-			!slices.Contains(xmlParameters[""], name) && !slices.Contains(xmlParameters[c.Operation], name) {
+			!slices.Contains(xmlParameters[""], name) && !slices.Contains(xmlParameters[c.Operation], name) && (!reads || elsewhere(name)) {
 			return c.unserved("parameter", name)
 		}
 	}
@@ -418,13 +422,15 @@ func (c *Call) xmlHeaders() []string {
 	return c.api.xmlHeaders[name]
 }
 
-// checkForm refuses the fields of a form, by now in the headers, that it does not take.
-func (c *Call) checkForm() error {
-	for name := range c.r.Header {
-		name = strings.ToLower(name)
+// FormFields are the fields of a form that are no headers of Google's or of S3's, and the beginning of those that mean nothing.
+var FormFields = strings.Fields(`acl bucket cache-control content-disposition content-encoding content-language content-md5 content-type key policy
+	success_action_redirect success_action_status x-ignore-`)
+
+// checkForm refuses the fields of a form that it does not take.
+func (c *Call) checkForm(fields map[string]string) error {
+	for name := range fields {
 		takes := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
-		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-")) && !slices.ContainsFunc(servedHeaders[inXML], takes) &&
-			!slices.ContainsFunc(c.api.xmlHeaders[formFields], takes) {
+		if !slices.ContainsFunc(FormFields, takes) && !slices.ContainsFunc(servedHeaders[inXML], takes) && !slices.ContainsFunc(c.api.xmlHeaders[formHeaders], takes) {
 			return c.unserved("field", name)
 		}
 	}
@@ -444,16 +450,10 @@ func (c *Call) conditions() []string {
 
 // etagConditions judges If-Match and If-None-Match of the JSON API.
 func (c *Call) etagConditions(etag string) error {
-	has := func(header string) bool {
-		return slices.ContainsFunc(strings.Split(header, ","), func(v string) bool {
-			v = strings.TrimSpace(v)
-			return v == "*" || strings.Trim(strings.TrimPrefix(v, "W/"), `"`) == etag
-		})
-	}
-	if v := c.r.Header.Get("If-Match"); v != "" && !has(v) {
+	if v := listOf(c.r.Header, "If-Match"); v != "" && !hasTag(v, etag) {
 		return gcserr.Precondition
 	}
-	if v := c.r.Header.Get("If-None-Match"); v != "" && has(v) {
+	if v := listOf(c.r.Header, "If-None-Match"); v != "" && hasTag(v, etag) {
 		return gcserr.NotModified
 	}
 	return nil
@@ -462,9 +462,17 @@ func (c *Call) etagConditions(etag string) error {
 // xmlParameters are those of the XML API's operations beside what selects and signs them.
 var xmlParameters = map[string][]string{
 	"":                         strings.Fields("x-id userProject GoogleAccessId AWSAccessKeyId Expires Signature"),
+	"xml.GetObject":            read,
+	"xml.HeadObject":           read,
 	"xml.DeleteObject":         {"generation"},
 	"xml.GetBucket":            strings.Fields("list-type prefix delimiter marker max-keys encoding-type continuation-token start-after fetch-owner"),
 	"xml.ListMultipartUploads": strings.Fields("prefix delimiter encoding-type key-marker upload-id-marker max-uploads"),
 	"xml.ListParts":            strings.Fields("part-number-marker max-parts"),
 	"xml.UploadPart":           {"partNumber"},
 }
+
+var (
+	read = strings.Fields("generation response-cache-control response-content-disposition response-content-type")
+	// s3Reads are those of S3's GetObject and HeadObject that the XML API has not.
+	s3Reads = strings.Fields("partNumber response-content-encoding response-content-language response-expires torrent versionId")
+)

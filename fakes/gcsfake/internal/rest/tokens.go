@@ -18,10 +18,20 @@ import (
 // maxForm bounds the requests for tokens.
 const maxForm = 256 << 10
 
-// tokenForm reads a request for a token, a form or JSON.
+// tokenForm reads a request for a token, a form or JSON. What it does not know it ignores, and what is sent twice is refused
+// (RFC 6749, 3.2: "The authorization server MUST ignore unrecognized request parameters. Request and response parameters MUST NOT
+// be included more than once").
 func (c *Call) tokenForm() (map[string]string, error) {
 	c.r.Body = http.MaxBytesReader(nil, c.r.Body, maxForm)
 	out := map[string]string{}
+	add := func(name string, values ...string) error {
+		name = snake(name)
+		if _, again := out[name]; again || len(values) > 1 {
+			return gcserr.InvalidTokenRequest.Say("The parameter %s is sent more than once.", name)
+		}
+		out[name] = values[0]
+		return nil
+	}
 	if strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/json") {
 		raw, err := io.ReadAll(c.r.Body)
 		if err != nil {
@@ -32,15 +42,19 @@ func (c *Call) tokenForm() (map[string]string, error) {
 			return nil, gcserr.InvalidTokenRequest.Say("The request is not a JSON object of strings.")
 		}
 		for name, v := range fields {
-			out[snake(name)] = v
+			if err := add(name, v); err != nil {
+				return nil, err
+			}
 		}
 		return out, nil
 	}
 	if err := c.r.ParseForm(); err != nil {
 		return nil, gcserr.InvalidTokenRequest.Say("The form could not be read.")
 	}
-	for name := range c.r.Form {
-		out[snake(name)] = c.r.Form.Get(name)
+	for name, values := range c.r.Form {
+		if err := add(name, values...); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

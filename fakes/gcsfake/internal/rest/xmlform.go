@@ -42,7 +42,10 @@ func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	if named := form.Fields["bucket"]; named != "" && named != b.Name {
 		return gcserr.Invalid.Say("The form is for bucket %q, but was sent to %q.", named, b.Name)
 	}
-	c.formHeaders(form.Fields)
+	if err := c.checkForm(form.Fields); err != nil {
+		return err
+	}
+	c.takeFields(form.Fields)
 	c.vars["object"] = strings.ReplaceAll(form.Fields["key"], "${filename}", form.File.FileName())
 	o, err := c.storeForm(b, form.File, policy)
 	if err != nil {
@@ -78,8 +81,8 @@ func (c *Call) authenticateForm(fields map[string]string) (*postform.Policy, err
 	return policy, err
 }
 
-// formHeaders brings the fields of a form into the headers that other uploads have them in.
-func (c *Call) formHeaders(fields map[string]string) {
+// takeFields brings the fields of a form into the headers that other uploads have them in.
+func (c *Call) takeFields(fields map[string]string) {
 	h := http.Header{}
 	for name, value := range fields {
 		switch {
@@ -97,9 +100,6 @@ func (c *Call) formHeaders(fields map[string]string) {
 }
 
 func (c *Call) storeForm(b *store.Bucket, file *multipart.Part, policy *postform.Policy) (*store.Object, error) {
-	if err := c.checkForm(); err != nil {
-		return nil, err
-	}
 	if err := c.xmlACL(b); err != nil {
 		return nil, err
 	}

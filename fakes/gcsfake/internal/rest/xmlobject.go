@@ -73,12 +73,12 @@ func (c *Call) sourceConditions(o *store.Object) error {
 }
 
 func conditions(h http.Header, prefix string, o *store.Object) error {
-	etag, modified := xmlETag(o), o.Updated.Truncate(time.Second)
-	if v := h.Get(prefix + "If-Match"); v != "" && v != "*" && !strings.Contains(v, strings.Trim(etag, `"`)) {
+	etag, modified := strings.Trim(xmlETag(o), `"`), o.Updated.Truncate(time.Second)
+	if v := listOf(h, prefix+"If-Match"); v != "" && !hasTag(v, etag) {
 		return gcserr.Precondition
 	}
-	if v := h.Get(prefix + "If-None-Match"); v != "" {
-		if v == "*" || strings.Contains(v, strings.Trim(etag, `"`)) {
+	if v := listOf(h, prefix+"If-None-Match"); v != "" {
+		if hasTag(v, etag) {
 			return gcserr.NotModified
 		}
 	} else if t, err := http.ParseTime(h.Get(prefix + "If-Modified-Since")); err == nil && !modified.After(t) {
@@ -94,12 +94,12 @@ func conditions(h http.Header, prefix string, o *store.Object) error {
 func (c *Call) xmlAttributes() (store.Attributes, error) {
 	h := c.r.Header
 	a := store.Attributes{
-		ContentType: h.Get("Content-Type"), ContentLanguage: h.Get("Content-Language"), ContentDisposition: h.Get("Content-Disposition"),
-		CacheControl: h.Get("Cache-Control"), StorageClass: h.Get("X-Goog-Storage-Class"), KMSKeyName: h.Get("X-Goog-Encryption-Kms-Key-Name"),
+		ContentType: h.Get("Content-Type"), ContentLanguage: listOf(h, "Content-Language"), ContentDisposition: h.Get("Content-Disposition"),
+		CacheControl: listOf(h, "Cache-Control"), StorageClass: h.Get("X-Goog-Storage-Class"), KMSKeyName: h.Get("X-Goog-Encryption-Kms-Key-Name"),
 		Metadata: metadataHeaders(h),
 	}
 	var encodings []string
-	for e := range strings.SplitSeq(h.Get("Content-Encoding"), ",") {
+	for e := range strings.SplitSeq(listOf(h, "Content-Encoding"), ",") {
 		if e = strings.TrimSpace(e); e != "" && e != "aws-chunked" {
 			encodings = append(encodings, e)
 		}

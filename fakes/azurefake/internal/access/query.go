@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// single are the headers without x-ms- that have one value. Those with entity tags are lists.
+var single = strings.Fields("authorization cache-control content-disposition content-encoding content-language content-md5 content-type date if-modified-since if-range if-unmodified-since range")
+
+// ReadQuery returns the query of a request. It refuses one of which a part cannot be read, and what is given more than once
+// and read once, in the query and in the headers: to go on with the rest would be to do something else than what was asked for.
+func ReadQuery(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return query, azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query of the request cannot be read: "+err.Error()+".")
+	}
+	for name, values := range query {
+		if len(values) > 1 {
+			return query, azerr.New(http.StatusBadRequest, "InvalidQueryParameterValue", "The query parameter "+name+" is given more than once.")
+		}
+	}
+	for header, values := range r.Header {
+		if name := strings.ToLower(header); len(values) > 1 && (strings.HasPrefix(name, "x-ms-") || slices.Contains(single, name)) {
+			return query, azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "The header "+name+" is given more than once.")
+		}
+	}
+	return query, nil
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azurefake_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage/v2"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
+)
+
+// managed is a call of Azure Resource Manager as HTTP has it. asked is what the SDK's type has of it, the body.
+type managed struct {
+	method, path string
+	asked        any
+}
+
+// managedCalls are all calls by their names.
+func (c caller) managedCalls() map[string]managed {
+	const providers = "/providers/"
+	identities := c.GroupID() + providers + "Microsoft.ManagedIdentity/userAssignedIdentities"
+	federated := identities + "/app/federatedIdentityCredentials"
+	assignments := c.GroupID() + providers + "Microsoft.Authorization/roleAssignments"
+	definitions := c.GroupID() + providers + "Microsoft.Authorization/roleDefinitions"
+	account := c.ResourceID(azurefake.DefaultAccount)
+	role, assigned := "/"+uuid.NewString(), "/"+uuid.NewString()
+	return map[string]managed{
+		"UserAssignedIdentities.CreateOrUpdate":              {"PUT", identities + "/app", anIdentity()},
+		"UserAssignedIdentities.Get":                         {"GET", identities + "/app", nil},
+		"UserAssignedIdentities.Delete":                      {"DELETE", identities + "/app", nil},
+		"UserAssignedIdentities.NewListByResourceGroupPager": {"GET", identities, nil},
+		"FederatedIdentityCredentials.CreateOrUpdate":        {"PUT", federated + "/fed", aFederation("https://issuer", "me", "aud")},
+		"FederatedIdentityCredentials.Get":                   {"GET", federated + "/fed", nil},
+		"FederatedIdentityCredentials.Delete":                {"DELETE", federated + "/fed", nil},
+		"FederatedIdentityCredentials.NewListPager":          {"GET", federated, nil},
+		"RoleAssignments.Create":                             {"PUT", assignments + assigned, c.assignment(c.ObjectID, readerRole)},
+		"RoleAssignments.Get":                                {"GET", assignments + assigned, nil},
+		"RoleAssignments.Delete":                             {"DELETE", assignments + assigned, nil},
+		"RoleAssignments.NewListForScopePager":               {"GET", assignments, nil},
+		"RoleDefinitions.CreateOrUpdate": {"PUT", definitions + role, armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
+			RoleName: to.Ptr("made" + role), AssignableScopes: to.SliceOfPtrs(c.GroupID()), Permissions: []*armauthorization.Permission{{Actions: to.SliceOfPtrs("*/read")}},
+		}}},
+		"RoleDefinitions.Get":               {"GET", definitions + role, nil},
+		"RoleDefinitions.Delete":            {"DELETE", definitions + role, nil},
+		"RoleDefinitions.NewListPager":      {"GET", definitions, nil},
+		"Accounts.ListKeys":                 {"POST", account + "/listKeys", nil},
+		"Accounts.RegenerateKey":            {"POST", account + "/regenerateKey", armstorage.AccountRegenerateKeyParameters{KeyName: to.Ptr("key2")}},
+		"BlobServices.GetServiceProperties": {"GET", account + "/blobServices/default", nil},
+	}
+}
+
+// manage sends a call and returns the status and the response.
+func (c caller) manage(t *testing.T, method, path, query string, body any) (int, string) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body == nil {
+		raw = nil
+	}
+	token, err := c.credential.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, c.URL()+path+"?api-version=2024-01-01"+query, strings.NewReader(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token.Token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.options.Transport.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // it is read
+	said, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(said)
+}
+
+// full is a value of a type of the SDK with everything in it.
+func full(of reflect.Type) reflect.Value {
+	v := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(of.Elem()))
+		v.Elem().Set(full(of.Elem()))
+	case reflect.Slice:
+		v.Set(reflect.Append(v, full(of.Elem())))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(of))
+		v.SetMapIndex(reflect.ValueOf("key"), full(of.Elem()))
+	case reflect.Struct:
+		for i := range of.NumField() {
+			if of.Field(i).IsExported() {
+				v.Field(i).Set(full(of.Field(i).Type))
+			}
+		}
+	case reflect.String:
+		v.SetString("x")
+	default: // numbers and truths are as good as they are
+	}
+	return v
+}
+
+// fieldsOf are the fields that the SDK's type has, each with a dot before it, as far as the list tells them apart.
+func fieldsOf(t *testing.T, asked any, takes map[string]bool) []string {
+	t.Helper()
+	raw, err := json.Marshal(full(reflect.TypeOf(asked)).Interface())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		below, isObject := v.(map[string]any)
+		if list, ok := v.([]any); ok && len(list) == 1 {
+			below, isObject = list[0].(map[string]any)
+		}
+		if _, listed := takes[path]; listed || !isObject {
+			out = append(out, path)
+			return
+		}
+		for name, one := range below {
+			walk(path+"."+name, one)
+		}
+	}
+	walk("", document)
+	slices.Sort(out)
+	return out
+}
+
+// withField returns a body with a field more.
+func withField(t *testing.T, asked any, field string) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := map[string]any{}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		t.Fatal(err)
+	}
+	at, names := body, strings.Split(field[1:], ".")
+	for _, name := range names[:len(names)-1] {
+		switch below := at[name].(type) {
+		case map[string]any:
+			at = below
+		case []any:
+			at = below[0].(map[string]any)
+		default:
+			next := map[string]any{}
+			at[name], at = next, next
+		}
+	}
+	at[names[len(names)-1]] = "2020-01-01T00:00:00Z"
+	if strings.HasSuffix(field, ".systemData") {
+		at[names[len(names)-1]] = map[string]any{"createdBy": "me"}
+	}
+	return body
+}
+
+// managedQueries are the parameters that any call of the SDK's clients has, and one that none has.
+var managedQueries = []string{"$expand", "$filter", "$skipToken", "$skiptoken", "$top", "tenantId", "colour"}
+
+// TestManagementParameters sends every call with every query parameter, and with every field that the SDK's type of its body has:
+// what the fake does not take it refuses by its name. The page lists it all.
+func TestManagementParameters(t *testing.T) {
+	t.Parallel()
+	s := startSubscription(t, azurefake.Options{})
+	c := s.caller(t, "Owner")
+	_, err := c.identities(t).CreateOrUpdate(t.Context(), s.ResourceGroup(), "app", anIdentity(), nil)
+	wantCode(t, "make an identity", err, "")
+	all, listed := c.managedCalls(), management.Parameters()
+	var page strings.Builder
+	page.WriteString("| call of Azure Resource Manager | query | fields of the body | refused fields |\n|---|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		call, known := all[name]
+		if !known {
+			t.Errorf("nothing calls %s", name)
+			continue
+		}
+		var queries, fields, refused []string
+		for _, p := range managedQueries {
+			code := "UnsupportedQueryParameter"
+			if _, ok := listed[name][p]; ok {
+				queries, code = append(queries, p), "UnsupportedQuery\""
+			}
+			if status, said := c.manage(t, call.method, call.path, "&"+p+"=x", call.asked); status != http.StatusBadRequest || !strings.Contains(said, code) {
+				t.Errorf("%s with %s: %d %s", name, p, status, said)
+			}
+		}
+		if call.asked != nil {
+			for _, field := range fieldsOf(t, call.asked, listed[name]) {
+				taken, ok := listed[name][field]
+				switch {
+				case taken:
+					fields = append(fields, field[1:])
+					continue
+				case !ok:
+					refused = append(refused, field[1:])
+				}
+				status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, field))
+				if ok && status >= http.StatusMultipleChoices || !ok && (status != http.StatusBadRequest || !strings.Contains(said, "the field "+field[1:]+" of")) {
+					t.Errorf("%s with %s: %d %s", name, field, status, said)
+				}
+			}
+			if status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, ".properties.colour")); status != http.StatusBadRequest || !strings.Contains(said, "properties") {
+				t.Errorf("%s with what nobody knows: %d %s", name, status, said)
+			}
+		}
+		row := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "–") }
+		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", name, row(queries), row(fields), row(refused))
+	}
+	for name := range all {
+		if listed[name] == nil {
+			t.Errorf("%s is not in the list", name)
+		}
+	}
+	comparePage(t, page.String())
+}
+
+// TestManagementNotServed has calls that the cloud has and the fake has not, and queries that mean several things or cannot be read.
+func TestManagementNotServed(t *testing.T) {
+	t.Parallel()
+	s := startSubscription(t, azurefake.Options{})
+	c := s.caller(t, "Owner")
+	calls := c.managedCalls()
+	for what, test := range map[string]struct{ method, path, query, says string }{
+		"an update":                   {"PATCH", calls["UserAssignedIdentities.Get"].path, "", "does not serve PATCH /subscriptions"},
+		"resource groups":             {"GET", "/subscriptions/" + s.SubscriptionID() + "/resourceGroups", "", "does not serve GET /subscriptions"},
+		"a storage account":           {"GET", s.ResourceID(azurefake.DefaultAccount), "", "does not serve GET /subscriptions"},
+		"a filter that is unreadable": {"GET", calls["RoleDefinitions.NewListPager"].path, "&$filter=%zz", "cannot be read"},
+		"two filters":                 {"GET", calls["RoleDefinitions.NewListPager"].path, "&$filter=a&$filter=b", "$filter is given more than once"},
+	} {
+		if status, said := c.manage(t, test.method, test.path, test.query, nil); status != http.StatusBadRequest || !strings.Contains(said, test.says) {
+			t.Errorf("%s: %d %s", what, status, said)
+		}
+	}
+}
+
+// TestRoleFilters lists role definitions as clients look for one by its name ("Role Definitions - List").
+func TestRoleFilters(t *testing.T) {
+	t.Parallel()
+	s := startSubscription(t, azurefake.Options{})
+	c := s.caller(t, "Owner")
+	permissions := []*armauthorization.Permission{{Actions: to.SliceOfPtrs("*/read")}}
+	_, err := c.definitions(t).CreateOrUpdate(t.Context(), s.GroupID(), uuid.NewString(), armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
+		RoleName: to.Ptr("Team's 100% readers"), RoleType: to.Ptr("CustomRole"), AssignableScopes: to.SliceOfPtrs(s.GroupID()), Permissions: permissions,
+	}}, nil)
+	wantCode(t, "define a role", err, "")
+	_, err = c.definitions(t).CreateOrUpdate(t.Context(), s.GroupID(), uuid.NewString(), armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
+		RoleName: to.Ptr("ours"), RoleType: to.Ptr("BuiltInRole"), AssignableScopes: to.SliceOfPtrs(s.GroupID()), Permissions: permissions,
+	}}, nil)
+	wantCode(t, "a built-in role", err, "InvalidRoleDefinition")
+	list := func(filter *string) ([]*armauthorization.RoleDefinition, error) {
+		page, err := c.definitions(t).NewListPager(s.GroupID(), &armauthorization.RoleDefinitionsClientListOptions{Filter: filter}).NextPage(t.Context())
+		return page.Value, err
+	}
+	every, err := list(nil)
+	wantCode(t, "all", err, "")
+	for filter, want := range map[string]int{
+		"roleName eq 'Storage Blob Data Reader'": 1, "roleName eq 'Team''s 100% readers'": 1, "roleName eq 'nobody'": 0,
+		"type eq 'CustomRole'": 1, "type eq 'BuiltInRole'": len(every) - 1,
+	} {
+		if found, err := list(&filter); err != nil || len(found) != want {
+			t.Errorf("%s: %d are listed, %v; want %d", filter, len(found), err, want)
+		}
+	}
+	_, err = list(to.Ptr("description eq 'x'"))
+	wantCode(t, "another filter", err, "UnsupportedQuery")
+}

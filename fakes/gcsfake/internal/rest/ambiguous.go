@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+)
+
+// RepeatedQuery are the query parameters that are lists: the discovery documents call them repeated.
+var RepeatedQuery = []string{"keyTypes", "permissions"}
+
+// single are the headers that have one value, and the beginnings of such.
+var single = strings.Fields(`authorization content-disposition content-md5 content-range content-type date if-modified-since if-range if-unmodified-since range
+	x-amz- x-goog- x-http-method-override x-upload-content-`)
+
+// repeatable are those of them that are lists, or that nothing is done with, and the beginnings of such.
+var repeatable = strings.Fields(`x-amz-meta- x-goog-meta- x-goog-hash x-goog-api-client x-goog-custom-audit- x-goog-request-params x-goog-request-reason x-goog-storage-go-features`)
+
+// ambiguity is what makes a request mean several things, "" for nothing: a query of which a part cannot be read (unread), or
+// what is sent more than once and has one value. To go on with the rest would be to do something else than what was asked for.
+func ambiguity(h http.Header, query url.Values, unread error) string {
+	if unread != nil {
+		return fmt.Sprintf("The query cannot be read: %v.", unread)
+	}
+	for name, values := range query {
+		if len(values) > 1 && !slices.Contains(RepeatedQuery, name) {
+			return fmt.Sprintf("The parameter %s is sent more than once.", name)
+		}
+	}
+	for name, values := range h {
+		name = strings.ToLower(name)
+		is := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
+		if len(values) > 1 && slices.ContainsFunc(single, is) && !slices.ContainsFunc(repeatable, is) {
+			return fmt.Sprintf("The header %s is sent more than once.", name)
+		}
+	}
+	return ""
+}
+
+// refuseAmbiguity refuses what means several things, before anything else is found out.
+func (c *Call) refuseAmbiguity() error {
+	switch {
+	case c.ambiguity == "":
+		return nil
+	case c.flavour == inOAuth:
+		return gcserr.InvalidTokenRequest.Say("%s", c.ambiguity)
+	}
+	return gcserr.Invalid.Say("%s", c.ambiguity)
+}
+
+// listOf is a header that is a list, whose lines are one (RFC 9110, 5.3).
+func listOf(h http.Header, name string) string { return strings.Join(h.Values(name), ",") }
+
+// hasTag reports whether a list of entity tags has this one, without its quotes, or is of all.
+func hasTag(list, etag string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(v string) bool {
+		v = strings.TrimSpace(v)
+		return v == "*" || strings.Trim(strings.TrimPrefix(v, "W/"), `"`) == etag
+	})
+}
