@@ -55,12 +55,20 @@ func reasonsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page.WriteString("\n## What the API server refuses\n\nThese errors come back from `kubectl apply` and its like, at once. `kubectl cosi explain 'MESSAGE'` finds them, too, by\nsome words of the message or by all that kubectl printed.\n\n| object | message | why | what to do |\n|---|---|---|---|\n")
+	page.WriteString("\n## What the API server refuses\n\nThese errors come back from `kubectl apply` and its like, at once. `kubectl cosi explain 'MESSAGE'` finds them, too, by\nsome words of the message or by all that kubectl printed, and errors of commands by the whole message.\n\n| object | message | why | what to do |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromCRDs); err != nil {
 		return "", err
 	}
 	page.WriteString("\n## What admission policies refuse\n\nWhere an administrator has applied them. A message with `+` is put together with names.\n\n| policy | message | why | what to do |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromPolicies); err != nil {
+		return "", err
+	}
+	fromCommands, err := commandErrors(root)
+	if err != nil {
+		return "", err
+	}
+	page.WriteString("\n## Errors of commands\n\nThose with which `kubectl cosi` and `cooper` end. `" + reasons.Elided + "` is a name, a number or another error.\n\n| command | message | why | what to do |\n|---|---|---|---|\n")
+	if err := refusalRows(&page, fromCommands); err != nil {
 		return "", err
 	}
 	return page.String(), nil
@@ -75,13 +83,13 @@ type refusal struct {
 // refusalRows are the rows of refusals, each with its text.
 func refusalRows(page *strings.Builder, refusals []refusal) error {
 	texts := map[string]reasons.Text{}
-	for _, text := range reasons.Refusals() {
+	for _, text := range append(reasons.Refusals(), reasons.Errors()...) {
 		texts[text.Reason] = text
 	}
 	for _, r := range refusals {
 		text, ok := texts[r.message]
 		if !ok {
-			return fmt.Errorf("internal/reasons/refusals.go does not say what to do when %s says %q", r.by, r.message)
+			return fmt.Errorf("internal/reasons does not say what to do when %s says %q", r.by, r.message)
 		}
 		message := r.message
 		if r.expression {

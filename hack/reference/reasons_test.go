@@ -30,7 +30,7 @@ func TestReasonsPage(t *testing.T) {
 			t.Errorf("a row of %d cells: %s", cells, line)
 		}
 	}
-	for _, want := range []string{"| `SecretTaken` |", "| `BucketHeld` |", "| `PermissionDenied` |", "| BucketClaim | status.boundBucketName may not be changed", "| cosi-protection | the finalizer"} {
+	for _, want := range []string{"| `SecretTaken` |", "| `BucketHeld` |", "| `PermissionDenied` |", "| BucketClaim | status.boundBucketName may not be changed", "| cosi-protection | the finalizer", "| kubectl cosi | BucketAccess … has no claim"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -58,6 +58,25 @@ func TestEveryRefusalHasItsText(t *testing.T) {
 	}
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
 		t.Errorf("(-messages of CRDs and policies +texts):\n%s", diff)
+	}
+}
+
+// TestEveryErrorHasItsText also finds texts of messages that there are not any more.
+func TestEveryErrorHasItsText(t *testing.T) {
+	t.Parallel()
+	errors, err := commandErrors("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, e := range errors {
+		want = append(want, e.message)
+	}
+	for _, text := range reasons.Errors() {
+		got = append(got, text.Reason)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-messages in the sources +texts):\n%s", diff)
 	}
 }
 

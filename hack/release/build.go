@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
@@ -28,17 +29,13 @@ type program struct {
 	info *buildinfo.BuildInfo
 }
 
-// fixed is the environment of all commands that make something: what a user may have set changes no bit.
-func fixed() []string {
-	return []string{
-		"CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off", "GOOS=", "GOARCH=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off",
-		"TZ=UTC", "LC_ALL=C",
-	}
-}
-
-// run runs a command in the clone.
+// run runs a command in the clone. What a user may have set changes no bit of what it makes.
 func (r *release) run(ctx context.Context, environment []string, name string, args ...string) (string, error) {
-	return output(ctx, r.source.directory, append(fixed(), environment...), name, args...)
+	fixed, err := gobuild.Environment(ctx, "go", r.source.directory, "")
+	if err != nil {
+		return "", err
+	}
+	return output(ctx, r.source.directory, append(append(fixed, "TZ=UTC", "LC_ALL=C"), environment...), name, args...)
 }
 
 // buildPrograms builds all programs of cmd/ for each platform, static, and asks each whether it is of this version.

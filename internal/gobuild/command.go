@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +94,7 @@ type build struct {
 	total     int             // how many those are
 	done      int
 	downloads int
-	env       []string // variables of the go command beside those of buildEnv
+	env       []string // variables of the go command beside those of Environment
 }
 
 // finish says what has become of the build.
@@ -160,8 +161,12 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 	if b.command.CompileFlags != "" {
 		args = append(args, "-gcflags", b.command.CompileFlags)
 	}
+	env, err := Environment(ctx, b.goCommand, b.command.Dir, b.command.Platform)
+	if err != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("cannot build %s: %w", b.command.Name, err)
+	}
 	cmd := exec.CommandContext(ctx, b.goCommand, append(args, b.command.Packages...)...)
-	cmd.Dir, cmd.Env = b.command.Dir, append(buildEnv(os.Environ(), b.command.Platform), b.env...)
+	cmd.Dir, cmd.Env = b.command.Dir, append(env, b.env...)
 	// The go command starts compilers; a group of their own lets all of them be ended together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -172,7 +177,7 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 	cmd.Stderr = writer
 	said := make(chan []string)
 	go func() { said <- b.follow(reader, taken) }()
-	err := cmd.Run()
+	err = cmd.Run()
 	_ = writer.Close() // of a pipe in this process: never an error
 	messages := <-said
 	switch {
@@ -227,18 +232,34 @@ func findGo(search string) (string, error) {
 	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, search)
 }
 
-// buildEnv is env without what would make the result depend on the caller's own module or platform settings.
-func buildEnv(env []string, platform string) []string {
+// Environment is that of this process for a go command which makes the same of the same source for everybody: of all that the
+// caller may have set, here or by go env -w, it keeps where modules come from and files are, and which Go it is.
+func Environment(ctx context.Context, goCommand, dir, platform string) ([]string, error) {
 	system, arch, _ := strings.Cut(cmp.Or(platform, runtime.GOOS+"/"+runtime.GOARCH), "/")
-	const ours = " GOFLAGS GOWORK GO111MODULE GOOS GOARCH CGO_ENABLED GOEXPERIMENT "
-	kept := make([]string, 0, len(env))
-	for _, e := range env {
-		name, _, _ := strings.Cut(e, "=")
-		if !strings.Contains(ours, " "+name+" ") {
-			kept = append(kept, e)
-		}
+	// Go of a distribution may have been built to compile for a newer processor, or by FIPS, if nobody says otherwise.
+	fixed := []string{
+		"GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch,
+		"GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOEXPERIMENT=",
 	}
-	// In place of an empty one, the go command takes what go env -w has written.
-	return append(kept, "GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
-		"GOOS="+system, "GOARCH="+arch)
+	ask := exec.CommandContext(ctx, goCommand, "env", "-json")
+	ask.Dir, ask.Env = dir, append(os.Environ(), fixed...)
+	answer, err := ask.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("%s env: %w\n%s", goCommand, err, exit.Stderr)
+	} else if err != nil {
+		return nil, err
+	}
+	variables := map[string]string{}
+	if err := json.Unmarshal(answer, &variables); err != nil {
+		return nil, fmt.Errorf("%s env: %w", goCommand, err)
+	}
+	env := os.Environ()
+	const kept = " GOAUTH GOCACHE GOCACHEPROG GOINSECURE GOMODCACHE GONOPROXY GONOSUMDB GOPATH GOPRIVATE GOPROXY GOSUMDB GOTMPDIR GOTOOLCHAIN GOVCS "
+	for name, value := range variables {
+		if !strings.Contains(kept, " "+name+" ") {
+			value = "" // as if it were not set, once GOENV is off
+		}
+		env = append(env, name+"="+value)
+	}
+	return append(append(env, fixed...), "GOENV=off"), nil
 }

@@ -245,18 +245,62 @@ func TestEndOfTheContextEndsTheWaitForAnotherBuilder(t *testing.T) {
 	}
 }
 
+// TestGoSettingsOfTheCallerDoNotMatter compares what is built bit for bit.
+//
+//nolint:paralleltest // the environment is that of the process
 func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
-	t.Setenv("GOFLAGS", "-mod=vendor")
-	t.Setenv("GOOS", "plan9")
-	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "missing.work"))
-	written := filepath.Join(t.TempDir(), "env") // as by go env -w
-	if err := os.WriteFile(written, []byte("GOFLAGS=-mod=vendor\n"), 0o600); err != nil {
+	build := func(t *testing.T) []byte {
+		t.Helper()
+		dir, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: t.TempDir()}, "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile(filepath.Join(dir, "hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return program
+	}
+	want := build(t)
+	settings := map[string]string{
+		"GOFLAGS": "-mod=vendor", "GOOS": "plan9", "GOWORK": "/missing/go.work", "GOEXPERIMENT": "fieldtrack", "GOAMD64": "v3", "GOARM64": "v9.0",
+		"GOFIPS140": "latest", "GO111MODULE": "off", "CGO_ENABLED": "1", "GODEBUG": "execerrdot=0",
+	}
+	t.Run("in the environment", func(t *testing.T) {
+		for name, value := range settings {
+			t.Setenv(name, value)
+		}
+		if !bytes.Equal(build(t), want) {
+			t.Error("they change the program")
+		}
+	})
+	t.Run("by go env -w", func(t *testing.T) {
+		write(t, settings)
+		if !bytes.Equal(build(t), want) {
+			t.Error("they change the program")
+		}
+	})
+	t.Run("where modules come from does", func(t *testing.T) {
+		write(t, map[string]string{"GOPROXY": "https://proxy.example.com"})
+		t.Setenv("GOPRIVATE", "example.com")
+		env, err := gobuild.Environment(t.Context(), "go", "", "")
+		if err != nil || !slices.Contains(env, "GOPROXY=https://proxy.example.com") || !slices.Contains(env, "GOPRIVATE=example.com") {
+			t.Errorf("%v, %q", err, env)
+		}
+	})
+}
+
+// write sets variables as go env -w does.
+func write(t *testing.T, settings map[string]string) {
+	t.Helper()
+	file, lines := filepath.Join(t.TempDir(), "env"), ""
+	for name, value := range settings {
+		lines += name + "=" + value + "\n"
+	}
+	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOENV", written)
-	if _, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: t.TempDir()}, "hello"); err != nil {
-		t.Error(err)
-	}
+	t.Setenv("GOENV", file)
 }
 
 func dirOf(t *testing.T, m gobuild.Module, cache string) string {

@@ -25,10 +25,12 @@ const (
 	Code Kind = "code of a driver"
 	// Refusal is the message by which a CRD or an admission policy refuses a request.
 	Refusal Kind = "refusal"
+	// Failure is the message of an error of kubectl cosi or cooper.
+	Failure Kind = "error"
 )
 
-// A Text explains one reason, in whole sentences. Of a refusal, the Reason is the message,
-// which says what happened.
+// A Text explains one reason, in whole sentences. Of a refusal and of an error, the Reason is
+// the message, which says what happened.
 type Text struct {
 	Kind   Kind
 	Reason string
@@ -37,7 +39,7 @@ type Text struct {
 	Happened, Why, Do string
 }
 
-// All returns the texts of every reason, kind by kind. Refusals has those of refusals.
+// All returns the texts of every reason, kind by kind. Refusals and Errors have those of messages.
 func All() []Text {
 	var all []Text
 	for reason, text := range ofController() {
@@ -56,7 +58,7 @@ func All() []Text {
 }
 
 // Find returns the texts of a reason, whatever the case of its letters: a condition
-// and an Event may share one. Of what is no reason, it returns the refusals in it.
+// and an Event may share one. Of what is no reason, it returns the refusals and errors in it.
 func Find(reason string) []Text {
 	var found []Text
 	for _, text := range All() {
@@ -65,7 +67,7 @@ func Find(reason string) []Text {
 		}
 	}
 	if len(found) == 0 {
-		return refusalsWith(reason)
+		return messagesIn(reason)
 	}
 	return found
 }

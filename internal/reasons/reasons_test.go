@@ -71,13 +71,13 @@ func TestEveryReasonHasItsText(t *testing.T) {
 
 func TestTextsAreWholeSentences(t *testing.T) {
 	t.Parallel()
-	for _, text := range append(reasons.All(), reasons.Refusals()...) {
+	for _, text := range slices.Concat(reasons.All(), reasons.Refusals(), reasons.Errors()) {
 		parts := []string{text.Why, text.Do}
-		if text.Kind != reasons.Refusal {
+		if text.Kind != reasons.Refusal && text.Kind != reasons.Failure {
 			parts = append(parts, text.Happened)
 		}
 		for _, part := range parts {
-			if !strings.HasSuffix(part, ".") || strings.ToUpper(part[:1]) != part[:1] && !strings.HasPrefix(part, "spec.") && !strings.HasPrefix(part, "multiBucketAccess") {
+			if !strings.HasSuffix(part, ".") || strings.ToUpper(part[:1]) != part[:1] && !strings.HasPrefix(part, "spec.") && !strings.HasPrefix(part, "kubectl cosi") && !strings.HasPrefix(part, "multiBucketAccess") {
 				t.Errorf("%s %s: not a whole sentence: %q", text.Kind, text.Reason, part)
 			}
 		}
@@ -97,6 +97,8 @@ func TestFind(t *testing.T) {
 		"a word of a refusal":                  {"immutable", nil},
 		"a part of a refusal":                  {"BucketClaim is immutable", []reasons.Kind{reasons.Refusal}},
 		"a refusal, as kubectl prints it":      {"The Bucket \"b\" is invalid: spec: Invalid value:  protocols is\nimmutable", []reasons.Kind{reasons.Refusal}},
+		"an error, as it is printed":           {"error: BucketAccess \"a\" has no claim \"b\": it has c", []reasons.Kind{reasons.Failure}},
+		"words of an error":                    {"BucketAccess has no", nil},
 		"nothing":                              {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,13 +22,18 @@ func Refusals() []Text {
 	return all
 }
 
-// refusalsWith returns the refusals that are in what the API server said, or that have a
-// part of several words. One word alone is rather a reason that is misspelt.
-func refusalsWith(said string) []Text {
+// messagesIn returns the refusals that are in what the API server said, or that have a
+// part of several words, and the errors in it. One word alone is rather a reason that is misspelt.
+func messagesIn(said string) []Text {
 	said = strings.Join(strings.Fields(said), " ")
 	var found []Text
 	for _, text := range Refusals() {
 		if strings.Contains(said, text.Reason) || strings.Contains(said, " ") && strings.Contains(text.Reason, said) {
+			found = append(found, text)
+		}
+	}
+	for _, text := range Errors() {
+		if is(said, text.Reason) {
 			found = append(found, text)
 		}
 	}

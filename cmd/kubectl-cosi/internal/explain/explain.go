@@ -19,7 +19,7 @@ import (
 func New(p *plugin.Plugin) *cobra.Command {
 	return &cobra.Command{
 		Use:               "explain REASON ...",
-		Short:             "Explain the reason of a condition or Event, a code of a driver, or a refusal",
+		Short:             "Explain the reason of a condition or Event, a code of a driver, a refusal or an error",
 		Example:           "  # What is it that status says?\n  kubectl cosi explain SecretTaken\n  # Why did kubectl apply fail?\n  kubectl cosi explain 'the spec of a BucketClaim is immutable'",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp),
