@@ -88,6 +88,8 @@ func s3(t *testing.T) *fake {
 			{method: "PUT", path: "/kept/new"},
 			{method: "PUT", path: "/kept/o"},
 			{method: "PUT", path: "/kept/m?partNumber=1&uploadId={upload}"},
+			{method: "POST", path: "/kept/m?uploadId={upload}", body: "<CompleteMultipartUpload><Part>"},
+			{method: "POST", path: "/kept", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z\r\nContent-Disposition: form-data; name=key\r\n\r\nposted\r\n--z\r\nContent-Disposition: form-data; name=file\r\n\r\n"},
 		},
 		object: request{method: "PUT", path: "/kept/large"},
 		controls: []request{
@@ -167,6 +169,7 @@ func azure(t *testing.T) *fake {
 			{method: "PUT", path: account + "/kept/new", headers: version + block},
 			{method: "PUT", path: account + "/kept/o", headers: version + block},
 			{method: "PUT", path: account + "/kept/o?comp=block&blockid=YQ%3D%3D", headers: version},
+			{method: "PUT", path: account + "/kept/o?comp=blocklist", headers: version, body: "<BlockList><Latest>"},
 			{method: "PUT", path: account + "/kept/log?comp=appendblock", headers: version},
 		},
 		object: request{method: "PUT", path: account + "/kept/large", headers: version + block},
@@ -322,18 +325,19 @@ func (c *caller) build(r request, body io.Reader, size int64) (*http.Request, er
 	}
 	for line := range strings.SplitSeq(r.headers, "\n") {
 		if name, value, ok := strings.Cut(line, ": "); ok {
-			req.Header.Set(name, value)
+			req.Header.Add(name, value)
 		}
 	}
 	c.sign(req, r.body)
 	return req, nil
 }
 
-// send sends a request and reads the response. A stream is the body instead of the request's own.
+// send sends a request and reads the response. A stream is the body, and begins with the request's own.
 func (c *caller) send(r request, stream *stream) (*http.Response, string, error) {
 	var body io.Reader
 	var size int64
 	if stream != nil {
+		stream.begin = r.body
 		body, size = stream, stream.size
 	}
 	req, err := c.build(r, body, size)
@@ -351,8 +355,11 @@ func (c *caller) send(r request, stream *stream) (*http.Response, string, error)
 	return resp, string(raw), err
 }
 
-// stream is a body of size bytes, of which only so many come before the client gives up.
-type stream struct{ size, sent, most int64 }
+// stream is a body of size bytes, of which only so many come before the client gives up. It begins with a text.
+type stream struct {
+	size, sent, most int64
+	begin            string
+}
 
 // Read implements io.Reader.
 func (s *stream) Read(p []byte) (int, error) {
@@ -363,6 +370,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("given up after %d bytes", s.sent)
 	}
 	n := int(min(int64(len(p)), s.size-s.sent, s.most-s.sent))
+	clear(p[:n]) // it may hold what began the body
+	if s.sent < int64(len(s.begin)) {
+		n = copy(p[:n], s.begin[s.sent:])
+	}
 	s.sent += int64(n)
 	return n, nil
 }

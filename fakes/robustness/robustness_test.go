@@ -219,7 +219,7 @@ func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUpl
 	})
 }
 
-// dial opens a connection and writes the head of a request on it, which says that size bytes come.
+// dial opens a connection and writes the head of a request on it, which says that size bytes come, and how they begin.
 func (f *running) dial(t *testing.T, r request, size int64) net.Conn {
 	t.Helper()
 	req, err := f.build(r, &stream{}, size)
@@ -237,7 +237,7 @@ func (f *running) dial(t *testing.T, r request, size int64) net.Conn {
 	var head strings.Builder
 	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", req.Method, req.URL.RequestURI(), req.URL.Host, size)
 	_ = req.Header.Write(&head) // a builder never fails
-	if _, err := conn.Write([]byte(head.String() + "\r\n")); err != nil {
+	if _, err := conn.Write([]byte(head.String() + "\r\n" + r.body)); err != nil {
 		t.Fatal(err)
 	}
 	return conn

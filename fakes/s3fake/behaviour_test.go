@@ -4,6 +4,7 @@ package s3fake_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/base64"
@@ -29,6 +30,8 @@ import (
 // S3 User Guide for the actions.
 type operation struct {
 	method, path, headers, body string
+	// service is the one it is signed for, by default S3, or IAM or STS for the Query protocol.
+	service string
 	// actions are what the caller needs, separated by spaces.
 	actions string
 	status  int
@@ -188,7 +191,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := faketest.Open(t, s3fake.New, s3fake.Options{})
+	s := faketest.Open(t, s3fake.New, s3fake.Options{Clusters: map[string]string{"dev": "https://issuer.example.com"}})
 	w := &world{Server: s, known: map[string]string{}}
 	for _, step := range setup() {
 		got := w.send(t, s.Root(), step)
@@ -271,8 +274,8 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 	req := httptest.NewRequestWithContext(tb.Context(), op.method, base+op.path, bytes.NewReader(body))
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
-	service := "s3"
-	if op.path == "/" && op.method == http.MethodPost {
+	service := cmp.Or(op.service, "s3")
+	if op.service == "" && op.path == "/" && op.method == http.MethodPost {
 		service = "iam"
 		if strings.Contains(op.body, "Action=AssumeRole") || strings.Contains(op.body, "GetCallerIdentity") || strings.Contains(op.body, "GetSessionToken") {
 			service = "sts"
@@ -285,15 +288,21 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 			req.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
 		}
 	}
+	sent := map[string]bool{}
 	for line := range strings.SplitSeq(op.headers, "\n") {
 		switch name, value, ok := strings.Cut(line, ": "); {
 		case ok && value == "":
 			req.Header.Del(name)
+		case ok && sent[name]:
+			req.Header.Add(name, value)
 		case ok:
 			req.Header.Set(name, value)
+			sent[name] = true
 		}
 	}
 	if creds.AccessKeyID != "" {
+		raw := req.URL.RawQuery
+		defer func() { req.URL.RawQuery = raw }() // the signer leaves out what it cannot read
 		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
 			tb.Fatal(err)
 		}

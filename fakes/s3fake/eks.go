@@ -5,6 +5,7 @@ package s3fake
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
@@ -19,9 +20,18 @@ type eksExchange struct {
 }
 
 func (s *state) newEKS(r *http.Request) *eksExchange {
-	q := &query{server: s, r: r, service: sigv4.ServiceOf(r), form: r.URL.Query()}
+	q := &query{server: s, r: r, service: sigv4.ServiceOf(r)}
 	x := &eksExchange{query: q}
+	var queryErr error
+	q.form, queryErr = url.ParseQuery(r.URL.RawQuery)
 	x.body, q.bodyHash, q.err = readAll(r)
+	switch {
+	case q.err != nil:
+	case queryErr != nil:
+		q.err = errMalformedQuery
+	default:
+		q.err = single(r, q.form)
+	}
 	return x
 }
 
@@ -58,8 +68,11 @@ func (x *eksExchange) response() (any, error) {
 }
 
 func (x *eksExchange) fail(w http.ResponseWriter, _ string, e *awserr.Error) {
-	if e.Is(iam.ErrInvalidClientToken) {
+	switch {
+	case e.Is(iam.ErrInvalidClientToken):
 		e = awserr.New(http.StatusForbidden, "UnrecognizedClientException", e.Message)
+	case e.Is(errMalformedQuery), e.Code == "InvalidQueryParameter": // which only the Query protocol has
+		e = awserr.New(http.StatusBadRequest, "InvalidParameterException", e.Message)
 	}
 	w.Header().Set("X-Amzn-Errortype", e.Code)
 	writeJSON(w, e.Status, map[string]string{"message": e.Message})

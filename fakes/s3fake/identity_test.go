@@ -170,6 +170,7 @@ func TestPodIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in.ClientRequestToken = nil // which the SDK has set
 	_, err = client.CreatePodIdentityAssociation(t.Context(), in)
 	if got := code(t, err); got != "ResourceInUseException" {
 		t.Errorf("a second association: got %q, want ResourceInUseException", got)

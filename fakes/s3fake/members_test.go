@@ -87,7 +87,8 @@ var different = map[string]string{
 func (w *world) refusedMember(t *testing.T, op operation, name string, isHeader bool) bool {
 	t.Helper()
 	if isHeader {
-		op.headers += "\n" + name + ": " + cmp.Or(map[string]string{"X-Amz-Bucket-Namespace": "global"}[name], "x")
+		// What writes accept of these is one value, at AWS, too.
+		op.headers += "\n" + name + ": " + cmp.Or(map[string]string{"X-Amz-Bucket-Namespace": "global", "If-None-Match": "*"}[name], "x")
 	} else {
 		op.path += map[bool]string{true: "&", false: "?"}[strings.Contains(op.path, "?")] + name + "=x"
 	}
@@ -203,8 +204,11 @@ What is different:
 	return out.String()
 }
 
-// TestMembersOfOtherOperations sends every header and every parameter that any operation of S3 has to each that does not have
-// it. Each is refused, and none changes anything.
+// conditionsOfHTTP are headers of conditions, which are those of any operation for HTTP and of some for S3.
+var conditionsOfHTTP = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
+
+// TestMembersOfOtherOperations sends every header of S3 and of conditions, and every parameter, that any operation of S3 has
+// to each that does not have it. Each is refused, and none changes anything.
 func TestMembersOfOtherOperations(t *testing.T) {
 	t.Parallel()
 	all, requests := members(t), operations()
@@ -213,13 +217,14 @@ func TestMembersOfOtherOperations(t *testing.T) {
 	headers, parameters := map[string]bool{}, map[string]bool{}
 	for name, m := range all {
 		for _, h := range m.headers {
-			headers[h] = headers[h] || strings.HasPrefix(h, "X-Amz-")
+			headers[h] = strings.HasPrefix(h, "X-Amz-") || slices.Contains(conditionsOfHTTP, h)
 		}
 		for _, p := range m.parameters {
 			// uploadId selects another operation, and readers of objects take what nobody serves for a way past caches.
 			parameters[p] = parameters[p] || p != "uploadId" && slices.Contains(w.Operations(), name)
 		}
 	}
+	headers["If-Range"] = true // the SDK does not have it
 	sent := 0
 	for _, name := range w.Operations() {
 		m, ofS3 := all[name]
@@ -265,9 +270,13 @@ func summed(m sent, header string) bool {
 	return ok && !slices.Contains([]string{"Algorithm", "Mode", "Type"}, algorithm) && slices.Contains(m.headers, "X-Amz-Sdk-Checksum-Algorithm")
 }
 
-// ownWords are members of other operations that S3 refuses in its own words, or that make it the other operation.
+// ownWords are members of other operations that S3 refuses in its own words, that make it the other operation, or that are
+// served although the SDK lacks them.
 var ownWords = map[string]bool{
 	"GetObject X-Amz-Server-Side-Encryption": true, "HeadObject X-Amz-Server-Side-Encryption": true,
+	"GetObject If-Range": true, "HeadObject If-Range": true,
+	// minio-go sends its conditions with both ends of an upload; they are judged at its completion.
+	"CreateMultipartUpload If-Match": true, "CreateMultipartUpload If-None-Match": true,
 	"PutObject X-Amz-Copy-Source": true, "PutObject partNumber": true, "CopyObject partNumber": true, "UploadPart X-Amz-Copy-Source": true,
 }
 
@@ -286,12 +295,12 @@ func writeService(out *strings.Builder, service string, client reflect.Type, ser
 	fmt.Fprintf(out, "\n%s: %d operations are served: %s. %d are refused: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
 }
 
-// writeParameters lists the parameters of IAM's and STS's operations. Whether one is refused is seen by sending it.
+// writeParameters lists the parameters of IAM's, STS's and EKS's operations. Whether one is refused is seen by sending it.
 func writeParameters(t *testing.T, out *strings.Builder) {
 	t.Helper()
 	w, requests := newWorld(t), operations()
 	requests["sts:AssumeRoleWithWebIdentity"] = query("AssumeRoleWithWebIdentity")
-	fmt.Fprintf(out, "\nOf an association of EKS, `namespace`, `serviceAccount`, `roleArn` and `tags` are served, `clientRequestToken` is taken and does not\nmake a repeated call the same one, and others are refused. A listing has `maxResults`, `namespace`, `nextToken` and `serviceAccount`.\n\nParameters of IAM and STS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
+	out.WriteString("\nParameters of IAM, STS and EKS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
 	for _, s := range []struct {
 		name   string
 		client reflect.Type
@@ -316,6 +325,45 @@ func writeParameters(t *testing.T, out *strings.Builder) {
 			}
 			fmt.Fprintf(out, "| `%s:%s` | %s | %s |\n", s.name, m.Name, listed(cells[false]), listed(cells[true]))
 		}
+	}
+	w.writeEKS(t, out)
+}
+
+// writeEKS lists the parameters of EKS's operations in the same way.
+func (w *world) writeEKS(t *testing.T, out *strings.Builder) {
+	t.Helper()
+	const associations = "/clusters/dev/pod-identity-associations"
+	client := reflect.TypeFor[*eks.Client]()
+	for _, op := range []struct{ name, method, path string }{
+		{"CreatePodIdentityAssociation", http.MethodPost, associations},
+		{"DeletePodIdentityAssociation", http.MethodDelete, associations + "/a-1"},
+		{"DescribePodIdentityAssociation", http.MethodGet, associations + "/a-1"},
+		{"ListPodIdentityAssociations", http.MethodGet, associations},
+	} {
+		m, ok := client.MethodByName(op.name)
+		if !ok {
+			t.Fatalf("the SDK has no %s", op.name)
+		}
+		cells := map[bool][]string{}
+		for _, p := range append(parametersOf(m.Type.In(2).Elem(), ""), "Colour") {
+			p = strings.ToLower(p[:1]) + p[1:]
+			one := operation{service: "eks", method: op.method, path: op.path + "?" + p + "=x"}
+			switch {
+			case p == "clusterName", p == "associationId": // which are in the path
+				one.path = op.path
+			case op.method == http.MethodPost:
+				one.path, one.body = op.path, fmt.Sprintf(`{%q:"x"}`, p)
+			}
+			got := w.send(t, w.Root(), one)
+			refused := got.Header().Get("X-Amzn-Errortype") == "NotImplemented"
+			if refused && !strings.Contains(got.Body.String(), p) || p == "colour" && !refused {
+				t.Errorf("%s with %s: %d %s", op.name, p, got.Code, got.Body)
+			}
+			if p != "colour" {
+				cells[refused] = append(cells[refused], "`"+p+"`")
+			}
+		}
+		fmt.Fprintf(out, "| `eks:%s` | %s | %s |\n", op.name, listed(cells[false]), listed(cells[true]))
 	}
 }
 

@@ -100,6 +100,24 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 			t.Errorf("an association with more: %v", err)
 		}
 	}
+	// The token of a request makes a repeated one the same.
+	in.ServiceAccount, in.ClientRequestToken = aws.String("repeated"), aws.String("token")
+	first, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in)
+	if err != nil || *again.Association.AssociationId != *first.Association.AssociationId {
+		t.Errorf("the same request again: %v", err)
+	}
+	in.Tags = map[string]string{"a": "b"}
+	if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in); code(t, err) != "ResourceInUseException" {
+		t.Errorf("another request with its token: %v", err)
+	}
+	in.ServiceAccount, in.RoleArn = aws.String("roleless"), aws.String("arn:aws:iam::000000000000:role/nobody")
+	if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in); code(t, err) != "InvalidParameterException" {
+		t.Errorf("a role that does not exist: %v", err)
+	}
 	node, nobody := f.user(t, "node", allow("eks-auth:AssumeRoleForPodIdentity", "*")), f.user(t, "nobody", "")
 	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -215,6 +215,8 @@ func TestPostPolicy(t *testing.T) {
 		"no algorithm":                        {policy: anyKey, fields: map[string]string{"x-amz-algorithm": "-"}, status: 400, code: "InvalidArgument"},
 		"Signature Version 2":                 {policy: anyKey, fields: map[string]string{"AWSAccessKeyId": "a", "signature": "b"}, status: 400, code: "InvalidRequest"},
 		"no key":                              {policy: `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"docs"},{signed}]}`, fields: map[string]string{"key": "-"}, status: 400, code: "InvalidArgument"},
+		"a field twice":                       {policy: anyKey, fields: map[string]string{"Key": "up/b"}, status: 400, code: "InvalidArgument"},
+		"metadata twice":                      {policy: anyKey + `,["starts-with","$x-amz-meta-a",""]`, fields: map[string]string{"x-amz-meta-a": "a", "X-Amz-Meta-A": "b"}, status: 400, code: "InvalidArgument"},
 		"no file":                             {policy: anyKey, file: noFile, status: 400, code: "InvalidArgument"},
 		"a redirection":                       {policy: anyKey + `,{"success_action_redirect":"http://h/"}`, fields: map[string]string{"success_action_redirect": "http://h/"}, status: 303},
 		"status 200":                          {policy: anyKey + `,{"success_action_status":"200"}`, fields: map[string]string{"success_action_status": "200"}, status: 200},

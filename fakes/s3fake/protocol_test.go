@@ -4,6 +4,7 @@ package s3fake_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"strings"
@@ -60,6 +61,7 @@ func TestResponses(t *testing.T) {
 		"the uploads of a key":               {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
 		"a key that is not UTF-8":            {nil, put("/docs/%ff", "", "x"), 400, "", "<Code>InvalidURI</Code>"},
 		"a source that is not UTF-8":         {nil, put("/docs/new", "X-Amz-Copy-Source: docs/%ff", ""), 400, "", "<Code>InvalidArgument</Code>"},
+		"an empty version among deletions":   {nil, operation{method: http.MethodPost, path: "/docs?delete", body: `<Delete><Object><Key>k</Key><VersionId/></Object></Delete>`}, 400, "", "Version id cannot be the empty string"},
 		"an empty version of a source":       {nil, put("/docs/new", copied+"?versionId=", ""), 400, "", "Version id cannot be the empty string"},
 		"the null version of a new object":   {[]operation{suspended}, put("/empty/k", "", "x"), 200, "!X-Amz-Version-Id", ""},
 		"the null version of a copy":         {[]operation{suspended}, put("/empty/k", copied, ""), 200, "!X-Amz-Version-Id", ""},
@@ -106,7 +108,16 @@ func TestResponses(t *testing.T) {
 // TestMalformedRequests sends what no client's library sends.
 func TestMalformedRequests(t *testing.T) {
 	t.Parallel()
-	f := start(t, s3fake.Options{})
+	for how, f := range map[string]fake{"in the clear": start(t, s3fake.Options{}), "over TLS": startTLS(t, s3fake.Options{})} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			f.malformed(t)
+		})
+	}
+}
+
+func (f fake) malformed(t *testing.T) {
+	t.Helper()
 	f.bucket(t, "docs")
 	signed := func(headers string) string {
 		req := signedRequest(t, f.URL(), aws.Credentials{AccessKeyID: f.Root().AccessKeyID, SecretAccessKey: f.Root().SecretAccessKey}, operation{method: http.MethodPut, path: "/docs/k"})
@@ -131,7 +142,7 @@ func TestMalformedRequests(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, body := exchange(t, strings.TrimPrefix(f.URL(), "http://"), tc.request)
+			status, body := f.exchange(t, tc.request)
 			if status != tc.status || !strings.Contains(body, tc.says) {
 				t.Errorf("%d %s, want %d with %q", status, body, tc.status, tc.says)
 			}
@@ -140,9 +151,14 @@ func TestMalformedRequests(t *testing.T) {
 }
 
 // exchange sends a request as it is and returns the response's status and body.
-func exchange(t *testing.T, address, request string) (int, string) {
+func (f fake) exchange(t *testing.T, request string) (int, string) {
 	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	scheme, address, _ := strings.Cut(f.URL(), "://")
+	dial := (&net.Dialer{}).DialContext
+	if transport, ok := f.http.Transport.(*http.Transport); ok && scheme == "https" {
+		dial = (&tls.Dialer{Config: transport.TLSClientConfig}).DialContext
+	}
+	conn, err := dial(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +226,6 @@ func TestKeysOfRoot(t *testing.T) {
 	}
 }
 
-// TestManagedPoliciesOfAWS attaches policies that are AWS's own. Of those that the fake lacks it does not say that there
-// is none.
 // TestMessages has the texts of errors as S3 writes them, which tools print and scripts look for: those of "Error responses" in
 // the Amazon S3 API Reference, or, where S3 does not keep to it, as users report them.
 func TestMessages(t *testing.T) {
@@ -246,6 +260,7 @@ func TestMessages(t *testing.T) {
 		"MalformedXML":                         {put("/docs?tagging", "", "<Tagging>"), "The XML you provided was not well-formed or did not validate against our published schema"},
 		"MissingRequestBodyError":              {put("/docs?cors", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", ""), "Request Body is empty"},
 		"InvalidPart":                          {operation{method: http.MethodPost, path: "/docs/k?uploadId={upload}", body: strings.Replace(parts, "{etag}", "x", 1)}, "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified entity tag may not match the part's entity tag."},
+		"InvalidPartOrder":                     {operation{method: http.MethodPost, path: "/docs/k?uploadId={upload}", body: strings.Replace(parts, "<Part>", "<Part><PartNumber>2</PartNumber><ETag>{etag}</ETag></Part><Part>", 1)}, "The list of parts was not in ascending order. Parts must be ordered by part number."},
 		"KeyTooLongError":                      {get("/docs/" + strings.Repeat("k", 1025)), "Your key is too long"},
 		"AccessControlListNotSupported":        {put("/docs?acl", "X-Amz-Acl: public-read", ""), "The bucket does not allow ACLs"},
 		"MethodNotAllowed":                     {operation{method: http.MethodPost, path: "/docs/k?tagging"}, "The specified method is not allowed against this resource."},
@@ -258,6 +273,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestManagedPoliciesOfAWS attaches policies that are AWS's own. Those that the fake lacks do not exist.
 func TestManagedPoliciesOfAWS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/once"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
@@ -39,6 +40,9 @@ type query struct {
 func (s *state) newQuery(r *http.Request) *query {
 	q := &query{server: s, r: r, service: sigv4.ServiceOf(r)}
 	q.form, q.bodyHash, q.err = readForm(r)
+	if q.err == nil {
+		q.err = single(r, q.form)
+	}
 	if byAction := s.iam.Service(q.form); byAction != "" {
 		q.service = byAction
 	}
@@ -50,19 +54,33 @@ func (s *state) newQuery(r *http.Request) *query {
 
 // readForm reads the parameters from the query and the body, and hashes the body for the signature.
 func readForm(r *http.Request) (form url.Values, hash string, err error) {
-	form = r.URL.Query()
+	form, queryErr := url.ParseQuery(r.URL.RawQuery)
 	raw, hash, err := readAll(r)
 	if err != nil {
 		return form, "", err
 	}
-	body, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return form, hash, awserr.New(http.StatusBadRequest, "MalformedQueryString", "The query string contains a syntax error.")
-	}
+	body, bodyErr := url.ParseQuery(string(raw))
 	for k, v := range body {
 		form[k] = append(form[k], v...)
 	}
+	if queryErr != nil || bodyErr != nil {
+		return form, hash, errMalformedQuery
+	}
 	return form, hash, nil
+}
+
+// errMalformedQuery has the status that "Common errors" in the IAM API Reference gives it.
+var errMalformedQuery = awserr.New(http.StatusNotFound, "MalformedQueryString", "The query string contains a syntax error.")
+
+// single refuses a request that says something more than once.
+func single(r *http.Request, form url.Values) error {
+	if _, name := once.Headers(r.Header, []string{"X-Amz-"}); name != "" {
+		return awserr.Newf(http.StatusBadRequest, "MalformedHttpRequestException", "The header %s is there more than once.", name)
+	}
+	if name := once.Parameter(form); name != "" {
+		return awserr.Newf(http.StatusBadRequest, "InvalidQueryParameter", "The parameter %s is there more than once.", name)
+	}
+	return nil
 }
 
 // readAll reads a body and returns its SHA-256 in hex.

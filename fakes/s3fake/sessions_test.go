@@ -215,3 +215,22 @@ func TestSessionsOfUsers(t *testing.T) {
 		})
 	}
 }
+
+// TestSizeOfTokens asks for a session token of some size ("MinimumSessionTokenSize" in the STS API Reference).
+func TestSizeOfTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for size, want := range map[string]struct {
+		least int
+		code  string
+	}{
+		"0": {1, ""}, "2048": {2048, ""}, "4096": {4096, ""}, "4097": {0, "ValidationError"}, "-1": {0, "ValidationError"}, "x": {0, "MalformedInput"},
+	} {
+		got := w.send(t, w.Root(), query("GetSessionToken", "MinimumSessionTokenSize="+size))
+		_, rest, _ := strings.Cut(got.Body.String(), "<SessionToken>")
+		token, _, _ := strings.Cut(rest, "<")
+		if errorCode(got.Body.Bytes()) != want.code || len(token) < want.least {
+			t.Errorf("%s: %d %s, a token of %d bytes", size, got.Code, got.Body, len(token))
+		}
+	}
+}

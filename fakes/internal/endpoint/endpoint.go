@@ -33,18 +33,21 @@ type Options struct {
 	Handler http.Handler
 	// TLS serves HTTPS; nil serves HTTP.
 	TLS *tls.Config
-	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. It is not
-	// sent over TLS.
+	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. With it
+	// TLS has no HTTP/2.
 	Malformed []byte
 	// Patience is how long a client may hold up a request; a minute by default.
 	Patience time.Duration
 }
 
-// NewServer returns a server of the handler, with TLS if it is configured, that ends clients who hold up a request for longer
-// than patience; 0 is a minute.
-func NewServer(handler http.Handler, config *tls.Config, patience time.Duration) *http.Server {
-	patience = cmp.Or(patience, time.Minute)
-	return &http.Server{Handler: impatient(handler, patience), TLSConfig: config, ReadHeaderTimeout: patience}
+// NewServer returns a server for Serve, which ends clients who hold up a request for longer than patience.
+func NewServer(o Options) *http.Server {
+	patience := cmp.Or(o.Patience, time.Minute)
+	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
+	if o.Malformed != nil && o.TLS != nil {
+		srv.Handler, srv.ConnContext = overTLS(srv.Handler), withConn
+	}
+	return srv
 }
 
 // Start listens and serves until Close. Errors say what to do about a port that cannot be had.
@@ -58,49 +61,14 @@ func (e *Endpoint) Start(o Options) error {
 	if err != nil {
 		return err
 	}
-	srv := NewServer(o.Handler, o.TLS, o.Patience)
-	if o.Malformed != nil && o.TLS == nil {
-		l = refusing{l, o.Malformed}
-	}
+	srv := NewServer(o)
 	done := make(chan struct{})
 	e.url, e.http, e.done = Scheme(o.TLS)+"://"+l.Addr().String(), srv, done
 	go func() {
 		defer close(done)
-		_ = Serve(srv, l) // always ErrServerClosed, after Close
+		_ = Serve(srv, l, o.Malformed) // always ErrServerClosed, after Close
 	}()
 	return nil
-}
-
-// refusing has the connections of a listener refuse malformed requests in the way of the service.
-type refusing struct {
-	net.Listener
-	body []byte
-}
-
-// Accept implements net.Listener.
-func (l refusing) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		return refusingConn{tcp, l.body}, nil
-	}
-	return conn, err
-}
-
-type refusingConn struct {
-	*net.TCPConn
-	body []byte
-}
-
-// refusalOfHTTP is what net/http writes by itself, at once, when it cannot parse a request.
-const refusalOfHTTP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
-
-// Write implements net.Conn.
-func (c refusingConn) Write(p []byte) (int, error) {
-	if len(p) != len(refusalOfHTTP) || string(p) != refusalOfHTTP {
-		return c.TCPConn.Write(p)
-	}
-	_, err := fmt.Fprintf(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/xml\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(c.body), c.body)
-	return len(p), err
 }
 
 // URL is scheme://host:port, "" before Start.
@@ -131,9 +99,15 @@ func Scheme(config *tls.Config) string {
 	return "https"
 }
 
-// Serve serves l, with TLS if srv is configured for it, until srv is closed; it then returns http.ErrServerClosed.
-func Serve(srv *http.Server, l net.Listener) error {
-	if srv.TLSConfig != nil {
+// Serve serves l, with TLS if srv is configured for it, until srv is closed; it then returns http.ErrServerClosed. malformed
+// is that of the Options.
+func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
+	switch {
+	case malformed != nil && srv.TLSConfig != nil:
+		return srv.Serve(refusing{tls.NewListener(l, srv.TLSConfig), malformed})
+	case malformed != nil:
+		return srv.Serve(refusing{l, malformed})
+	case srv.TLSConfig != nil:
 		return srv.ServeTLS(l, "", "")
 	}
 	return srv.Serve(l)

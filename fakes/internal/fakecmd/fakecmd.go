@@ -33,7 +33,7 @@ type Fake interface {
 	Close() error
 }
 
-// Guard is what the admin endpoint has to know of a fake beside its calls.
+// Guard is what the command has to know of a fake beside its calls.
 type Guard struct {
 	Faults *fault.Injector
 	// Operations are the names that rules may use.
@@ -44,6 +44,8 @@ type Guard struct {
 	// Wants names it in the text of a refusal.
 	IsAdmin       func(*http.Request) bool
 	Scheme, Wants string
+	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own.
+	Malformed []byte
 }
 
 // Flags are the flags that every fake has.
@@ -124,9 +126,9 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := endpoint.NewServer(f.withAdmin(fake, guard), config, 0)
+	srv := endpoint.NewServer(endpoint.Options{Handler: f.withAdmin(fake, guard), TLS: config, Malformed: guard.Malformed})
 	done := make(chan error, 1)
-	go func() { done <- endpoint.Serve(srv, listener) }()
+	go func() { done <- endpoint.Serve(srv, listener, guard.Malformed) }()
 	served := "health"
 	if f.Admin {
 		served = "health, inventory, operations, calls, faults, clock and reset"

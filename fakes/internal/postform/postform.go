@@ -58,6 +58,9 @@ func Read(r *multipart.Reader) (*Form, error) {
 			return nil, awserr.New(http.StatusBadRequest, "MaxPostPreDataLengthExceeded", "Your POST request fields preceding the upload file was too large.").
 				With("MaxPostPreDataLengthBytes", strconv.Itoa(maxForm))
 		}
+		if _, twice := form.Fields[name]; twice {
+			return nil, sigv4.InvalidArgument(name, "", "POST requires that a field is there once.")
+		}
 		form.Fields[name] = string(value)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
 )
 
 // options are the flags of the command.
@@ -58,6 +59,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 		Inventory: func() any { return server.Inventory() },
 		IsAdmin:   func(r *http.Request) bool { return fakecmd.HasBasicAuth(r, root.AccessKeyID, root.SecretAccessKey) },
 		Scheme:    "Basic", Wants: "the root access key and secret as user and password",
+		Malformed: s3api.Malformed(),
 	}
 	return o.Serve(ctx, stdout, server, guard, func(url string) error {
 		o.announce(stdout, server, url)

@@ -4,15 +4,18 @@ package s3fakecmd_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -49,12 +52,16 @@ func (c child) s3() *s3.Client {
 }
 
 // TestNothingAcknowledgedIsLost kills the process under load, again and again, and looks for everything that it had
-// acknowledged.
+// acknowledged. The soak does so 50 times.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	ledger := &ledger{objects: map[string]int{}}
-	for round := range 3 {
+	rounds := 3
+	if fulltest.Soak() {
+		rounds = 50
+	}
+	for round := range rounds {
 		c := startChild(t, "--data", dir)
 		if round == 0 {
 			if _, err := c.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("load")}); err != nil {
@@ -196,9 +203,42 @@ func TestTLS(t *testing.T) {
 	if _, err := s3.NewFromConfig(config).ListBuckets(t.Context(), &s3.ListBucketsInput{}); err != nil {
 		t.Errorf("list over TLS: %v", err)
 	}
+	if got := c.malformed(t, (&tls.Dialer{Config: transport.TLSClientConfig}).DialContext); !strings.Contains(got, "<Code>InvalidURI</Code>") {
+		t.Errorf("a malformed path over TLS: %s", got)
+	}
+	if got := c.malformed(t, (&net.Dialer{}).DialContext); !strings.Contains(got, "Client sent an HTTP request to an HTTPS server.") {
+		t.Errorf("a client that has left out TLS: %s", got)
+	}
 	c.Stop(t)
 	if _, err := os.Stat(c.Env["AWS_CA_BUNDLE"]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the temporary file of the CA is left behind: %v", err)
+	}
+}
+
+// malformed sends a path that cannot be parsed, and returns the response as it is.
+func (c child) malformed(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error)) string {
+	t.Helper()
+	_, address, _ := strings.Cut(c.Env["AWS_ENDPOINT_URL"], "://")
+	conn, err := dial(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /docs/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestMalformedPath sends a path that cannot be parsed, which net/http would refuse in its own words.
+func TestMalformedPath(t *testing.T) {
+	t.Parallel()
+	if got := startChild(t).malformed(t, (&net.Dialer{}).DialContext); !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, "<Code>InvalidURI</Code>") {
+		t.Errorf("the response is %s", got)
 	}
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 type API struct {
 	Options
 	mu           sync.Mutex
-	associations map[string]*Association
+	associations map[string]*kept
 	next         int
 }
 
@@ -63,11 +63,18 @@ type Association struct {
 	ModifiedAt     float64           `json:"modifiedAt,omitempty"`
 }
 
+// kept is an association with the token of the request that made it, which is in no response.
+type kept struct {
+	Association
+
+	Token string `json:"clientRequestToken,omitempty"`
+}
+
 // New returns the API with the associations in the journal.
 func New(o Options) (*API, error) {
-	a := &API{Options: o, associations: map[string]*Association{}}
+	a := &API{Options: o, associations: map[string]*kept{}}
 	for id, raw := range o.Journal.Table(tableAssociation) {
-		one := &Association{}
+		one := &kept{}
 		if err := journal.Decode(tableAssociation, id, raw, one); err != nil {
 			return nil, err
 		}
@@ -204,7 +211,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		ServiceAccount string            `json:"serviceAccount"`
 		RoleARN        string            `json:"roleArn"`
 		Tags           map[string]string `json:"tags"`
-		// Token makes a repeated call the same one at AWS; here it is refused as a second association.
+		// Token makes a repeated call the same one.
 		Token string `json:"clientRequestToken"`
 	}
 	if err := r.read(&in); err != nil {
@@ -215,7 +222,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 	}
 	role, ok := a.Account.RoleByARN(in.RoleARN)
 	if !ok {
-		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "Role provided in the request does not exist.")
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Role provided in the request does not exist.")
 	}
 	passed := r
 	passed.Context = maps.Clone(r.Context)
@@ -225,21 +232,24 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		return nil, err
 	}
 	if !trusts(role, in.RoleARN, r.Context, a.sessionTags(cluster, in.Namespace, in.ServiceAccount)) {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Trust policy of role %s does not allow EKS Pod Identity to assume it.", in.RoleARN)
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, other := range a.associations {
 		if other.ClusterName == cluster && other.Namespace == in.Namespace && other.ServiceAccount == in.ServiceAccount {
+			if in.Token != "" && in.Token == other.Token && in.RoleARN == other.RoleARN && maps.Equal(in.Tags, other.Tags) {
+				return envelope{other.Association}, nil
+			}
 			return nil, refused(http.StatusConflict, "ResourceInUseException", "Association already exists: %s", other.ID)
 		}
 	}
 	a.next++
 	now := float64(a.Now().Unix())
-	one := &Association{
+	one := &kept{Token: in.Token, Association: Association{
 		ClusterName: cluster, Namespace: in.Namespace, ServiceAccount: in.ServiceAccount, RoleARN: in.RoleARN, Tags: in.Tags,
 		ID: fmt.Sprintf("a-%017s", strconv.FormatInt(int64(a.next), 36)), CreatedAt: now, ModifiedAt: now,
-	}
+	}}
 	one.ARN = a.arn("podidentityassociation/" + cluster + "/" + one.ID)
 	rec, err := journal.Put(tableAssociation, one.ID, one)
 	if err == nil {
@@ -249,7 +259,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		return nil, fmt.Errorf("save an association: %w", err)
 	}
 	a.associations[one.ID] = one
-	return envelope{*one}, nil
+	return envelope{one.Association}, nil
 }
 
 // sessionTags are those that Pod Identity gives to a pod's session.
@@ -297,7 +307,7 @@ func (a *API) list(r Request, cluster string) (any, error) {
 		NextToken    string        `json:"nextToken,omitempty"`
 	}{Associations: []Association{}}
 	for _, id := range slices.Sorted(maps.Keys(a.associations)) {
-		one := *a.associations[id]
+		one := a.associations[id].Association
 		namespace, account := r.Query.Get("namespace"), r.Query.Get("serviceAccount")
 		if one.ClusterName != cluster || id <= r.Query.Get("nextToken") || (namespace != "" && namespace != one.Namespace) || (account != "" && account != one.ServiceAccount) {
 			continue
@@ -312,7 +322,7 @@ func (a *API) list(r Request, cluster string) (any, error) {
 	return out, nil
 }
 
-func (a *API) find(cluster, id string) (*Association, error) {
+func (a *API) find(cluster, id string) (*kept, error) {
 	one := a.associations[id]
 	if one == nil || one.ClusterName != cluster {
 		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "The specified association does not exist: %s", id)
@@ -327,7 +337,7 @@ func (a *API) describe(cluster, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return envelope{*one}, nil
+	return envelope{one.Association}, nil
 }
 
 func (a *API) remove(cluster, id string) (any, error) {
@@ -341,7 +351,7 @@ func (a *API) remove(cluster, id string) (any, error) {
 		return nil, fmt.Errorf("remove an association: %w", err)
 	}
 	delete(a.associations, id)
-	return envelope{*one}, nil
+	return envelope{one.Association}, nil
 }
 
 // Inventory lists the associations as "cluster/namespace/serviceAccount".
@@ -404,7 +414,7 @@ func (a *API) associationOf(cluster, namespace, account string) (Association, bo
 	defer a.mu.Unlock()
 	for _, one := range a.associations {
 		if one.ClusterName == cluster && one.Namespace == namespace && one.ServiceAccount == account {
-			return *one, true
+			return one.Association, true
 		}
 	}
 	return Association{}, false

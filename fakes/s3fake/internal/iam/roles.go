@@ -205,6 +205,8 @@ type NewSession struct {
 	Subject  string
 	// UserID asks for a session of a user in place of a role's.
 	UserID string
+	// TokenSize is how many bytes the session token has at least.
+	TokenSize int
 }
 
 // CreateSession issues temporary credentials for a role or a user.
@@ -212,8 +214,12 @@ func (a *Account) CreateSession(in NewSession) (Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.Now().UTC().Truncate(time.Second)
+	token := "FwoGZXIvYXdzE" + newSecret() + newSecret()
+	for len(token) < in.TokenSize {
+		token += newSecret()
+	}
 	s := &Session{
-		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: "FwoGZXIvYXdzE" + newSecret() + newSecret(), Role: in.Role.Name, RoleID: in.Role.ID, UserID: in.UserID,
+		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: token, Role: in.Role.Name, RoleID: in.Role.ID, UserID: in.UserID,
 		Name: in.Name, Issued: now, Expires: now.Add(in.Duration), Policies: in.Policies, Tags: in.Tags, Provider: in.Provider, Subject: in.Subject,
 	}
 	if err := a.save(tableSessions, s.KeyID, s); err != nil {

@@ -74,6 +74,9 @@ func (c *call) newSession() (iam.NewSession, error) {
 	if in.Duration, err = c.duration(time.Hour, 43200); err != nil {
 		return in, err
 	}
+	if in.TokenSize, err = c.tokenSize(); err != nil {
+		return in, err
+	}
 	if err := c.sessionPolicies(&in); err != nil {
 		return in, err
 	}
@@ -109,6 +112,26 @@ func (c *call) duration(otherwise time.Duration, most int) (time.Duration, error
 	return time.Duration(seconds) * time.Second, nil
 }
 
+// tokenSize reads how many bytes the session token must have ("MinimumSessionTokenSize" in the STS API Reference).
+func (c *call) tokenSize() (int, error) {
+	v := c.Form.Get("MinimumSessionTokenSize")
+	if v == "" {
+		return 0, nil
+	}
+	size, err := strconv.Atoi(v)
+	switch {
+	case err != nil:
+		return 0, errMalformedInput
+	case size < 0:
+		return 0, constraint("minimumSessionTokenSize", "Member must have value greater than or equal to 0")
+	case size > maxTokenSize:
+		return 0, constraint("minimumSessionTokenSize", "Member must have value less than or equal to %d", maxTokenSize)
+	}
+	return size, nil
+}
+
+const maxTokenSize = 4096
+
 // A session of a user lasts 12 hours unless it asks for up to 36; one of root at most one (GetSessionToken in the STS
 // API Reference).
 const (
@@ -132,7 +155,11 @@ func getSessionToken(c *call) (any, error) {
 	if c.Principal.Root {
 		lasts = min(lasts, time.Hour)
 	}
-	s, err := c.account.CreateSession(iam.NewSession{UserID: c.Principal.ID, Duration: lasts})
+	size, err := c.tokenSize()
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.account.CreateSession(iam.NewSession{UserID: c.Principal.ID, Duration: lasts, TokenSize: size})
 	if err != nil {
 		return nil, err
 	}

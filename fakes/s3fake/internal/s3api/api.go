@@ -94,7 +94,9 @@ type Call struct {
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
 	var err error
-	q.query, err = parseQuery(r.URL.RawQuery)
+	if q.query, err = parseQuery(r.URL.RawQuery); err == nil {
+		err = q.single()
+	}
 	q.bucket, q.key = a.address(r)
 	q.op = q.route()
 	return &Prepared{q: q, err: err}
@@ -166,7 +168,9 @@ func (q *request) serve() error {
 	if err := q.authenticate(); err != nil {
 		return err
 	}
-	q.unhoist()
+	if err := q.unhoist(); err != nil {
+		return err
+	}
 	if err := q.findBucket(); err != nil {
 		return err
 	}

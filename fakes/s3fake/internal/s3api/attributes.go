@@ -58,19 +58,19 @@ const metadataPrefix = "x-amz-meta-"
 
 func (q *request) metadata(a *store.Attributes) error {
 	total := 0
-	add := func(name string, values []string) {
+	add := func(name, value string) {
 		if key, ok := strings.CutPrefix(strings.ToLower(name), metadataPrefix); ok {
-			a.Metadata[key] = q.unescaped(strings.Join(values, ","))
+			a.Metadata[key] = q.unescaped(value)
 			total += len(key) + len(a.Metadata[key])
 		}
 	}
 	if q.form != nil {
 		for name, v := range q.form {
-			add(name, []string{v})
+			add(name, v)
 		}
 	} else {
-		for name, values := range q.r.Header {
-			add(name, values)
+		for name := range q.r.Header {
+			add(name, q.header(name))
 		}
 	}
 	if total > maxMetadata {

@@ -36,11 +36,13 @@ func (q *request) copySource() (source, error) {
 	case s.key == "" || climbs(s.key):
 		return s, invalidArgument("x-amz-copy-source", raw, "Invalid copy source object key")
 	}
-	if v, ok := strings.CutPrefix(query, "versionId="); ok {
-		if err := checkVersionID(v); err != nil {
-			return s, err
-		}
+	v, versioned := strings.CutPrefix(query, "versionId=")
+	switch {
+	case versioned:
 		s.version = v
+		return s, checkVersionID(v)
+	case query != "":
+		return s, invalidArgument("x-amz-copy-source", raw, "Unsupported copy source parameter.")
 	}
 	return s, nil
 }

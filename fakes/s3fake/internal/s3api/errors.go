@@ -38,6 +38,7 @@ var (
 	errNoLock           = awserr.New(http.StatusNotFound, "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket")
 	errObjectNoLock     = awserr.New(http.StatusNotFound, "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration")
 	errInvalidURI       = awserr.New(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+	errDuplicateHeader  = awserr.New(http.StatusBadRequest, "DuplicateHeaderName", "Your request contains duplicate headers.")
 	errInvalidState     = awserr.New(http.StatusForbidden, "InvalidObjectState", "The operation is not valid for the object's storage class")
 	errMissingLock      = invalidRequest("Bucket is missing Object Lock Configuration")
 )

@@ -405,13 +405,14 @@ func xmlEmpty(raw []byte) bool { return strings.TrimSpace(string(raw)) == "" }
 func (q *request) assemble(u *store.Upload, listed []completePart) (store.Version, error) {
 	v := store.Version{Attributes: u.Attributes, Bucket: u.Bucket, Key: u.Key}
 	etags := md5.New() //nolint:gosec // see the import
-	last := 0
+	if err := checkOrder(u, listed); err != nil {
+		return v, err
+	}
 	for i, c := range listed {
-		p, err := q.completePart(u, c, last, i == len(listed)-1)
+		p, err := q.completePart(u, c, i == len(listed)-1)
 		if err != nil {
 			return v, err
 		}
-		last = p.Number
 		raw, _ := hex.DecodeString(p.ETag) // our own ETag
 		_, _ = etags.Write(raw)            // a hash never fails
 		v.Size += p.Size
@@ -438,17 +439,27 @@ func (q *request) assemble(u *store.Upload, listed []completePart) (store.Versio
 	return v, nil
 }
 
-func (q *request) completePart(u *store.Upload, c completePart, last int, final bool) (store.Part, error) {
-	if c.Number == nil || c.ETag == "" {
-		return store.Part{}, errMalformedXML
+// checkOrder judges the list of parts by itself.
+func checkOrder(u *store.Upload, listed []completePart) error {
+	last := 0
+	for _, c := range listed {
+		if c.Number == nil || c.ETag == "" {
+			return errMalformedXML
+		}
+		if *c.Number < 1 {
+			return invalidArgument("PartNumber", itoa(*c.Number), "PartNumber must be >= 1")
+		}
+		// The parts of a composite checksum have no gaps (API Reference, CompletedPart).
+		if *c.Number <= last || (u.Checksum.Type == composite && *c.Number != last+1) {
+			return awserr.New(http.StatusBadRequest, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be ordered by part number.").With("UploadId", u.ID)
+		}
+		last = *c.Number
 	}
-	if *c.Number < 1 {
-		return store.Part{}, invalidArgument("PartNumber", itoa(*c.Number), "PartNumber must be >= 1")
-	}
-	// The parts of a composite checksum have no gaps (API Reference, CompletedPart).
-	if *c.Number <= last || (u.Checksum.Type == composite && *c.Number != last+1) {
-		return store.Part{}, awserr.New(http.StatusBadRequest, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be ordered by part number.").With("UploadId", u.ID)
-	}
+	return nil
+}
+
+// completePart returns a part that the list names, of which checkOrder has seen nothing wrong.
+func (q *request) completePart(u *store.Upload, c completePart, final bool) (store.Part, error) {
 	p, ok := u.Parts[*c.Number]
 	invalid := errInvalidPart.With("UploadId", u.ID).With("PartNumber", itoa(*c.Number)).With("ETag", unquote(c.ETag))
 	if !ok || unquote(c.ETag) != p.ETag {

@@ -22,16 +22,14 @@ var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass",
 
 func (q *request) wantedAttributes() ([]string, error) {
 	var out []string
-	for _, header := range q.r.Header.Values("X-Amz-Object-Attributes") {
-		for name := range strings.SplitSeq(header, ",") {
-			if name = strings.TrimSpace(name); name == "" {
-				continue
-			}
-			if !slices.Contains(attributeNames, name) {
-				return nil, invalidArgument("x-amz-object-attributes", name, "Invalid attribute name specified.")
-			}
-			out = append(out, name)
+	for name := range strings.SplitSeq(q.header("X-Amz-Object-Attributes"), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
 		}
+		if !slices.Contains(attributeNames, name) {
+			return nil, invalidArgument("x-amz-object-attributes", name, "Invalid attribute name specified.")
+		}
+		out = append(out, name)
 	}
 	if len(out) == 0 {
 		return nil, invalidRequest("The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty")

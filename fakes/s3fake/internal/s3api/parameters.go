@@ -3,10 +3,11 @@
 package s3api
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/once"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
@@ -125,16 +126,38 @@ func (q *request) checkHeader(name string) error {
 var authentication = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders", "x-amz-signature", "x-amz-security-token"}
 
 // unhoist makes headers of the other parameters of a presigned URL that begin with x-amz-: the SDKs put them there.
-func (q *request) unhoist() {
+func (q *request) unhoist() error {
 	if q.signed == nil || q.signed.Mode != sigv4.Query {
-		return
+		return nil
 	}
 	r := *q.r
 	r.Header = q.r.Header.Clone()
-	for name, values := range q.query {
+	for _, name := range slices.Sorted(maps.Keys(q.query)) {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") && !slices.Contains(authentication, lower) {
-			r.Header.Set(name, cmp.Or(r.Header.Get(name), values[0]))
+			r.Header.Add(name, q.param(name))
 		}
 	}
 	q.r = &r
+	return q.singleHeaders()
+}
+
+// single refuses a request that says something more than once.
+func (q *request) single() error {
+	if name := once.Parameter(q.query); name != "" {
+		return invalidArgument(name, "", "The parameter is there more than once.")
+	}
+	return q.singleHeaders()
+}
+
+// singleHeaders joins the headers that may come in pieces, as S3 does with those of metadata ("Working with object metadata"
+// in the Amazon S3 User Guide), and refuses others that come more than once.
+func (q *request) singleHeaders() error {
+	joined, twice := once.Headers(q.r.Header, []string{"X-Amz-"}, "X-Amz-Meta-", "X-Amz-Object-Attributes", "X-Amz-Optional-Object-Attributes")
+	if twice != "" {
+		return errDuplicateHeader.With("Header", twice)
+	}
+	r := *q.r
+	r.Header = joined
+	q.r = &r
+	return nil
 }
