@@ -36,7 +36,7 @@ func commandErrors(root string) ([]refusal, error) {
 	said := map[string]bool{}
 	var all []refusal
 	for _, from := range commandSources {
-		err := filepath.WalkDir(filepath.Join(root, from.directory), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root, from.directory), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -166,7 +167,7 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 		return "", fmt.Errorf("cannot build %s: %w", b.command.Name, err)
 	}
 	cmd := exec.CommandContext(ctx, b.goCommand, append(args, b.command.Packages...)...)
-	cmd.Dir, cmd.Env = b.command.Dir, append(env, b.env...)
+	cmd.Dir, cmd.Env = b.command.Dir, slices.Concat(env, b.env)
 	// The go command starts compilers; a group of their own lets all of them be ended together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -247,7 +248,7 @@ func Environment(ctx context.Context, goCommand, dir, platform string) ([]string
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, fmt.Errorf("%s env: %w\n%s", goCommand, err, exit.Stderr)
 	} else if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s env: %w", goCommand, err)
 	}
 	variables := map[string]string{}
 	if err := json.Unmarshal(answer, &variables); err != nil {

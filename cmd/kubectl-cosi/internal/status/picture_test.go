@@ -30,7 +30,7 @@ func TestPictureOfTheDocs(t *testing.T) {
 }
 
 // painted is a part of a line in a colour, or in none.
-var painted = regexp.MustCompile("\x1b\\[([0-9]+)m([^\x1b]*)\x1b\\[0m|[^\x1b]+")
+var painted = regexp.MustCompile("\x1b\\[(\\d+)m([^\x1b]*)\x1b\\[0m|[^\x1b]+")
 
 // drawn is a picture of what a program wrote to a terminal. Each part has its place and its length, whatever font is there.
 func drawn(output string, columns int) []byte {
