@@ -4,9 +4,11 @@ package sanity
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -69,7 +71,8 @@ func grantRetryCases() []Case {
 				first := a.response
 				for range c.suite.limits.Repeats {
 					if c.grant(a); !proto.Equal(first.GetCredentials(), a.response.GetCredentials()) {
-						c.Fail("a repeated grant returns another credential")
+						c.Fail("a repeated grant returns another credential: %s differ",
+							strings.Join(differing(first.GetCredentials().ProtoReflect(), a.response.GetCredentials().ProtoReflect()), ", "))
 					}
 				}
 			},
@@ -81,6 +84,24 @@ func grantRetryCases() []Case {
 			Run: runRotation,
 		},
 	}
+}
+
+// differing names the fields in which two messages of one type differ. A secret is printed as [redacted], so that the messages
+// alone do not show it.
+func differing(a, b protoreflect.Message) []string {
+	var names []string
+	fields := a.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		switch x, y := a.Get(field), b.Get(field); {
+		case x.Equal(y):
+		case field.Message() != nil && !field.IsList() && !field.IsMap() && a.Has(field) && b.Has(field):
+			names = append(names, differing(x.Message(), y.Message())...)
+		default:
+			names = append(names, string(field.Name()))
+		}
+	}
+	return names
 }
 
 func runGrantAtOnce(c *C) {

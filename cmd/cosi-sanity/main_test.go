@@ -149,7 +149,7 @@ func TestFailuresExplainThemselves(t *testing.T) {
 		},
 		"a process that prints a secret": {
 			defect: memdriver.LogsSecrets, focus: "^(UDS-013|UDS-001)$",
-			want: []string{"failed         UDS-013", "the driver printed the value of a field", "SHOULD 0/1"},
+			want: []string{"failed         UDS-013", "the driver printed the value of a field", "SHOULD 0/1", "failed: --fail-on should, and UDS-013 failed"},
 		},
 		"a file beside the socket": {
 			defect: memdriver.NeighbourFile, focus: "^UDS-006$", want: []string{`created "driver.lock" beside its socket`},

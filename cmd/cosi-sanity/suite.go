@@ -145,10 +145,14 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	if err := o.write(report, out); err != nil {
 		return exitUsage, err
 	}
+	code := verdict(report, levels)
 	if o.json != "-" {
 		summarize(out, report, book)
+		if must := report.Count(sanity.Must); code == exitNotConformant && must.Passed == must.Applicable {
+			_, _ = fmt.Fprintf(out, "failed: --fail-on %s, and %s\n", o.failOn, failedOf(report, levels))
+		}
 	}
-	return verdict(report, levels), book.close(clean(report) && ctx.Err() == nil)
+	return code, book.close(clean(report) && ctx.Err() == nil)
 }
 
 func focus(pattern string, contract sanity.Contract) (func(string) bool, error) {
@@ -176,6 +180,17 @@ func verdict(report sanity.Report, levels []sanity.Level) int {
 		}
 	}
 	return exitConformant
+}
+
+// failedOf names the cases of some levels that failed.
+func failedOf(report sanity.Report, levels []sanity.Level) string {
+	var failed []string
+	for _, result := range report.Of(sanity.Failed) {
+		if slices.Contains(levels, result.Case.Level) {
+			failed = append(failed, result.Case.ID+" failed")
+		}
+	}
+	return strings.Join(failed, ", ")
 }
 
 func clean(report sanity.Report) bool {
