@@ -203,7 +203,7 @@ func TestWhatIsWrong(t *testing.T) {
 	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "It does not exist, so nothing has run yet")
 	cosi(t, s.admin, "drivers").expect(t, 0, nobody+" NotInstalled - - BucketClass/nobody-"+s.Namespace)
 	cosi(t, s.tenant, "drivers").expect(t, 0, s.driver+" Unreadable")
-	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects:")
+	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects in namespace")
 	cosi(t, s.tenant, "doctor").expect(t, 0, "you may not get, list bucketclasses", "ClusterRole cosi-view-classes", "Whose it is, only an administrator may see", "you may not read it")
 	cosi(t, s.tenant, "status", "pod/a").expect(t, 2, `"pod/a" is none of claim/NAME`)
 	cosi(t, s.tenant, "status", "-o", "xml").expect(t, 2, "is not one of wide, json, yaml, dot")
@@ -233,7 +233,7 @@ func TestDoctor(t *testing.T) {
 	hold(cosiapi.LeaseNameFor(s.driver), 0)
 	cosi(t, s.admin, "doctor").expect(t, 0,
 		"ok CustomResourceDefinitions: 5 of v1alpha2 are served, and they are Cooper's.", "ok Clocks", "ok Your rights",
-		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions", "ok Objects: none of 3 failed.")
+		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions in", "none of 3 failed.")
 	cosi(t, s.admin, "drivers").expect(t, 0, s.driver+" Running somebody")
 	for _, subcommand := range []string{"doctor", "drivers"} {
 		s.golden(t, subcommand, cosi(t, s.admin, subcommand).out)

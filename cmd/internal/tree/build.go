@@ -26,8 +26,8 @@ const (
 	KindSecret = "Secret"
 )
 
-// Build makes the tree of each root. Without roots there is one for each claim, and
-// for each access that uses none of them. A root that does not exist is a node that
+// Build makes the tree of each root. Without roots there is one for each claim, for
+// each access that uses none of them, and for each Bucket whose claim is gone. A root that does not exist is a node that
 // says so.
 func Build(o *Objects, roots ...Root) []*Node {
 	b := builder{Objects: o, using: map[client.ObjectKey][]*cosiapi.BucketAccess{}}
@@ -62,7 +62,8 @@ type builder struct {
 	using map[client.ObjectKey][]*cosiapi.BucketAccess
 }
 
-// roots are all claims, and the accesses of which no claim exists.
+// roots are all claims, the accesses of which no claim exists, and the Buckets that somebody must see to although, or since,
+// their claim is gone.
 func (b builder) roots() []Root {
 	var all []Root
 	for key := range b.Claims {
@@ -73,6 +74,14 @@ func (b builder) roots() []Root {
 			return b.Claims[client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}] != nil
 		}) {
 			all = append(all, Root{Kind: KindAccess, Namespace: key.Namespace, Name: key.Name})
+		}
+	}
+	for name, bucket := range b.Buckets {
+		ref := bucket.Spec.BucketClaimRef
+		claim := b.Claims[client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}]
+		gone := ref.UID != "" && (claim == nil || claim.UID != ref.UID)
+		if n := b.bucket(name); gone && (n.Deleted != nil || n.State == Failed) {
+			all = append(all, Root{Kind: KindBucket, Name: name})
 		}
 	}
 	slices.SortFunc(all, func(x, y Root) int {
@@ -151,7 +160,11 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 	}
 	n := b.access(access)
 	for _, c := range access.Spec.BucketClaims {
-		n.Children = append(n.Children, b.claim(client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}, false))
+		claim := b.claim(client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}, false)
+		if n.State == Waiting && claim.Status == notFound { // it may come yet, as the access says
+			claim.State = Waiting
+		}
+		n.Children = append(n.Children, claim)
 	}
 	n.Children = append(n.Children, b.secrets(access)...)
 	driver := access.Status.DriverName
@@ -192,6 +205,9 @@ func (b builder) bucketRoot(name string) *Node {
 	ref := bucket.Spec.BucketClaimRef
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	claim := b.claim(key, true)
+	if claim.Status == notFound && n.Deleted != nil { // as it must be
+		claim.State, claim.Do = Good, ""
+	}
 	if known := b.Claims[key]; known != nil {
 		claim.Children = slices.DeleteFunc(claim.Children, func(c *Node) bool { return c.Kind == KindBucket || c.Kind == KindDriver })
 	}

@@ -109,7 +109,7 @@ func sidecarHasSeen(list []metav1.Condition) bool {
 	})
 }
 
-// driver is the node of a driver. seen says that its sidecar has worked on the object that asks.
+// driver is the node of a driver. seen says that its sidecar has worked on the object that asks; if not, it may have on another.
 func (b builder) driver(name string, seen bool) *Node {
 	n := &Node{Kind: KindDriver, Name: Plain(name)}
 	if why := b.Unread["Lease"]; why != "" {
@@ -121,7 +121,7 @@ func (b builder) driver(name string, seen bool) *Node {
 	n.detail("holder", h.By)
 	n.detail("owner", h.Owner)
 	switch {
-	case h.Never && seen:
+	case h.Never && (seen || b.sidecarSeen(name)):
 		n.State, n.Status = Unknown, "NoLease"
 		n.Message = "Its sidecar has worked, and nobody holds its Lease: it runs with --leader-elect=false, or it was removed."
 	case h.State != Good:

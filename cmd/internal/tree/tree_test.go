@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -105,6 +106,72 @@ func TestABucketThatIsAwaited(t *testing.T) {
 		if bucket := nodes[0].Children[0]; bucket.State != want || bucket.Status != "NotFound" {
 			t.Errorf("%s: want a Bucket that is %s and NotFound, got %+v", reason, want, bucket)
 		}
+	}
+}
+
+// TestAClaimThatIsAwaited is one that an access names and that does not exist yet.
+func TestAClaimThatIsAwaited(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[conditions.Reason]tree.State{conditions.WaitingForBucketClaim: tree.Waiting, conditions.Terminal: tree.Failed} {
+		status := unknown
+		if want == tree.Failed {
+			status = no
+		}
+		access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+		access.Spec.BucketClaims = []cosiapi.BucketClaimAccess{{BucketClaimName: "photos"}}
+		access.Status.Conditions = []metav1.Condition{condition(provisioned, status, reason)}
+		nodes := tree.Build(&tree.Objects{Accesses: map[client.ObjectKey]*cosiapi.BucketAccess{client.ObjectKeyFromObject(access): access}})
+		if claim := nodes[0].Children[0]; claim.State != want || claim.Status != "NotFound" || tree.Worst(nodes) != want {
+			t.Errorf("%s: want a claim that is %s and NotFound, got %+v", reason, want, claim)
+		}
+	}
+}
+
+// TestWhatIsLeftOfAClaim are the Buckets that somebody must see to and whose claim is gone.
+func TestWhatIsLeftOfAClaim(t *testing.T) {
+	t.Parallel()
+	buckets := map[string]*cosiapi.Bucket{}
+	for name, list := range map[string][]metav1.Condition{
+		"stuck": {condition(goesNot, yes, conditions.Retrying)},
+		"held":  {condition(cosiapi.ConditionReleaseHeld, yes, conditions.BucketClaimMissing)},
+		"kept":  {condition(provisioned, yes, conditions.Provisioned)},
+		"new":   {condition(goesNot, yes, conditions.Retrying)},
+	} {
+		buckets[name] = &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		buckets[name].Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "ns", Name: "a", UID: "gone"}
+		buckets[name].Status.Conditions = list
+	}
+	buckets["stuck"].DeletionTimestamp = ptr.To(metav1.Now())
+	buckets["new"].Spec.BucketClaimRef.UID = "" // no claim has bound to it
+	nodes := tree.Build(&tree.Objects{Buckets: buckets})
+	names := []string{}
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	if diff := cmp.Diff([]string{"held", "stuck"}, names); diff != "" {
+		t.Fatalf("Buckets (-want +got):\n%s", diff)
+	}
+	if claim := nodes[1].Children[0]; claim.State != tree.Good || claim.Do != "" {
+		t.Errorf("the claim of a Bucket that goes must not be created again: %+v", claim)
+	}
+	if claim := nodes[0].Children[0]; claim.State != tree.Failed {
+		t.Errorf("the claim of a Bucket that is held is missing: %+v", claim)
+	}
+}
+
+// TestADriverThatHasWorked has done so on another object than the one that asks.
+func TestADriverThatHasWorked(t *testing.T) {
+	t.Parallel()
+	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Status: cosiapi.BucketAccessStatus{DriverName: "d"}}
+	other := access.DeepCopy()
+	other.Name = "b"
+	o := &tree.Objects{Accesses: map[client.ObjectKey]*cosiapi.BucketAccess{client.ObjectKeyFromObject(access): access, client.ObjectKeyFromObject(other): other}}
+	for _, want := range []string{"NotInstalled", "NoLease"} {
+		driver := tree.Build(o, tree.Root{Kind: tree.KindAccess, Namespace: "ns", Name: "a"})[0].Children[0]
+		if driver.Kind != tree.KindDriver || driver.Status != want {
+			t.Errorf("want a driver that is %s, got %+v", want, driver)
+		}
+		other.Status.Conditions = []metav1.Condition{condition(provisionFailed, no, conditions.RPCSucceeded)}
 	}
 }
 

@@ -187,7 +187,7 @@ func (e *examination) deletions(context.Context) []finding {
 		found = append(found, f)
 	}
 	if len(found) == 0 {
-		return []finding{good("Deletions: none takes long.")}
+		return []finding{good("Deletions %s: none takes long.", e.where())}
 	}
 	return found
 }
@@ -204,8 +204,10 @@ func (e *examination) nodes() []*tree.Node {
 		trees = append(trees, tree.Build(e.objects, roots...)...)
 	}
 	var nodes []*tree.Node
+	seen := map[string]bool{}
 	tree.Walk(trees, func(n *tree.Node) {
-		if n.Kind != tree.KindDriver && n.Kind != tree.KindSecret {
+		if n.Kind != tree.KindDriver && n.Kind != tree.KindSecret && !seen[title(n)] {
+			seen[title(n)] = true
 			nodes = append(nodes, n)
 		}
 	})
@@ -228,11 +230,19 @@ func (e *examination) states(context.Context) []finding {
 	}
 	if len(failed) > 0 {
 		return []finding{{
-			state: tree.Waiting, what: fmt.Sprintf("Objects: %d of %d failed, such as %s.", len(failed), all, failed[0]),
+			state: tree.Waiting, what: fmt.Sprintf("Objects %s: %d of %d failed, such as %s.", e.where(), len(failed), all, failed[0]),
 			do: "Run kubectl cosi status, which says why and what to do.",
 		}}
 	}
-	return []finding{good("Objects: none of %d failed.", all)}
+	return []finding{good("Objects %s: none of %d failed.", e.where(), all)}
+}
+
+// where says which claims and accesses are examined.
+func (e *examination) where() string {
+	if e.namespace == metav1.NamespaceAll {
+		return "in all namespaces"
+	}
+	return fmt.Sprintf("in namespace %q", e.namespace)
 }
 
 // title names an object as conditions do.

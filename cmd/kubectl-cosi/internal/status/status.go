@@ -62,7 +62,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [claim/NAME | access/NAME | bucket/NAME ...]",
 		Short: "Show how far claims and accesses are, what is wrong and what to do",
-		Long: "Show how far claims and accesses are, with all that hangs on them, what is wrong and what to do.\n\n" +
+		Long: "Show how far claims and accesses are, with all that hangs on them, what is wrong and what to do. With\n" +
+			"--all-namespaces it shows Buckets, too, that do not go, or are held, although their claim is gone.\n\n" +
 			"It exits with 0 if everything that it shows is provisioned, with 3 if something is waiting and with 4 if\n" +
 			"something failed. What you may not read it says, and goes on; if it is what you named, it exits with 1.",
 		Example:           example,
