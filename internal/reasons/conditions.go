@@ -28,7 +28,8 @@ func ofController() map[conditions.Reason]explained {
 		conditions.WaitingForBucket: {
 			"The Bucket does not exist or is not provisioned yet.",
 			"The driver is at work. For a claim with existingBucketName, an administrator has not created the Bucket.",
-			"Nothing if it passes within a minute. If it lasts, the condition ProvisionFailed says why. A Bucket that is to be imported an administrator must create.",
+			"Nothing if it passes within a minute. If it lasts, the condition ProvisionFailed says why, or kubectl cosi drivers that no such driver runs. " +
+				"A Bucket that is to be imported an administrator must create.",
 		},
 		conditions.WaitingForBucketAccess: {
 			"The object is being deleted and waits for BucketAccesses that use it.",
@@ -115,7 +116,8 @@ func ofSidecar() map[conditions.Reason]explained {
 		conditions.Retrying: {
 			"A call to the driver failed in a way that may pass.",
 			"The backend is away or busy, or the driver has lost its rights there. The message has the code and the words of the driver.",
-			"Nothing at first: COSI tries again, with growing pauses. If it lasts, an administrator must see to the driver and its backend.",
+			"Do what the driver asks for in the message, such as emptying a bucket. If it asks for nothing, nothing at first: COSI tries again, with growing pauses. " +
+				"If it lasts, an administrator must see to the driver and its backend.",
 		},
 		conditions.Terminal: {
 			"The driver refused, and repeating the call would not help.",
