@@ -50,7 +50,7 @@ test: ## run the tests of every package, and of long matrices a sample (PACKAGES
 	@bash hack/test.sh $(PACKAGES)
 
 .PHONY: test-full
-test-full: ## run all tests, as CI does: make test and what it says that it leaves out (PACKAGES=, TESTFLAGS=)
+test-full: ## run all tests: make test and what it says that it leaves out (PACKAGES=, TESTFLAGS=)
 	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
 
 .PHONY: verify
@@ -97,7 +97,8 @@ e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY
 	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
-soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores, a whole release
+soak: ## test for long: all tests, all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores, a whole release
+	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
 	@go run ./hack/mutations
 	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag|TestRestoreInEveryOrder' -count=1 -timeout 12h -v
 	@go run ./hack/stores >/dev/null

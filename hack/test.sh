@@ -2,7 +2,8 @@
 # Runs tests with the race detector and with totals at the end:
 #   hack/test.sh [go test flags] packages
 # This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
-# short run has left: that one must have had the same COOPER_SEED, and the file named by COOPER_LEFT to list it in.
+# short run has left: that one must have had the same COOPER_SEED, the file named by COOPER_LEFT to list it in, and a
+# directory of that name and .d, where it has kept the test binaries.
 # TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it the day is the seed, which is printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -40,22 +41,24 @@ set +a
 # How a test binary is called. It builds programs, too, and starts API servers, which collect garbage for a fifth of
 # their time unless they may use more memory. The race detector sleeps a second at each end: 110 of them.
 tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0)
+# Tests wait for an API server far more than they compute: more of them run at once than there are cores, and more
+# packages, since each begins and ends with waiting. A package that takes longer than the timeout hangs.
+at_once=$((2 * $(nproc)))
+timeout=50m
 if [ "${COOPER_FULL:-}" = rest ]; then
   # In the order of the short run, in which what takes longest begins first; of what is left, that is the pages.
   mapfile -t dirs < <({ sed -n "s|^\($PWD/docs\)\t.*|\1|p" "$COOPER_LEFT"; cut -f 1 "$COOPER_LEFT"; } | awk '!seen[$0]++')
   [ "${#dirs[@]}" -gt 0 ] || { echo '0 passed, 0 failed, 0 skipped'; exit; }
-  tested+=("$PWD/hack/left.sh")
-  set -- "$@" "${dirs[@]}"
+  run=("${tested[@]}" bash hack/rest.sh "$at_once" "$timeout" "${dirs[@]}")
+else
+  [ -z "${COOPER_LEFT:-}" ] || tested+=("$PWD/hack/keep.sh")
+  # make verify vets.
+  run=(env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "${tested[*]}" "${flags[@]}" "$@")
 fi
-
-# Tests wait for an API server far more than they compute: more of them run at once than there are cores. A package that
-# takes longer than the timeout hangs. make verify vets. Of packages even more, since each begins and ends with waiting.
-at_once=$((2 * $(nproc)))
-packages=$((3 * $(nproc)))
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
 go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
-  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout 50m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
+  --raw-command -- "${run[@]}" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"

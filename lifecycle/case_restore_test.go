@@ -178,7 +178,7 @@ func TestRestoreInEveryOrder(t *testing.T) {
 			plans[fmt.Sprintf("%s, status %v, watched %v, with %s", strings.Join(words, " "), p.withStatus, p.watching, p.sign)] = p
 		}
 	}
-	for _, name := range fulltest.Sample(t, slices.Sorted(maps.Keys(plans)), 1, 24) {
+	for _, name := range fulltest.Sample(t, slices.Sorted(maps.Keys(plans)), 1, 12) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if every.Failed() {

@@ -146,7 +146,7 @@ func replay(t *testing.T, f flow, o setup, count *tally) {
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
 	all := w.pointsOf(f)
-	points := fulltest.Draw(t, all, 6)
+	points := fulltest.Draw(t, all, 4)
 	mark := w.tape.mark()
 	for _, p := range points {
 		ok := t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) })

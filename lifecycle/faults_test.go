@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		for _, d := range fulltest.Draw(t, w.disturbances(w.pointsOf(f)), 8) {
+		for _, d := range fulltest.Draw(t, w.disturbances(w.pointsOf(f)), 5) {
 			if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
 				return
 			}

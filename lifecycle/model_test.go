@@ -28,7 +28,7 @@ const (
 	// The short run makes shortWorlds random runs, each of shortSteps, and what is
 	// left of worlds runs has steps each; COOPER_LIFECYCLE_STEPS sets another
 	// length.
-	shortWorlds, worlds = 1, 6
+	shortWorlds, worlds = 1, 4
 	shortSteps, steps   = 60, 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30

@@ -4,9 +4,12 @@
 package totals_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,15 +99,19 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// TestLeft runs, of a package, only what a list names, whatever characters are in its names.
+// TestLeft runs, of a package, only what a list names, whatever characters are in its names, by the test binary of the
+// run before.
 func TestLeft(t *testing.T) {
 	t.Parallel()
-	script, err := filepath.Abs("../left.sh")
+	scripts, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	list := filepath.Join(dir, "left")
+	if err := os.Mkdir(list+".d", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	write(t, list, strings.Join([]string{dir + "\tTestOne/a_(b)|c/d", dir + "\tTestTwo", dir + "\tTestTwo/both", "/elsewhere\tTestThree", ""}, "\n"))
 	write(t, filepath.Join(dir, "go.mod"), "module example.test/m\n\ngo 1.26\n")
 	write(t, filepath.Join(dir, "m_test.go"), `package m
@@ -123,20 +130,33 @@ func TestTwo(t *testing.T) { t.Run("both", pass); t.Run("other", pass) }
 
 func TestThree(*testing.T) {}
 `)
-	goTest := exec.CommandContext(t.Context(), "go", "test", "-v", "-vet=off", "-exec", script, ".")
-	goTest.Dir, goTest.Env = dir, append(os.Environ(), "COOPER_LEFT="+list)
-	output, err := goTest.CombinedOutput()
-	if err != nil {
-		t.Errorf("go test: %v", err)
+	output := func(name string, args ...string) []byte {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "COOPER_LEFT="+list)
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, output)
+		}
+		return output
 	}
+	output("go", "test", "-vet=off", "-run", "^$", "-exec", filepath.Join(scripts, "keep.sh"), ".")
+	got := output(filepath.Join(scripts, "rest.sh"), "2", "1m", dir)
 	var ran []string
-	for line := range strings.Lines(string(output)) {
-		if name, ok := strings.CutPrefix(line, "=== RUN   "); ok {
-			ran = append(ran, strings.TrimSpace(name))
+	for line := range bytes.Lines(got) {
+		var event struct{ Action, Package, Test string }
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if event.Action == "pass" {
+			ran = append(ran, event.Package+" "+event.Test)
 		}
 	}
-	want := []string{"TestOne", "TestOne/a_(b)|c/d", "TestTwo", "TestTwo/both", "TestTwo/other"}
+	slices.Sort(ran)
+	want := []string{
+		"example.test/m ", "example.test/m TestOne", "example.test/m TestOne/a_(b)|c/d", "example.test/m TestTwo", "example.test/m TestTwo/both",
+		"example.test/m TestTwo/other",
+	}
 	if diff := cmp.Diff(want, ran); diff != "" {
-		t.Errorf("(-want +got):\n%s\nof:\n%s", diff, output)
+		t.Errorf("(-want +got):\n%s\nof:\n%s", diff, got)
 	}
 }
