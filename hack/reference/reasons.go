@@ -38,6 +38,7 @@ func reasonsPage(root string) (string, error) {
 	}{
 		{reasons.Condition, "Conditions", "Those of BucketClaims, Buckets and BucketAccesses, as `kubectl describe` and `kubectl cosi status -o wide` show them."},
 		{reasons.Event, "Events", "Those on the same objects. What is on a Bucket is repeated on its BucketClaim."},
+		{reasons.Status, "Words of kubectl cosi status", "Those of its column STATUS, of the page and of `kubectl cosi drivers`, by which an object is summed up."},
 		{reasons.Code, "Codes of drivers", "Those in the messages of ProvisionFailed and DeprovisionFailed, such as `DriverCreateBucket failed with PermissionDenied`."},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| reason | what happened | why | what to do |\n|---|---|---|---|\n", section.title, section.about)

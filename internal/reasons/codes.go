@@ -74,7 +74,7 @@ func ofCodes() map[string]explained {
 
 // sorted orders texts by kind, then by reason.
 func sorted(texts []Text) []Text {
-	order := []Kind{Condition, Event, Code}
+	order := []Kind{Condition, Event, Status, Code}
 	slices.SortFunc(texts, func(a, b Text) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), cmp.Compare(a.Reason, b.Reason))
 	})

@@ -47,7 +47,7 @@ func is(printed, message string) bool {
 // ofCluster are the texts of what a cluster does not have, or not yet.
 func ofCluster() []alike {
 	return []alike{
-		{"kubectl cosi doctor found what keeps COSI from working.", "Do what the lines that begin with FAIL say.", []string{"… findings need somebody to act"}},
+		{"kubectl cosi doctor found what keeps COSI from working.", "Do what the lines that begin with FAIL say.", []string{"findings that need somebody to act: …"}},
 		{"The right to read it is missing: env, test and rotate give out what a Secret holds.", "Ask whoever manages the namespace for a Role with the verb get on Secrets.", []string{
 			"Secret … may not be read: the right to get Secrets in namespace … is needed, and nothing else: …",
 		}},

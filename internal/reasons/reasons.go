@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package reasons explains, to people, the words by which COSI tells them what
-// became of their objects: the reasons of conditions and Events, the codes of
-// drivers, and what the API server refuses. docs/reference/reasons.md and `kubectl
+// became of their objects: the reasons of conditions and Events, the words of kubectl
+// cosi status, the codes of drivers, and what the API server refuses. docs/reference/reasons.md and `kubectl
 // cosi explain` are made of it. It must not decide when a reason is used.
 package reasons
 
@@ -21,6 +21,8 @@ const (
 	Condition Kind = "condition"
 	// Event is the reason of an Event.
 	Event Kind = "Event"
+	// Status is a Word.
+	Status Kind = "status"
 	// Code is what a driver's call failed with, in the message of a condition or Event.
 	Code Kind = "code of a driver"
 	// Refusal is the message by which a CRD or an admission policy refuses a request.
@@ -50,6 +52,9 @@ func All() []Text {
 	}
 	for reason, text := range ofEvents() {
 		all = append(all, text.of(Event, string(reason)))
+	}
+	for word, text := range ofWords() {
+		all = append(all, text.of(Status, word))
 	}
 	for code, text := range ofCodes() {
 		all = append(all, text.of(Code, code))

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
-// constants returns the values of all constants of the type Reason in a file.
-func constants(t *testing.T, path string) []string {
+// constants returns the values of all constants of a type in a file.
+func constants(t *testing.T, path, name string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -30,7 +30,7 @@ func constants(t *testing.T, path string) []string {
 		if !ok {
 			return true
 		}
-		if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != "Reason" {
+		if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != name {
 			return true
 		}
 		for _, value := range spec.Values {
@@ -43,7 +43,7 @@ func constants(t *testing.T, path string) []string {
 		return true
 	})
 	if len(found) == 0 {
-		t.Fatalf("%s has no constant of the type Reason", path)
+		t.Fatalf("%s has no constant of the type %s", path, name)
 	}
 	slices.Sort(found)
 	return found
@@ -53,8 +53,9 @@ func constants(t *testing.T, path string) []string {
 func TestEveryReasonHasItsText(t *testing.T) {
 	t.Parallel()
 	want := map[reasons.Kind][]string{
-		reasons.Condition: constants(t, "../conditions/reasons.go"),
-		reasons.Event:     constants(t, "../events/events.go"),
+		reasons.Condition: constants(t, "../conditions/reasons.go", "Reason"),
+		reasons.Event:     constants(t, "../events/events.go", "Reason"),
+		reasons.Status:    constants(t, "words.go", "Word"),
 	}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		want[reasons.Code] = append(want[reasons.Code], code.String())

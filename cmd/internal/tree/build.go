@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
 // A Root names an object that a tree begins with.
@@ -102,7 +103,7 @@ func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	driver := b.classDriver(claim)
 	if name := bucketName(claim); name != "" {
 		bucket := b.bucket(name)
-		if n.State == Waiting && bucket.Status == notFound { // the claim says that it is waited for
+		if n.State == Waiting && bucket.Status == reasons.NotFound { // the claim says that it is waited for
 			bucket.State, bucket.Do = Waiting, ""
 		}
 		n.Children = append(n.Children, bucket)
@@ -161,7 +162,7 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 	n := b.access(access)
 	for _, c := range access.Spec.BucketClaims {
 		claim := b.claim(client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}, false)
-		if n.State == Waiting && claim.Status == notFound { // it may come yet, as the access says
+		if n.State == Waiting && claim.Status == reasons.NotFound { // it may come yet, as the access says
 			claim.State = Waiting
 		}
 		n.Children = append(n.Children, claim)
@@ -205,7 +206,7 @@ func (b builder) bucketRoot(name string) *Node {
 	ref := bucket.Spec.BucketClaimRef
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	claim := b.claim(key, true)
-	if claim.Status == notFound && n.Deleted != nil { // as it must be
+	if claim.Status == reasons.NotFound && n.Deleted != nil { // as it must be
 		claim.State, claim.Do = Good, ""
 	}
 	if known := b.Claims[key]; known != nil {
@@ -223,19 +224,19 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 		secret := b.Secrets[key]
 		if secret == nil {
 			n := b.absent(KindSecret, key, "")
-			if n.Status == notFound { // its access says what to do
+			if n.Status == reasons.NotFound { // its access says what to do
 				n.State = Waiting
 			}
 			nodes = append(nodes, n)
 			continue
 		}
-		n := &Node{Kind: KindSecret, Namespace: key.Namespace, Name: key.Name, State: Good, Status: "Filled", Created: &secret.Created}
+		n := &Node{Kind: KindSecret, Namespace: key.Namespace, Name: key.Name, State: Good, Status: reasons.Filled, Created: &secret.Created}
 		switch {
 		case secret.Owner != access.UID:
-			n.State, n.Status = Failed, "Taken"
+			n.State, n.Status = Failed, reasons.Taken
 			n.Message = "It belongs to somebody else and not to this BucketAccess."
 		case len(secret.Keys) == 0:
-			n.State, n.Status = Waiting, "Empty"
+			n.State, n.Status = Waiting, reasons.Empty
 		}
 		n.detail("keys", list(secret.Keys))
 		nodes = append(nodes, n)
@@ -243,16 +244,13 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 	return nodes
 }
 
-// notFound is the status of an object that does not exist.
-const notFound = "NotFound"
-
 // absent stands for an object that does not exist, or that the user may not read.
 func (b builder) absent(kind string, key client.ObjectKey, do string) *Node {
 	n := &Node{Kind: kind, Namespace: key.Namespace, Name: key.Name}
 	if why := b.Unread[kind]; why != "" {
-		n.State, n.Status, n.Message = Unknown, "Unreadable", why
+		n.State, n.Status, n.Message = Unknown, reasons.Unreadable, why
 		return n
 	}
-	n.State, n.Status, n.Message, n.Do = Failed, notFound, "It does not exist.", do
+	n.State, n.Status, n.Message, n.Do = Failed, reasons.NotFound, "It does not exist.", do
 	return n
 }

@@ -25,7 +25,7 @@ func node(kind string, object client.Object, list []metav1.Condition) *Node {
 	n := &Node{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Conditions: plain(list), Created: &created, Deleted: object.GetDeletionTimestamp()}
 	var decides *metav1.Condition
 	if n.Deleted != nil {
-		n.Status = "Deleting"
+		n.Status = reasons.Deleting
 		n.State, decides = deletion(list)
 		if others := foreignFinalizers(object); len(others) > 0 && !cosiapi.HasProtection(object) {
 			n.Message = "It is being deleted, and others than COSI hold it with their finalizers: " + strings.Join(others, ", ") + "."
@@ -55,7 +55,7 @@ func plain(list []metav1.Condition) []metav1.Condition {
 }
 
 // provisioning judges an object that is to stay, by the condition that decides.
-func provisioning(list []metav1.Condition) (State, string, *metav1.Condition) {
+func provisioning(list []metav1.Condition) (State, reasons.Word, *metav1.Condition) {
 	provisioned := meta.FindStatusCondition(list, cosiapi.ConditionProvisioned)
 	validated := meta.FindStatusCondition(list, cosiapi.ConditionResourcesValidated)
 	held := meta.FindStatusCondition(list, cosiapi.ConditionReleaseHeld)
@@ -63,22 +63,22 @@ func provisioning(list []metav1.Condition) (State, string, *metav1.Condition) {
 	is := func(c *metav1.Condition, status metav1.ConditionStatus) bool { return c != nil && c.Status == status }
 	switch {
 	case is(held, metav1.ConditionTrue):
-		return Failed, "Held", held
+		return Failed, reasons.Held, held
 	case is(provisioned, metav1.ConditionFalse):
-		return Failed, "Failed", provisioned
+		return Failed, reasons.Failed, provisioned
 	case is(validated, metav1.ConditionFalse):
 		if is(provisioned, metav1.ConditionTrue) {
-			return Failed, "Degraded", validated
+			return Failed, reasons.Degraded, validated
 		}
-		return Failed, "Failed", validated
+		return Failed, reasons.Failed, validated
 	case is(provisioned, metav1.ConditionTrue):
-		return Good, "Provisioned", provisioned
+		return Good, reasons.Provisioned, provisioned
 	case is(failed, metav1.ConditionTrue): // it may pass, and says more than that somebody waits
-		return Waiting, "Waiting", failed
+		return Waiting, reasons.Waiting, failed
 	case provisioned == nil:
-		return Waiting, "Waiting", &metav1.Condition{Reason: string(conditions.Initial), Message: "Waiting for COSI."}
+		return Waiting, reasons.Waiting, &metav1.Condition{Reason: string(conditions.Initial), Message: "Waiting for COSI."}
 	default:
-		return Waiting, "Waiting", provisioned
+		return Waiting, reasons.Waiting, provisioned
 	}
 }
 
@@ -113,7 +113,7 @@ func sidecarHasSeen(list []metav1.Condition) bool {
 func (b builder) driver(name string, seen bool) *Node {
 	n := &Node{Kind: KindDriver, Name: Plain(name)}
 	if why := b.Unread["Lease"]; why != "" {
-		n.State, n.Status, n.Message = Unknown, "Unreadable", why
+		n.State, n.Status, n.Message = Unknown, reasons.Unreadable, why
 		return n
 	}
 	h := Holder(b.Leases[name], b.Now)
@@ -122,7 +122,7 @@ func (b builder) driver(name string, seen bool) *Node {
 	n.detail("owner", h.Owner)
 	switch {
 	case h.Never && (seen || b.sidecarSeen(name)):
-		n.State, n.Status = Unknown, "NoLease"
+		n.State, n.Status = Unknown, reasons.NoLease
 		n.Message = "Its sidecar has worked, and nobody holds its Lease: it runs with --leader-elect=false, or it was removed."
 	case h.State != Good:
 		n.Message = fmt.Sprintf("Lease %q: %s", b.System+"/"+cosiapi.LeaseNameFor(name), h.Message)
@@ -134,7 +134,7 @@ func (b builder) driver(name string, seen bool) *Node {
 // A Hold is what a Lease says of the component that works while it holds it.
 type Hold struct {
 	State   State
-	Status  string
+	Status  reasons.Word
 	Message string
 	// By is who holds it, Owner the deployment that the name belongs to.
 	By, Owner string
@@ -151,24 +151,24 @@ const slack = 30 * time.Second
 // tell a clock that is wrong from a holder that is gone, so it has some slack.
 func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	if lease == nil {
-		return Hold{State: Failed, Status: "NotInstalled", Never: true, Message: "It does not exist, so nothing has run yet that would hold it."}
+		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so nothing has run yet that would hold it."}
 	}
 	h := Hold{By: ptr.Deref(lease.Spec.HolderIdentity, ""), Owner: lease.Annotations[cosiapi.LeaseOwnerAnnotation]}
 	if lease.Spec.RenewTime == nil {
-		h.State, h.Status, h.Never, h.Message = Failed, "NotRunning", true, "Nobody has ever held it."
+		h.State, h.Status, h.Never, h.Message = Failed, reasons.NotRunning, true, "Nobody has ever held it."
 		return h
 	}
 	h.Renewed = lease.Spec.RenewTime.Time
 	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	switch age := now.Sub(h.Renewed); {
 	case h.By == "":
-		h.State, h.Status = Failed, "NotRunning"
+		h.State, h.Status = Failed, reasons.NotRunning
 		h.Message = fmt.Sprintf("Nobody holds it since %s.", h.Renewed.UTC().Format(time.RFC3339))
 	case age > lasts+slack:
-		h.State, h.Status = Failed, "NotRunning"
+		h.State, h.Status = Failed, reasons.NotRunning
 		h.Message = fmt.Sprintf("Its holder %q has not renewed it since %s.", h.By, h.Renewed.UTC().Format(time.RFC3339))
 	default:
-		h.State, h.Status = Good, "Running"
+		h.State, h.Status = Good, reasons.Running
 	}
 	return h
 }

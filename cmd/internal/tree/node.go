@@ -4,6 +4,8 @@ package tree
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
 // A State says how far what a node stands for is, of whatever kind it is.
@@ -46,8 +48,8 @@ type Node struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// State is for programs, Status is the word for it that fits the kind.
-	State  State  `json:"state"`
-	Status string `json:"status"`
+	State  State        `json:"state"`
+	Status reasons.Word `json:"status"`
 	// Reason and Message are those of the condition that decides, or say why the
 	// object cannot be shown.
 	Reason  string `json:"reason,omitempty"`

@@ -90,7 +90,7 @@ func run(ctx context.Context, p *plugin.Plugin, namespace, system string) error 
 		}
 	}
 	if wrong > 0 {
-		return &plugin.ExitError{Code: serve.ExitError, Err: fmt.Errorf("%d findings need somebody to act", wrong)}
+		return &plugin.ExitError{Code: serve.ExitError, Err: fmt.Errorf("findings that need somebody to act: %d", wrong)}
 	}
 	return nil
 }
