@@ -26,7 +26,7 @@ const module = "github.com/cooper-cosi/cooper"
 // maxName is how long the name of a driver may be in a class.
 const maxName = 63
 
-//go:embed template
+//go:embed all:template
 var embedded embed.FS
 
 // Options say what driver it is to be.

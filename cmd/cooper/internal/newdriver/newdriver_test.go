@@ -52,7 +52,7 @@ func TestMake(t *testing.T) {
 			}
 			files := read(t, dir)
 			want := []string{
-				"Dockerfile", "README.md", "access.go", "buckets.go", "claim.yaml", "driver_test.go", "go.mod", "main.go",
+				".dockerignore", ".gitignore", "Dockerfile", "README.md", "access.go", "buckets.go", "claim.yaml", "driver_test.go", "go.mod", "main.go",
 				"sanity.yaml", "shelf.go", "values.yaml",
 			}
 			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(files))); diff != "" {
