@@ -29,9 +29,11 @@ type Shell struct {
 	Env []string
 
 	t *testing.T
+	// commands is how many have been run.
+	commands int
 }
 
-// New returns a Shell. It skips the test if the tool is not installed.
+// New returns a Shell. It skips the test if the tool is not installed, and logs at its end how many commands were run.
 func New(t *testing.T, tool string) *Shell {
 	t.Helper()
 	if _, err := exec.LookPath(tool); err != nil {
@@ -47,6 +49,7 @@ func New(t *testing.T, tool string) *Shell {
 	}
 	s.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
 	s.Set("HOME="+s.Dir, "AWS_EC2_METADATA_DISABLED=true")
+	t.Cleanup(func() { t.Logf("%d commands of %s", s.commands, tool) })
 	return s
 }
 
@@ -56,6 +59,7 @@ func (s *Shell) Set(variables ...string) { s.Env = append(s.Env, variables...) }
 // Run returns what the tool prints.
 func (s *Shell) Run(tool string, args ...string) (string, error) {
 	s.t.Helper()
+	s.commands++
 	cmd := exec.CommandContext(s.t.Context(), tool, args...)
 	cmd.Dir, cmd.Env = s.Dir, s.Env
 	output, err := cmd.CombinedOutput()
