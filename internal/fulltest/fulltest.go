@@ -50,8 +50,8 @@ func Long(tb testing.TB, reason string) {
 	}
 }
 
-// Drawn skips four of five tests that call it in the short run, and leaves two of them to the rest of it that CI runs: seed
-// and name draw which. It skips none that -run asks for, and no row of a table, of which Rows makes a choice.
+// Drawn skips four of five tests that call it in the short run, and leaves two of them to the rest that CI runs: seed and
+// name draw which. It skips none that -run asks for, and no row of a table, of which Rows makes a choice.
 func Drawn(tb testing.TB) {
 	tb.Helper()
 	if !Short() || strings.Contains(tb.Name(), "/") || flag.Lookup("test.run").Value.String() != "" {
@@ -66,13 +66,13 @@ func Drawn(tb testing.TB) {
 }
 
 // Range returns which of full repetitions this run makes: those numbered from and up, below to. The short run makes
-// short of them, the full one all, and its rest those that the short run has not made. More in the soak is up to the
-// test.
+// short of them, the full one all, and the rest half of those that the short run has not made. More in the soak is up to
+// the test.
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
 	case rest() && leftWhole(tb):
-		return 0, full
+		return 0, min(full, short) + half(full-short)
 	case full <= short: // the short run leaves nothing
 		if rest() {
 			return short, short
@@ -83,11 +83,14 @@ func Range(tb testing.TB, short, full int) (from, to int) {
 		tb.Logf("%d of %d are left to make test-full", full-short, full)
 		return 0, short
 	case rest():
-		return short, full
+		return short, short + half(full-short)
 	default:
 		return 0, full
 	}
 }
+
+// half is half of n, rounded up; none of less than none.
+func half(n int) int { return max(0, n+1) / 2 }
 
 // Size returns the size of what a test tries once in every run: short in the short run and full in any other, also in
 // what is left of the full one. More in the soak is up to the test.
@@ -102,7 +105,8 @@ func Size(tb testing.TB, short, full int) int {
 }
 
 // Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
-// short run, full of them, with the same ones among them, in the full run, and all in the soak. It logs the seed.
+// short run, full of them, with the same ones among them, in the full run, and all in the soak; half of what those two
+// differ by in the rest. It logs the seed.
 func Sample[T any](tb testing.TB, all []T, short, full int) []T {
 	tb.Helper()
 	if Soak() {
