@@ -58,7 +58,7 @@ func grantRetryCases() []Case {
 		{
 			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey, NeedOwnCredential}, Title: "makes secrets that cannot be derived from the name",
 			Rule: advice("Whoever reads an account name in a log must not be able to compute its secret: secrets of two accounts differ, and an account that was revoked gets another secret when it is granted again."),
-			Why:  "no text says how secrets are made; a derived one cannot be revoked for good", Fix: "make secrets at random",
+			Why:  "no text says how secrets are made; a derived one cannot be revoked for good", Fix: "delete the key when the access is revoked, and make the next one at random",
 			Run: runFreshSecrets,
 		},
 		{

@@ -22,12 +22,12 @@ func lifecycleCases() []Case {
 		},
 		{
 			ID: "LIF-002", Level: Must, Needs: []Need{NeedCreation}, Title: "goes through the whole life with every call repeated",
-			Rule: kep(sectionCreate, "This API must be idempotent."), Why: "every section of the KEP says so of its call, or lists OK for what is gone", Fix: "see the call that failed",
+			Rule: kep(sectionCreate, "This API must be idempotent."), Why: "every section of the KEP says so of its call, or lists OK for what is gone", Fix: "mend what other cases say of the call that failed; if they pass, what it does when it is repeated",
 			Run: func(c *C) { c.life(c.suite.limits.Repeats) },
 		},
 		{
 			ID: "LIF-003", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "resumes after the driver was killed behind any call",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "keep no state in memory that a repeated call needs",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "mend what other cases say of these calls first; then keep no state in memory that a repeated call needs",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) {
 					// The response counts as lost with the process.
@@ -38,7 +38,7 @@ func lifecycleCases() []Case {
 		},
 		{
 			ID: "LIF-004", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "resumes after any response was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK to a repetition of what was done",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "mend what other cases say of these calls first; then return OK to a repetition of what was done",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) { c.dropped(call) })
 			},
@@ -57,13 +57,13 @@ func lifecycleCases() []Case {
 		{
 			ID: "LIF-006", Level: Advice, Needs: []Need{NeedCreation}, Title: "agrees with a model over a long random sequence of calls",
 			Rule: advice("Any order of calls that COSI may make leads to the state that the calls describe."),
-			Why:  "no text speaks of sequences", Fix: "run with the same seed, and see the first call that differs",
+			Why:  "no text speaks of sequences", Fix: "mend what other cases say of these calls first; then run with the same seed, and see the first call that differs",
 			Run: runModel,
 		},
 		{
 			ID: "LIF-007", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess, NeedUsage}, Title: "does not use more and more files or goroutines",
 			Rule: advice("A driver runs for months: what one call opens it closes."),
-			Why:  "no text speaks of resources", Fix: "close response bodies, connections and files; end goroutines with their call",
+			Why:  "no text speaks of resources", Fix: "mend what other cases say of these calls first; then close response bodies, connections and files; end goroutines with their call",
 			Run: runUsage,
 		},
 	}
