@@ -18,7 +18,7 @@ func ofController() map[conditions.Reason]explained {
 		conditions.WaitingForClass: {
 			"The class that the object names does not exist.",
 			"Its name is misspelt, or an administrator has not created it yet.",
-			"Compare the name with kubectl get bucketclasses,bucketaccessclasses. Once a class of that name exists, COSI goes on by itself.",
+			"Compare the name with kubectl get bucketclasses,bucketaccessclasses, or with what an administrator says if you may not list them. Once a class of that name exists, COSI goes on by itself.",
 		},
 		conditions.WaitingForBucketClaim: {
 			"A BucketClaim that the BucketAccess names does not exist or is not provisioned.",
