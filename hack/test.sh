@@ -44,7 +44,7 @@ tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0)
 # Tests wait for an API server far more than they compute: more of them run at once than there are cores, and more
 # packages, since each begins and ends with waiting. A package that takes longer than the timeout hangs.
 at_once=$((2 * $(nproc)))
-timeout=50m
+timeout=75m
 if [ "${COOPER_FULL:-}" = rest ]; then
   # In the order of the short run, in which what takes longest begins first; of what is left, that is the pages.
   mapfile -t dirs < <({ sed -n "s|^\($PWD/docs\)\t.*|\1|p" "$COOPER_LEFT"; cut -f 1 "$COOPER_LEFT"; } | awk '!seen[$0]++')

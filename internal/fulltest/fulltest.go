@@ -66,13 +66,13 @@ func Drawn(tb testing.TB) {
 }
 
 // Range returns which of full repetitions this run makes: those numbered from and up, below to. The short run makes
-// short of them, the full one all, and the rest half of those that the short run has not made. More in the soak is up to
+// short of them, the full one all, and the rest a third of those that the short run has not made. More in the soak is up to
 // the test.
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
 	case rest() && leftWhole(tb):
-		return 0, min(full, short) + half(full-short)
+		return 0, min(full, short) + third(full-short)
 	case full <= short: // the short run leaves nothing
 		if rest() {
 			return short, short
@@ -83,14 +83,14 @@ func Range(tb testing.TB, short, full int) (from, to int) {
 		tb.Logf("%d of %d are left to make test-full", full-short, full)
 		return 0, short
 	case rest():
-		return short, short + half(full-short)
+		return short, short + third(full-short)
 	default:
 		return 0, full
 	}
 }
 
-// half is half of n, rounded up; none of less than none.
-func half(n int) int { return max(0, n+1) / 2 }
+// third is a third of n, rounded up; none of less than none.
+func third(n int) int { return max(0, n+2) / 3 }
 
 // Size returns the size of what a test tries once in every run: short in the short run and full in any other, also in
 // what is left of the full one. More in the soak is up to the test.
@@ -105,8 +105,8 @@ func Size(tb testing.TB, short, full int) int {
 }
 
 // Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
-// short run, full of them, with the same ones among them, in the full run, and all in the soak; half of what those two
-// differ by in the rest. It logs the seed.
+// short run, full of them, with the same ones among them, in the full run, and all in the soak; a third of what those
+// two differ by in the rest. It logs the seed.
 func Sample[T any](tb testing.TB, all []T, short, full int) []T {
 	tb.Helper()
 	if Soak() {

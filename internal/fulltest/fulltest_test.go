@@ -79,12 +79,12 @@ func TestTheShortRunAndTheRestAreOfTheFullRun(t *testing.T) {
 		matrix[i] = i
 	}
 	sizes := map[string]struct{ short, full, ofRepetitions, ofMatrix int }{ // the last two: what the rest makes
-		"some and more":            {3, 20, 9, 9},
-		"some and all":             {3, 100, 49, 49},
-		"none and some":            {0, 5, 3, 3},
+		"some and more":            {3, 20, 6, 6},
+		"some and all":             {3, 100, 33, 33},
+		"none and some":            {0, 5, 2, 2},
 		"one more":                 {1, 2, 1, 1},
 		"the same":                 {20, 20, 0, 0},
-		"more than there are":      {200, 300, 50, 0},
+		"more than there are":      {200, 300, 34, 0},
 		"the full run draws fewer": {5, 3, 0, 0},
 	}
 	for name, size := range sizes {
