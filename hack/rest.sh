@@ -20,4 +20,4 @@ rest() { # rest <directory>: of one package, in one piece
   return "$status"
 }
 export -f rest
-printf '%s\0' "$@" | xargs -0 -n 1 -P "$at_once" bash -c 'rest "$1"' -
+printf '%s\0' "$@" | xargs -0 -n 1 -P "$at_once" bash -euo pipefail -c 'rest "$1"' -

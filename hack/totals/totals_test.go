@@ -129,6 +129,8 @@ func TestOne(t *testing.T) {
 func TestTwo(t *testing.T) { t.Run("both", pass); t.Run("other", pass) }
 
 func TestThree(*testing.T) {}
+
+func TestFour(t *testing.T) { t.Fail() }
 `)
 	output := func(name string, args ...string) []byte {
 		cmd := exec.CommandContext(t.Context(), name, args...)
@@ -158,5 +160,11 @@ func TestThree(*testing.T) {}
 	}
 	if diff := cmp.Diff(want, ran); diff != "" {
 		t.Errorf("(-want +got):\n%s\nof:\n%s", diff, got)
+	}
+	write(t, list, dir+"\tTestFour\n")
+	failing := exec.CommandContext(t.Context(), filepath.Join(scripts, "rest.sh"), "2", "1m", dir)
+	failing.Dir, failing.Env = dir, append(os.Environ(), "COOPER_LEFT="+list)
+	if got, err := failing.Output(); err == nil || !strings.Contains(string(got), `"Action":"fail","Package":"example.test/m","Test":"TestFour"`) {
+		t.Errorf("a test that fails: %v\n%s", err, got)
 	}
 }
