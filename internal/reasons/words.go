@@ -2,6 +2,11 @@
 
 package reasons
 
+import (
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+)
+
 // A Word sums an object up, in the column STATUS of kubectl cosi status and on the page. Which one fits decides package tree.
 type Word = string
 
@@ -34,20 +39,16 @@ func ofWords() map[Word]explained {
 			"Nothing if it passes within a minute. Otherwise run kubectl cosi explain for the reason.",
 		},
 		Failed: {
-			"The object is not provisioned, and COSI does not try again.",
-			"The object, its class or the driver's answer rules it out. Beside it is the reason.",
+			"The object is not provisioned, and does not become so by itself.",
+			"The object, its class, what it refers to or the driver's answer rules it out. Beside it is the reason.",
 			"Run kubectl cosi explain for the reason.",
 		},
 		Degraded: {
 			"What was provisioned is there, and the object is not valid any more.",
 			"A Bucket, a claim or a Secret that it uses was changed, deleted or restored after it was provisioned. Beside it is the reason.",
-			"Run kubectl cosi explain for the reason. What was granted stays as it is until then.",
+			"Run kubectl cosi explain for the reason.",
 		},
-		Held: {
-			"The Bucket is not released, although its BucketClaim is gone.",
-			"The cluster was restored from a backup, or somebody took the claim's finalizer off by hand.",
-			"An administrator must confirm the release by the annotation that the message names, or set deletionPolicy: Retain.",
-		},
+		Held: ofEvents()[events.BucketHeld],
 		Deleting: {
 			"The object is being deleted.",
 			"It waits for others that use it, for the driver, or for a finalizer that is not COSI's.",
@@ -59,13 +60,9 @@ func ofWords() map[Word]explained {
 			"No role of yours allows it. Buckets, classes and Leases of drivers are for administrators.",
 			"Nothing if the rest answers your question. Otherwise ask an administrator.",
 		},
-		Filled: {"The Secret holds the credential of its BucketAccess.", "All is in order.", nothing},
-		Empty:  {"The Secret is there and holds no credential yet.", "Access is being granted, or somebody emptied the Secret.", "Nothing: COSI fills it within minutes."},
-		Taken: {
-			"A Secret of the name accessSecretName belongs to somebody else, and COSI does not touch it.",
-			"The Secret was there before, or another BucketAccess has it.",
-			"Delete that Secret if nobody needs it. Otherwise delete the BucketAccess and create it again with another accessSecretName.",
-		},
+		Filled:  {"The Secret holds the credential of its BucketAccess.", "All is in order.", nothing},
+		Empty:   {"The Secret is there and holds no credential yet.", "Access is being granted, or somebody emptied the Secret.", "Nothing: COSI fills it within minutes."},
+		Taken:   ofSidecar()[conditions.SecretTaken],
 		Running: {"The Controller, or the sidecar of the driver, renews its Lease.", "All is in order.", nothing},
 		NotRunning: {
 			"The Controller, or the sidecar of the driver, has been there and does not renew its Lease.",
