@@ -73,6 +73,7 @@ func cephWithUser(t *testing.T) (*stores.Ceph, stores.CephUser) {
 func containersOnFakes(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in containers")
+	fulltest.Alone(t, "containers")
 	network := containers.NewNetwork(t)
 	gcs := containers.FakeGCS(t, network)
 	w := inContainers(t, network, containers.FakeS3(t, network).Driver(), containers.FakeAzure(t, network).Driver(), gcs.Driver())
@@ -85,6 +86,7 @@ func containersOnRealStores(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in containers, on stores of others")
 	containers.Require(t, containers.MinIOImage(), containers.AzuriteImage(), containers.FakeGCSServerImage())
+	fulltest.Alone(t, "containers")
 	network := containers.NewNetwork(t)
 	w := inContainers(t, network, containers.MinIO(t, network).Driver(), containers.Azurite(t, network).Driver(), containers.FakeGCSServer(t, network).Driver())
 	w.open = true

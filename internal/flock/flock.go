@@ -25,6 +25,20 @@ func Try(file *os.File) (bool, error) {
 	}
 }
 
+// Wait locks file exclusively, when no other open file holds it any more.
+func Wait(file *os.File) error {
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.EINTR):
+		default:
+			return &os.PathError{Op: "flock", Path: file.Name(), Err: err}
+		}
+	}
+}
+
 // Release unlocks and closes file. Closing alone is not enough: a child that another goroutine is just starting may
 // have a copy of the open file for a moment.
 func Release(file *os.File) error {

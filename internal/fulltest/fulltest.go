@@ -11,17 +11,21 @@ package fulltest
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
 // Soak reports whether everything is tried that can be, which takes hours.
@@ -48,6 +52,24 @@ func Long(tb testing.TB, reason string) {
 	if !Soak() {
 		tb.Skip("left to COOPER_SOAK=1: " + reason)
 	}
+}
+
+// Alone waits until no other test of this user, in whatever process, does the same, and holds that until tb ends.
+// It is for what is too heavy to be there twice: a system of ten containers, whose deadlines another one would use up.
+func Alone(tb testing.TB, what string) {
+	tb.Helper()
+	file, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cooper-test-%s-%d.lock", what, os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := flock.Wait(file); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := flock.Release(file); err != nil {
+			tb.Error(err)
+		}
+	})
 }
 
 // Drawn skips four of five tests that call it in the short run, and leaves two of them to the rest that CI runs: seed and

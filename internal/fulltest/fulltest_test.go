@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -326,5 +327,20 @@ func TestATableThatIsLeftWholeIsTriedWhole(t *testing.T) {
 		if got, _ := rows(name + "/a subtest with a table"); got != want {
 			t.Errorf("in a subtest of %s the rest tries %d of 3 rows, want %d", name, got, want)
 		}
+	}
+}
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	var inside atomic.Int32
+	for range 4 {
+		t.Run("one of many", func(t *testing.T) {
+			t.Parallel()
+			fulltest.Alone(t, "fulltest")
+			if n := inside.Add(1); n != 1 {
+				t.Errorf("%d tests are alone", n)
+			}
+			t.Cleanup(func() { inside.Add(-1) }) // before that of Alone
+		})
 	}
 }

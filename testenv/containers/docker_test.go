@@ -79,6 +79,7 @@ type stack struct {
 // newStack prepares a project with a name and ports of its own.
 func newStack(t *testing.T, profile string) *stack {
 	t.Helper()
+	fulltest.Alone(t, "containers")
 	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8]), gcsPort: strconv.Itoa(freeport.ForTest(t).Number)}
 	s.environment = []string{
 		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=" + profile,

@@ -23,6 +23,7 @@ import (
 func TestASystemInContainers(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a whole system of containers")
+	fulltest.Alone(t, "containers")
 	network := containers.NewNetwork(t)
 	store := containers.FakeS3(t, network)
 	sample := store.Driver()

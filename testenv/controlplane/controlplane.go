@@ -50,7 +50,7 @@ type Options struct {
 // startTimeout is for one component to become healthy on a machine that is busy with other things; one that fails
 // ends by itself long before.
 const (
-	startTimeout = 4 * time.Minute
+	startTimeout = 8 * time.Minute
 	stopTimeout  = 30 * time.Second
 )
 
