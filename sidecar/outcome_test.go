@@ -103,8 +103,8 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 // the claim.
 func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 	t.Parallel()
-	bind := func(s *system, b *cosiapi.Bucket) {
-		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
+	bind := func(s *system, name string) { // also from the driver's call, so on an object of its own
+		testenv.Change(s.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
 	}
 	for name, tc := range map[string]struct{ meanwhile, afterwards bool }{
 		"while the driver looks":      {meanwhile: true},
@@ -114,18 +114,18 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
 			b := s.static("theirs")
-			own := b.DeepCopy()
+			bucket := b.Name
 			s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "theirs", Code: codes.InvalidArgument, Times: driverfake.Always})
 			driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGetBucketRequest) error {
 				if tc.meanwhile && request.GetBucketId() == "theirs" {
-					bind(s, own)
+					bind(s, bucket)
 				}
 				return nil
 			})
 			s.Create(b)
 			s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Terminal)
 			if tc.afterwards {
-				bind(s, own)
+				bind(s, bucket)
 				s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Terminal)
 			}
 			s.settled()
@@ -135,7 +135,7 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 			}
 			s.driver.ForgetCalls()
 			// The administrator asks for another look.
-			testenv.Change(s.Env, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
+			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
 			s.await(driverfake.GetBucket, 1)
 		})
 	}

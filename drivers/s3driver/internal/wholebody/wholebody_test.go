@@ -27,18 +27,22 @@ func TestTransport(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
+		if r.URL.Path == "/late" { // not before the connection has ended
+			<-r.Context().Done()
+		}
 	}))
 	t.Cleanup(server.Close)
 	for name, test := range map[string]struct {
 		transport http.RoundTripper
+		path      string
 		fails     bool
 	}{
-		"net/http alone ends the connection": {http.DefaultTransport, true},
-		"a body of its own arrives":          {wholebody.Transport{Next: http.DefaultTransport}, false},
+		"net/http alone ends the connection": {http.DefaultTransport, "/late", true},
+		"a body of its own arrives":          {wholebody.Transport{Next: http.DefaultTransport}, "/", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, ended{strings.NewReader("text")})
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+test.path, ended{strings.NewReader("text")})
 			if err != nil {
 				t.Fatal(err)
 			}
