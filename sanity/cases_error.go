@@ -3,7 +3,6 @@
 package sanity
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,22 +108,11 @@ func runUnknownParameters(c *C) {
 }
 
 func runShortDeadline(c *C) {
-	usual := shortest(c.suite.limits.Repeats, func() func() {
-		sample := c.generated()
-		return func() { ok(c, c.provisioner.DriverCreateBucket, sample.create()) }
+	c.createCancelled(func(code codes.Code) {
+		if !slices.Contains([]codes.Code{codes.OK, codes.DeadlineExceeded, codes.Canceled}, code) {
+			c.Fail("a call whose deadline passed must return DeadlineExceeded or Canceled, not %s", code)
+		}
 	})
-	b := c.generated()
-	short, cancel := context.WithTimeout(c.ctx, usual/2)
-	defer cancel()
-	_, code := try(short, c, c.provisioner.DriverCreateBucket, b.create())
-	if !slices.Contains([]codes.Code{codes.OK, codes.DeadlineExceeded, codes.Canceled}, code) {
-		c.Fail("a call whose deadline passed must return DeadlineExceeded or Canceled, not %s", code)
-	}
-	c.converges(func() codes.Code {
-		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
-		return code
-	}, "DriverCreateBucket after a call whose deadline passed")
-	ok(c, c.provisioner.DriverCreateBucket, b.create())
 }
 
 // converges repeats a call while it returns Aborted, as an earlier call may still be running, and
