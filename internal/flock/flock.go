@@ -11,29 +11,23 @@ import (
 
 // Try locks file exclusively if no other open file holds it, and says whether it did.
 func Try(file *os.File) (bool, error) {
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		case errors.Is(err, syscall.EINTR):
-		default:
-			return false, &os.PathError{Op: "flock", Path: file.Name(), Err: err}
-		}
+	err := lock(file, syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // Wait locks file exclusively, when no other open file holds it any more.
-func Wait(file *os.File) error {
+func Wait(file *os.File) error { return lock(file, syscall.LOCK_EX) }
+
+func lock(file *os.File, how int) error {
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+		err := syscall.Flock(int(file.Fd()), how)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, syscall.EINTR):
-		default:
+		case !errors.Is(err, syscall.EINTR):
 			return &os.PathError{Op: "flock", Path: file.Name(), Err: err}
 		}
 	}

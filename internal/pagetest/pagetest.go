@@ -10,8 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
 // Writes says that pages are written, and not compared.
@@ -27,7 +28,7 @@ func Current(t *testing.T, page string, change func(old string) []byte) {
 	}
 	defer file.Close()
 	// Tests of several packages may write their parts at a time.
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+	if err := flock.Wait(file); err != nil {
 		t.Fatal(err)
 	}
 	old, err := io.ReadAll(file)
