@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request := c.grantOf("ba-refused", cosi.AccessMode_READ_WRITE)
+			request := c.grantOf(drivertest.NewAccount(), cosi.AccessMode_READ_WRITE) // two calls for one account would be refused
 			tc.change(request)
 			_, err := client.DriverGrantBucketAccess(t.Context(), request)
 			drivertest.WantCode(t, err, tc.code, tc.text)
