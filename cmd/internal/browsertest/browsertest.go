@@ -5,6 +5,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -75,20 +77,31 @@ func Start(t *testing.T) (context.Context, *Complaints) {
 // patience is how long a browser may take for what a person does at once.
 const patience = 2 * time.Minute
 
-// Must takes steps in a browser.
+// Must takes steps in a browser, one after the other.
 func Must(browser context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	Ask(browser, t, chromedp.Steps(steps...))
+	for _, step := range steps {
+		Ask(browser, t, step)
+	}
 }
 
-// Ask returns what an action in a browser does.
+// stateError is the code by which the browser says that what it is asked about is not there any more.
+const stateError = -32000
+
+// Ask returns what an action in a browser does. A page that is shown anew takes away the element that an action has found before
+// the action is done with it: the action is taken again, with the element that is in its place.
 func Ask[T any](browser context.Context, t *testing.T, action chromedp.Action[T]) T {
 	t.Helper()
 	limited, cancel := context.WithTimeout(browser, patience)
 	defer cancel()
-	value, err := chromedp.Run(limited, action)
-	if err != nil {
-		t.Fatal(err)
+	for {
+		value, err := chromedp.Run(limited, action)
+		var refused *cdproto.Error
+		switch {
+		case err == nil:
+			return value
+		case !errors.As(err, &refused) || refused.Code != stateError || limited.Err() != nil:
+			t.Fatal(err)
+		}
 	}
-	return value
 }
