@@ -72,7 +72,7 @@ func Alone(tb testing.TB, what string) {
 	})
 }
 
-// Drawn skips four of five tests that call it in the short run, and leaves two of them to the rest that CI runs: seed and
+// Drawn skips four of five tests that call it in the short run, and leaves another one to the rest that CI runs: seed and
 // name draw which. It skips none that -run asks for, and no row of a table, of which Rows makes a choice.
 func Drawn(tb testing.TB) {
 	tb.Helper()
@@ -80,7 +80,7 @@ func Drawn(tb testing.TB) {
 		return
 	}
 	if n := random(tb, Seed(tb)).IntN(5); n > 0 {
-		if n <= 2 {
+		if n == 1 {
 			list(tb, whole)
 		}
 		tb.Skip("left to make test-full: one of five of these tests is drawn; -run runs any")
@@ -88,13 +88,13 @@ func Drawn(tb testing.TB) {
 }
 
 // Range returns which of full repetitions this run makes: those numbered from and up, below to. The short run makes
-// short of them, the full one all, and the rest a third of those that the short run has not made. More in the soak is up to
+// short of them, the full one all, and the rest a fifth of those that the short run has not made. More in the soak is up to
 // the test.
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
 	case rest() && leftWhole(tb):
-		return 0, min(full, short) + third(full-short)
+		return 0, min(full, short) + fifth(full-short)
 	case full <= short: // the short run leaves nothing
 		if rest() {
 			return short, short
@@ -105,14 +105,14 @@ func Range(tb testing.TB, short, full int) (from, to int) {
 		tb.Logf("%d of %d are left to make test-full", full-short, full)
 		return 0, short
 	case rest():
-		return short, short + third(full-short)
+		return short, short + fifth(full-short)
 	default:
 		return 0, full
 	}
 }
 
-// third is a third of n, rounded up; none of less than none.
-func third(n int) int { return max(0, n+2) / 3 }
+// fifth is a fifth of n, rounded up; none of less than none.
+func fifth(n int) int { return max(0, n+4) / 5 }
 
 // Size returns the size of what a test tries once in every run: short in the short run and full in any other, also in
 // what is left of the full one. More in the soak is up to the test.
@@ -127,7 +127,7 @@ func Size(tb testing.TB, short, full int) int {
 }
 
 // Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
-// short run, full of them, with the same ones among them, in the full run, and all in the soak; a third of what those
+// short run, full of them, with the same ones among them, in the full run, and all in the soak; a fifth of what those
 // two differ by in the rest. It logs the seed.
 func Sample[T any](tb testing.TB, all []T, short, full int) []T {
 	tb.Helper()
