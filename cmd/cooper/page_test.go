@@ -72,7 +72,11 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(misspelt), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	follow(browser, t, `a[href="/"]`, access)
+	x, y := press(browser, t, "BucketClaim/tutorial/sample")
 	up.kubectl(t, env, "create", "-f", manifest)
+	browsertest.Ask(browser, t, chromedp.Poll[bool]("window.sent"))
+	browsertest.Must(browser, t, chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
 	follow(browser, t, `a[href="/"]`, access)
 	browsertest.Must(browser, t, chromedp.WaitVisible(box("BucketClaim/tutorial/misspelt")+" rect.failed"), chromedp.WaitVisible("td.failed"))
 	if counts := browsertest.Ask(browser, t, chromedp.TextContent("li.failed")); counts != "✗ 1 failed" {
@@ -126,6 +130,20 @@ func box(id string) string { return fmt.Sprintf(`a[id=%q]`, id) }
 func follow(browser context.Context, t *testing.T, what, until string) {
 	t.Helper()
 	browsertest.Must(browser, t, chromedp.Click(what), chromedp.WaitVisible(until))
+}
+
+// press presses the mouse's button on an object of the map, has the page note in window.sent when it is sent something, and returns
+// where the button is to be released.
+func press(browser context.Context, t *testing.T, id string) (x, y float64) {
+	t.Helper()
+	at := browsertest.Ask(browser, t, chromedp.Evaluate[[]float64](fmt.Sprintf(`(() => {
+		document.getElementById(%[1]q).scrollIntoView({block: "center"});
+		const box = document.getElementById(%[1]q).getBoundingClientRect();
+		return [box.x + box.width / 2, box.y + box.height / 2];
+	})()`, id)))
+	browsertest.Must(browser, t, chromedp.MouseEvent(chromedp.MousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	browsertest.Ask(browser, t, chromedp.Evaluate[bool](`source.addEventListener("message", () => { window.sent = true; }), true`))
+	return at[0], at[1]
 }
 
 // picture takes one of the page and, with COOPER_UPDATE, keeps it for the docs.

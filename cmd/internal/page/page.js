@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts what the server sends in the place of what is shown, and keeps the focus where it was.
+// Puts what the server sends in the place of what is shown, and keeps the focus where it was. While a button is pressed what is
+// shown stays, or the link under it would be another one when it is released, and the click would be lost.
 "use strict";
 const content = document.getElementById("content");
 const status = document.getElementById("live");
 const source = new EventSource("/live" + location.search);
-source.addEventListener("message", (event) => {
+let pressed = false;
+let held = null;
+function show() {
+  if (pressed || held === null) return;
   const focused = document.activeElement && document.activeElement.id;
   const scrolled = [...content.querySelectorAll(".picture")].map((picture) => picture.scrollLeft);
-  content.innerHTML = event.data;
+  content.innerHTML = held;
+  held = null;
   content.querySelectorAll(".picture").forEach((picture, i) => { picture.scrollLeft = scrolled[i] || 0; });
   const again = focused && document.getElementById(focused);
   if (again) again.focus();
-});
+}
+source.addEventListener("message", (event) => { held = event.data; show(); });
+addEventListener("pointerdown", () => { pressed = true; });
+for (const end of ["pointerup", "pointercancel"]) {
+  addEventListener(end, () => { pressed = false; setTimeout(show); }); // the click comes first
+}
 source.addEventListener("open", () => { status.textContent = "live"; });
 source.addEventListener("error", () => { status.textContent = "not connected"; });
