@@ -116,8 +116,11 @@ func (c *C) onlyCodes(found []codes.Code, allowed ...codes.Code) {
 }
 
 // eventually repeats check until it returns "" or the time the backend has to settle is over.
-func (c *C) eventually(check func() string) {
-	deadline := time.Now().Add(c.suite.limits.Settle)
+func (c *C) eventually(check func() string) { c.within(c.suite.limits.Settle, check) }
+
+// within repeats check until it returns "" or the time is over.
+func (c *C) within(limit time.Duration, check func() string) {
+	deadline := time.Now().Add(limit)
 	pause := pollInterval
 	for {
 		problem := check()
@@ -125,7 +128,7 @@ func (c *C) eventually(check func() string) {
 			return
 		}
 		if time.Now().Add(pause).After(deadline) || c.ctx.Err() != nil {
-			c.Fail("%s (%s after the call)", problem, c.suite.limits.Settle)
+			c.Fail("%s (%s after the call)", problem, limit)
 		}
 		select {
 		case <-time.After(pause):

@@ -115,10 +115,10 @@ func runShortDeadline(c *C) {
 	})
 }
 
-// converges repeats a call while it returns Aborted, as an earlier call may still be running, and
-// wants OK in the end.
+// converges repeats a call while it returns Aborted, as an earlier call may still be running, for as
+// long as a call may take, and wants OK in the end.
 func (c *C) converges(call func() codes.Code, what string) {
-	c.eventually(func() string {
+	c.within(c.suite.limits.RPC, func() string {
 		switch code := call(); code {
 		case codes.OK:
 			return ""

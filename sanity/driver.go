@@ -182,17 +182,21 @@ var redial = backoff.Config{BaseDelay: pollInterval, Multiplier: 1.5, MaxDelay: 
 func (d *driver) awaitSocket(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()
-	for ticker := time.NewTicker(pollInterval); ; {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		over := ctx.Err() != nil // before the look: what is there by the end of the time is in time
 		if _, err := os.Stat(strings.TrimPrefix(d.endpoint, unixScheme)); err == nil {
-			ticker.Stop()
 			return nil
+		}
+		if over {
+			return d.silent()
 		}
 		select {
 		case <-ticker.C:
 		case <-d.ended():
 			return fmt.Errorf("the driver ended before it listened on %s; it printed: %s", d.endpoint, d.output.tail())
 		case <-ctx.Done():
-			return d.silent()
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func small() sanity.Limits {
 	return sanity.Limits{
 		Repeats: 3, Names: 12, Concurrency: 4, Operations: 40, Parallel: 8,
-		Settle: 100 * time.Millisecond, Start: 2 * time.Second, Stop: 2 * time.Second, RPC: 10 * time.Second, Case: time.Minute,
+		Settle: 100 * time.Millisecond, Start: time.Minute, Stop: time.Minute, RPC: time.Minute, Case: 5 * time.Minute,
 	}
 }
 
