@@ -6,10 +6,12 @@ package conformancetest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/sanity"
@@ -48,6 +50,11 @@ func targets() []string {
 // must say the same, and then nothing may be left behind; without one the page says nothing of this run.
 func Test(t *testing.T, target string, config sanity.Config) sanity.Report {
 	t.Helper()
+	// No driver here is slow; the machine may be.
+	config.Limits.Start = cmp.Or(config.Limits.Start, 3*time.Minute)
+	config.Limits.Stop = cmp.Or(config.Limits.Stop, 2*time.Minute)
+	config.Limits.RPC = cmp.Or(config.Limits.RPC, 3*time.Minute)
+	config.Limits.Case = cmp.Or(config.Limits.Case, 15*time.Minute)
 	report, err := sanity.Run(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
