@@ -368,10 +368,13 @@ func TestRepeatedCallsAnswerTheSame(t *testing.T) {
 			t.Error("a repeated grant returns something else")
 		}
 	}
-	calls := len(w.server.Calls())
+	calls := func() int { // those of health checks apart, which come when they like
+		return len(slices.DeleteFunc(w.server.Calls(), func(call call) bool { return call.Operation == "ListContainers" }))
+	}
+	before := calls()
 	after.MustGrant(t, request)
 	// The policies of the container, and the record that says whose they are.
-	if made := len(w.server.Calls()) - calls; made != 2 {
+	if made := calls() - before; made != 2 {
 		t.Errorf("a repeated grant made %d calls, want 2", made)
 	}
 }

@@ -92,7 +92,7 @@ func TestDeleteGuardsWhatAzureDoesNot(t *testing.T) {
 func TestAContainerThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	shared := &clock{}
-	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now, Deletion: 10 * time.Minute}})
 	id := w.NewBucket(t, nil)
 	wantNoError(t, w.Delete(t, id, nil))
 	wantNoError(t, w.Delete(t, id, nil))
@@ -102,7 +102,7 @@ func TestAContainerThatIsBeingDeleted(t *testing.T) {
 	if err == nil {
 		t.Error("granted access to a container that is being deleted")
 	}
-	shared.advance(31 * time.Second)
+	shared.advance(11 * time.Minute)
 	wantNoError(t, w.Create(t, id, nil))
 }
 

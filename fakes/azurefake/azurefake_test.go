@@ -252,7 +252,7 @@ func TestPermissionsOfASignature(t *testing.T) {
 
 func TestContainerLife(t *testing.T) {
 	t.Parallel()
-	s := start(t, azurefake.Options{})
+	s := start(t, azurefake.Options{Deletion: time.Hour})
 	c := made(t, s, "data")
 	_, err := c.Create(t.Context(), nil)
 	wantCode(t, "create twice", err, "ContainerAlreadyExists")
@@ -260,7 +260,7 @@ func TestContainerLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := held.AcquireLease(t.Context(), 15, nil); err != nil {
+	if _, err := held.AcquireLease(t.Context(), -1, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.Delete(t.Context(), nil)

@@ -267,7 +267,7 @@ func TestBlobLeasesGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := holder.AcquireLease(t.Context(), 15, nil); err != nil {
+	if _, err := holder.AcquireLease(t.Context(), -1, nil); err != nil {
 		t.Fatal(err)
 	}
 	other, err := lease.NewBlobClient(b, nil)

@@ -222,7 +222,8 @@ func newIssuer(t *testing.T) *issuer {
 
 func (i *issuer) token(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
-	all := jwt.MapClaims{"iss": i.URL, "aud": "cooper-fake.svc.id.goog", "sub": "system:serviceaccount:shop:app", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
+	now := time.Now()
+	all := jwt.MapClaims{"iss": i.URL, "aud": "cooper-fake.svc.id.goog", "sub": "system:serviceaccount:shop:app", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
 	maps.Copy(all, claims)
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, all)
@@ -280,17 +281,17 @@ func TestWorkloadIdentity(t *testing.T) {
 		t.Errorf("a service account of another namespace reads: %d", got)
 	}
 	refused := map[string]struct{ audience, token, code string }{
-		"another pool":               {strings.Replace(audience, "cooper-fake", "none", 1), i.token(t, nil), "invalid_target"},
-		"another issuer":             {audience, stranger.token(t, nil), "invalid_grant"},
-		"a foreign key":              {audience, stranger.token(t, jwt.MapClaims{"iss": i.URL}), "invalid_grant"},
-		"a token for another":        {audience, i.token(t, jwt.MapClaims{"aud": "https://kubernetes.default"}), "invalid_grant"},
-		"a token that has expired":   {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), "invalid_grant"},
-		"a token of a minute later":  {audience, i.token(t, jwt.MapClaims{"nbf": time.Now().Add(time.Minute).Unix()}), "invalid_grant"},
-		"a token issued in a minute": {audience, i.token(t, jwt.MapClaims{"iat": time.Now().Add(time.Minute).Unix()}), "invalid_grant"},
-		"a token issued at no time":  {audience, i.token(t, jwt.MapClaims{"iat": nil}), "invalid_grant"},
-		"a token of two days":        {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(48 * time.Hour).Unix()}), "invalid_grant"},
-		"a token of nobody":          {audience, i.token(t, jwt.MapClaims{"sub": ""}), "invalid_grant"},
-		"no token at all":            {audience, "x", "invalid_request"},
+		"another pool":              {strings.Replace(audience, "cooper-fake", "none", 1), i.token(t, nil), "invalid_target"},
+		"another issuer":            {audience, stranger.token(t, nil), "invalid_grant"},
+		"a foreign key":             {audience, stranger.token(t, jwt.MapClaims{"iss": i.URL}), "invalid_grant"},
+		"a token for another":       {audience, i.token(t, jwt.MapClaims{"aud": "https://kubernetes.default"}), "invalid_grant"},
+		"a token that has expired":  {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), "invalid_grant"},
+		"a token of later":          {audience, i.token(t, jwt.MapClaims{"nbf": time.Now().Add(30 * time.Minute).Unix()}), "invalid_grant"},
+		"a token issued later":      {audience, i.token(t, jwt.MapClaims{"iat": time.Now().Add(30 * time.Minute).Unix()}), "invalid_grant"},
+		"a token issued at no time": {audience, i.token(t, jwt.MapClaims{"iat": nil}), "invalid_grant"},
+		"a token of two days":       {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(49 * time.Hour).Unix()}), "invalid_grant"},
+		"a token of nobody":         {audience, i.token(t, jwt.MapClaims{"sub": ""}), "invalid_grant"},
+		"no token at all":           {audience, "x", "invalid_request"},
 	}
 	for name, tc := range refused {
 		if access, code := exchange(t, w, tc.audience, tc.token); access != "" || code != tc.code {

@@ -31,7 +31,8 @@ func selfSigned(t *testing.T, raw []byte, claims jwt.MapClaims) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := jwt.MapClaims{"iss": key.Email, "sub": key.Email, "aud": "https://storage.googleapis.com/", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
+	now := time.Now()
+	all := jwt.MapClaims{"iss": key.Email, "sub": key.Email, "aud": "https://storage.googleapis.com/", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
 	maps.Copy(all, claims)
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, all)
@@ -70,18 +71,18 @@ func TestSelfSigned(t *testing.T) {
 		"for this server":              {jwt.MapClaims{"aud": "http://127.0.0.1/"}, []string{"JSON", "XML", "IAM", "Resource Manager"}},
 		"with a scope":                 {jwt.MapClaims{"aud": "", "scope": scope}, []string{"JSON", "XML", "IAM", "Resource Manager"}},
 		"with a scope of storage":      {jwt.MapClaims{"aud": nil, "scope": "https://www.googleapis.com/auth/devstorage.read_only"}, []string{"JSON", "XML"}},
-		"for an hour, a minute ago":    {jwt.MapClaims{"iat": in(-time.Minute), "exp": in(59 * time.Minute)}, []string{"JSON", "XML"}},
+		"for 59 minutes, a minute ago": {jwt.MapClaims{"iat": in(-time.Minute), "exp": in(58 * time.Minute)}, []string{"JSON", "XML"}},
 		"for nothing":                  {jwt.MapClaims{"aud": nil}, nil},
 		"for another service":          {jwt.MapClaims{"aud": "https://pubsub.googleapis.com/"}, nil},
 		"for somebody else":            {jwt.MapClaims{"aud": "https://example.com/"}, nil},
 		"for the token endpoint":       {jwt.MapClaims{"aud": "https://oauth2.googleapis.com/token", "scope": scope}, nil},
-		"for an hour and a second":     {jwt.MapClaims{"exp": in(time.Hour + 2*time.Second)}, nil},
+		"for an hour and a second":     {jwt.MapClaims{"iat": in(0), "exp": in(time.Hour + time.Second)}, nil},
 		"for a year":                   {jwt.MapClaims{"exp": in(365 * 24 * time.Hour)}, nil},
 		"issued in an hour":            {jwt.MapClaims{"iat": in(time.Hour), "exp": in(2 * time.Hour)}, nil},
 		"issued at no time":            {jwt.MapClaims{"iat": nil}, nil},
 		"that never ends":              {jwt.MapClaims{"exp": nil}, nil},
 		"that ended a minute ago":      {jwt.MapClaims{"iat": in(-time.Hour), "exp": in(-time.Minute)}, nil},
-		"that begins in a minute":      {jwt.MapClaims{"nbf": in(time.Minute)}, nil},
+		"that begins later":            {jwt.MapClaims{"nbf": in(30 * time.Minute)}, nil},
 		"for another's account":        {jwt.MapClaims{"sub": "target@cooper-fake.iam.gserviceaccount.com"}, nil},
 		"of an account that is none":   {jwt.MapClaims{"iss": "none@cooper-fake.iam.gserviceaccount.com"}, nil},
 		"of another account, its name": {jwt.MapClaims{"iss": "target@cooper-fake.iam.gserviceaccount.com"}, nil},
@@ -100,7 +101,7 @@ func TestSelfSigned(t *testing.T) {
 		}
 	}
 	for name, claims := range map[string]jwt.MapClaims{
-		"for an hour and a second": {"exp": in(time.Hour + 2*time.Second)}, "issued in an hour": {"iat": in(time.Hour), "exp": in(2 * time.Hour)}, "issued at no time": {"iat": nil},
+		"for an hour and a second": {"iat": in(0), "exp": in(time.Hour + time.Second)}, "issued in an hour": {"iat": in(time.Hour), "exp": in(2 * time.Hour)}, "issued at no time": {"iat": nil},
 	} {
 		claims["aud"], claims["scope"] = "http://127.0.0.1/token", scope
 		form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {selfSigned(t, key, claims)}}
