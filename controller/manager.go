@@ -42,6 +42,8 @@ type ManagerOptions struct {
 	// sidecars unless Controller.SidecarNamespace says otherwise; empty means
 	// that this is the only instance and no Lease is held.
 	LeaderNamespace string
+	// Lease sets the times of the leader election.
+	Lease managers.LeaseTimes
 	// GracePeriod is how long reconciles that run may take to end after the
 	// context of the manager ended. Zero means 30 seconds.
 	GracePeriod time.Duration
@@ -75,6 +77,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		LeaderElectionNamespace:       o.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true,
 	}
+	o.Lease.Apply(&options)
 	if o.GracePeriod > 0 {
 		options.GracefulShutdownTimeout = &o.GracePeriod
 	}

@@ -37,6 +37,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
@@ -371,7 +372,7 @@ func (w *world) runSidecar() *process {
 	}
 	if w.setup.leases {
 		o.LeaderNamespace, o.Owner = w.namespace, w.namespace+"/driver"
-		o.Lease = sidecar.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 500 * time.Millisecond}
+		o.Lease = managers.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 500 * time.Millisecond}
 	}
 	mgr, err := sidecar.NewManager(config, o)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -27,7 +28,7 @@ import (
 func (s *system) elected(owner, identity string) {
 	s.manager = sidecar.ManagerOptions{
 		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
-		Lease: sidecar.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: managers.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -47,19 +46,8 @@ type ManagerOptions struct {
 	Identity string
 	// CredentialStore is what the driver keeps its credentials in; nil if elsewhere.
 	CredentialStore *CredentialStore
-	// Lease sets the times of the leader election; zero values mean those of
-	// Kubernetes components: 15, 10 and 2 seconds.
-	Lease LeaseTimes
-}
-
-// LeaseTimes are the times of the leader election.
-type LeaseTimes struct {
-	// Duration is how long a Lease counts without being renewed.
-	Duration time.Duration
-	// RenewDeadline is how long the holder tries to renew it before it gives up.
-	RenewDeadline time.Duration
-	// RetryPeriod is the time between two tries.
-	RetryPeriod time.Duration
+	// Lease sets the times of the leader election.
+	Lease managers.LeaseTimes
 }
 
 // NewManager returns a manager with a Sidecar in it, ready to Start. It is what
@@ -129,12 +117,6 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 	options.LeaderElection = true
 	options.LeaderElectionReleaseOnCancel = true
 	options.LeaderElectionResourceLockInterface = lock
-	for target, value := range map[**time.Duration]time.Duration{
-		&options.LeaseDuration: o.Lease.Duration, &options.RenewDeadline: o.Lease.RenewDeadline, &options.RetryPeriod: o.Lease.RetryPeriod,
-	} {
-		if value > 0 {
-			*target = ptr.To(value)
-		}
-	}
+	o.Lease.Apply(options)
 	return nil
 }

@@ -36,6 +36,11 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 		t.Errorf("kubectl get cosi -A shows neither claim nor access:\n%s", got)
 	}
 	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=30s", "bucketclaim/sample", "bucketaccess/sample")
+	for _, part := range []string{"cosi-controller", "cosi-driver-s3.cooper.dev", "cosi-driver-azure.cooper.dev", "cosi-driver-gcs.cooper.dev"} {
+		if up.holders(t, env)[part] == "" {
+			t.Errorf("nobody holds the Lease %s, by which one sees that a part runs: %q", part, up.holders(t, env))
+		}
+	}
 
 	t.Run("aws", func(t *testing.T) { useAWS(t, env) })
 	t.Run("minio-go", func(t *testing.T) { useMinio(t, env) })
@@ -284,10 +289,16 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 	up := startUp(t)
 	before := up.environment(t)
 	useMinio(t, before)
+	held := up.holders(t, before)
 	up.kill(t)
 
 	again := startUpIn(t, up.data)
 	after := again.environment(t)
+	for lease, holder := range again.holders(t, after) {
+		if holder == "" || holder == held[lease] {
+			t.Errorf("the Lease %s is held by %q, who is gone", lease, holder)
+		}
+	}
 	if before["BUCKET_NAME"] != after["BUCKET_NAME"] || before["AWS_ACCESS_KEY_ID"] != after["AWS_ACCESS_KEY_ID"] {
 		t.Errorf("bucket and key before: %s %s, after: %s %s", before["BUCKET_NAME"], before["AWS_ACCESS_KEY_ID"], after["BUCKET_NAME"], after["AWS_ACCESS_KEY_ID"])
 	}

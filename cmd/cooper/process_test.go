@@ -166,6 +166,18 @@ func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string
 	return string(out)
 }
 
+// holders returns who holds each Lease of the system.
+func (up *upProcess) holders(t *testing.T, env map[string]string) map[string]string {
+	t.Helper()
+	held := map[string]string{}
+	out := up.kubectl(t, env, "-n", "cosi-system", "get", "leases", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.holderIdentity}{"\n"}{end}`)
+	for line := range strings.Lines(out) {
+		lease, holder, _ := strings.Cut(strings.TrimSpace(line), " ")
+		held[lease] = holder
+	}
+	return held
+}
+
 // replaced deletes a Secret and returns when another one of its name holds a credential. kubectl does not wait for the
 // deletion: before 1.36 it waits for that of the new Secret when it was slower to look than COSI to write
 // (github.com/kubernetes/kubectl/issues/1803).

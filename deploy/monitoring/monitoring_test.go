@@ -33,6 +33,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -298,7 +299,7 @@ func (w *world) secondSidecar() (give func()) {
 	manager, err := sidecar.NewManager(w.ControlPlane().Config(), sidecar.ManagerOptions{
 		Sidecar: sidecar.Options{Driver: driver, Registerer: registry, Name: "second", Scope: scope.Scope{Namespaces: []string{"elsewhere"}}},
 		Owner:   "second/driver", LeaderNamespace: w.Namespace,
-		Lease: sidecar.LeaseTimes{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: managers.LeaseTimes{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
@@ -34,4 +35,26 @@ func Address(address string) string {
 		return "0"
 	}
 	return address
+}
+
+// LeaseTimes are the times of the leader election; zero values mean those of
+// Kubernetes components: 15, 10 and 2 seconds.
+type LeaseTimes struct {
+	// Duration is how long a Lease counts without being renewed.
+	Duration time.Duration
+	// RenewDeadline is how long the holder tries to renew it before it gives up.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between two tries.
+	RetryPeriod time.Duration
+}
+
+// Apply sets those times that are not zero.
+func (t LeaseTimes) Apply(options *ctrl.Options) {
+	for target, value := range map[**time.Duration]time.Duration{
+		&options.LeaseDuration: t.Duration, &options.RenewDeadline: t.RenewDeadline, &options.RetryPeriod: t.RetryPeriod,
+	} {
+		if value > 0 {
+			*target = ptr.To(value)
+		}
+	}
 }

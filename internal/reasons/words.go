@@ -76,7 +76,7 @@ func ofWords() map[Word]explained {
 		},
 		NoLease: {
 			"The sidecar has worked on objects, and nobody holds its Lease.",
-			"It runs with --leader-elect=false, as that of cooper up does, or it was removed.",
+			"It runs with --leader-elect=false, or it was removed.",
 			"Nothing if objects are provisioned. Otherwise an administrator must see whether it runs.",
 		},
 	}

@@ -14,12 +14,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
 // gracePeriod is for reconciles that are under way when the controller stops.
 const gracePeriod = 30 * time.Second
+
+// leaseTimes returns long ones: nobody waits to take over, and an API server that stalls must not end the system.
+func leaseTimes() managers.LeaseTimes {
+	return managers.LeaseTimes{Duration: 3 * time.Minute, RenewDeadline: 2 * time.Minute, RetryPeriod: 10 * time.Second}
+}
+
+// leaderNamespace is where Leases are held; empty if none is.
+func (o Options) leaderNamespace() string {
+	if o.HoldLeases {
+		return deploy.SystemNamespace
+	}
+	return ""
+}
 
 // controllerWork is the work of the COSI Controller, as cmd/cosi-controller does it.
 func (o Options) controllerWork(config *rest.Config) work {
@@ -28,6 +43,7 @@ func (o Options) controllerWork(config *rest.Config) work {
 		settings.Scope, settings.Registerer, settings.Name = o.scope(), metrics, o.Name
 		mgr, err := controller.NewManager(config, controller.ManagerOptions{
 			Controller: settings, Logger: o.logger(), GracePeriod: gracePeriod,
+			LeaderNamespace: o.leaderNamespace(), Lease: leaseTimes(),
 		})
 		if err != nil {
 			return err
@@ -52,7 +68,10 @@ func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work 
 		}
 		settings := o.Sidecar
 		settings.Driver, settings.Scope, settings.Registerer, settings.Name = connected, o.scope(), metrics, suffixed(driver, o.Name)
-		mgr, err := sidecar.NewManager(config, sidecar.ManagerOptions{Sidecar: settings, Logger: o.logger()})
+		mgr, err := sidecar.NewManager(config, sidecar.ManagerOptions{
+			Sidecar: settings, Logger: o.logger(),
+			LeaderNamespace: o.leaderNamespace(), Owner: deploy.SystemNamespace + "/" + driver, Lease: leaseTimes(),
+		})
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -41,6 +42,10 @@ type Options struct {
 	Name string
 	// Drivers are the drivers, each with a sidecar. Their names differ.
 	Drivers []Driver
+	// HoldLeases lets controller and sidecars hold their Leases, as they do where they are deployed, so that one sees in
+	// the API that they run. It is for systems that start their own control plane: whoever held a Lease before is gone,
+	// and is not waited for.
+	HoldLeases bool
 	// Controller tunes the controller. The system sets Scope, Registerer and Name.
 	Controller controller.Options
 	// Sidecar tunes every sidecar. The system sets Driver, Scope, Registerer and Name.
@@ -85,6 +90,9 @@ func Start(ctx context.Context, o Options) (*System, error) {
 }
 
 func (o Options) validate() error {
+	if o.HoldLeases && o.ControlPlane != nil {
+		return errors.New("HoldLeases is for a system that starts its own control plane")
+	}
 	var names []string
 	for _, d := range o.Drivers {
 		switch {
@@ -103,6 +111,11 @@ func (o Options) validate() error {
 func (s *System) start(ctx context.Context, o Options) error {
 	if err := s.startControlPlane(ctx, o); err != nil {
 		return err
+	}
+	if s.owned {
+		if err := s.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(deploy.SystemNamespace)); err != nil {
+			return fmt.Errorf("delete the Leases of an earlier run: %w", err)
+		}
 	}
 	if err := applyRoles(ctx, s.admin); err != nil {
 		return err
@@ -194,7 +207,10 @@ func (o Options) controllerIdentity() identity {
 		account:      suffixed(deploy.ControllerRole, o.Name),
 		clusterRoles: []string{deploy.ControllerRole},
 		roles:        []string{deploy.ControllerLeaderRole},
-		may:          []authorizationv1.ResourceAttributes{{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"}},
+		may: []authorizationv1.ResourceAttributes{
+			{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"},
+			{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: deploy.SystemNamespace, Name: controller.LeaseName},
+		},
 	}
 }
 

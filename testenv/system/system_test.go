@@ -119,19 +119,21 @@ func TestADriverThatFailsFailsTheStart(t *testing.T) {
 
 func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
+	of := func(drivers ...system.Driver) system.Options { return system.Options{Drivers: drivers} }
 	tests := map[string]struct {
-		drivers []system.Driver
+		options system.Options
 		want    string
 	}{
-		"a driver without a name":         {[]system.Driver{{Serve: listen}}, "has no name"},
-		"two drivers of one name":         {[]system.Driver{{Name: "a", Serve: listen}, {Name: "a", Serve: listen}}, "two drivers have the name a"},
-		"neither Serve nor Endpoint":      {[]system.Driver{{Name: "a"}}, "needs one of Serve and Endpoint"},
-		"both Serve and Endpoint are set": {[]system.Driver{{Name: "a", Serve: listen, Endpoint: "unix:///a.sock"}}, "needs one of"},
+		"a driver without a name":         {of(system.Driver{Serve: listen}), "has no name"},
+		"two drivers of one name":         {of(system.Driver{Name: "a", Serve: listen}, system.Driver{Name: "a", Serve: listen}), "two drivers have the name a"},
+		"neither Serve nor Endpoint":      {of(system.Driver{Name: "a"}), "needs one of Serve and Endpoint"},
+		"both Serve and Endpoint are set": {of(system.Driver{Name: "a", Serve: listen, Endpoint: "unix:///a.sock"}), "needs one of"},
+		"Leases that others may hold":     {system.Options{HoldLeases: true, ControlPlane: &controlplane.ControlPlane{}}, "starts its own control plane"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := system.Start(t.Context(), system.Options{Drivers: tc.drivers})
+			_, err := system.Start(t.Context(), tc.options)
 			wantParts(t, err, tc.want)
 		})
 	}

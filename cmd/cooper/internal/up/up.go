@@ -171,7 +171,8 @@ func (r *running) start(ctx context.Context) error {
 				return crds.Check(ctx, config, crds.Options{Replace: r.options.ReplaceCRDs, Out: r.options.Progress})
 			},
 		},
-		Logger: &handler,
+		HoldLeases: true,
+		Logger:     &handler,
 	}
 	// Whoever deletes an access Secret on a laptop must not wait for the next resync.
 	options.Sidecar.WatchSecrets = true
