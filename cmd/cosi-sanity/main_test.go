@@ -211,6 +211,14 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	code, out, problems := invoke(t, "--version")
+	if code != exitConformant || !strings.HasPrefix(out, "cosi-sanity ") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, problems)
+	}
+}
+
 // TestADriverThatDoesNotCome sees that a person learns at once what is waited for, and at the end what came of it.
 func TestADriverThatDoesNotCome(t *testing.T) {
 	t.Parallel()

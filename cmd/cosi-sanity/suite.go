@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/settings"
 )
@@ -27,7 +28,7 @@ type options struct {
 	focus, explain, json, junit, journal string
 	failOn, runID                        string
 	seed                                 uint64
-	list, quiet                          bool
+	list, quiet, version                 bool
 }
 
 // target says which driver, for run and sweep.
@@ -92,6 +93,9 @@ func runSuite(ctx context.Context, arguments []string, out, problems io.Writer) 
 	switch {
 	case err != nil:
 		return exitUsage, err
+	case o.version:
+		_, _ = fmt.Fprintln(out, "cosi-sanity", serve.Version())
+		return exitConformant, nil
 	case o.list:
 		return exitConformant, list(out, contract)
 	case o.explain != "":
@@ -111,6 +115,7 @@ func (o *options) own(flags *pflag.FlagSet) {
 	flags.StringVar(&o.runID, "run-id", "", "part of all names, 1 to 8 characters of a-z and 0-9 (default: random)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of random choices (default: random, printed)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print failures and the verdict only")
+	flags.BoolVar(&o.version, "version", false, "print the version and end")
 }
 
 func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error) {

@@ -87,6 +87,9 @@ func command(streams genericiooptions.IOStreams) *cobra.Command {
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
 	}
+	root.Version = serve.Version()
+	root.SetVersionTemplate("kubectl-cosi {{.Version}}\n")            // as the subcommand says it
+	root.Flags().Bool("version", false, "print the version and exit") // cobra's own would take -v, too
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

@@ -17,6 +17,7 @@ func TestRun(t *testing.T) {
 		out, errOut string
 	}{
 		"the version":                         {args: []string{"version"}, out: "kubectl-cosi "},
+		"the version by a flag":               {args: []string{"--version"}, out: "kubectl-cosi "},
 		"no subcommand":                       {out: "kubectl cosi [command]"},
 		"help has kubectl's flags":            {args: []string{"--help"}, out: "--kubeconfig"},
 		"help of a subcommand":                {args: []string{"status", "--help"}, out: "Those of kubectl, such as --namespace"},
