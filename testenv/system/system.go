@@ -112,7 +112,7 @@ func (s *System) start(ctx context.Context, o Options) error {
 	if err := s.startControlPlane(ctx, o); err != nil {
 		return err
 	}
-	if s.owned {
+	if o.HoldLeases {
 		if err := s.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(deploy.SystemNamespace)); err != nil {
 			return fmt.Errorf("delete the Leases of an earlier run: %w", err)
 		}
