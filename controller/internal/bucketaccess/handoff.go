@@ -28,8 +28,8 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error)
 			return verdict, err
 		}
 	}
-	if verdict, err := r.marked(ctx, w); err != nil || !verdict.Goes() {
-		return verdict, err
+	if verdict := awaitMarks(w); !verdict.Goes() {
+		return verdict, nil
 	}
 	_, err := r.PatchStatus(ctx, w.access, func() {
 		fill(w.access, w.facts)

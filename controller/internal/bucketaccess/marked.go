@@ -12,12 +12,21 @@ import (
 
 // marked waits until all claims are marked as in use. The claim's reconciler
 // does that when it sees the access; nothing is said to the user, since it
-// takes no time.
+// takes no time. It does so while this one puts the finalizer on, so that a
+// reconcile that has just done that need not wait for the cache: handOff finds
+// the mark in the API server, or waits.
 func (r *Reconciler) marked(_ context.Context, w *work) (step.Verdict, error) {
-	if name := unmarkedClaim(w.access, w.facts); name != "" {
-		return step.Wait(fmt.Sprintf("the mark on BucketClaim %q", name)), nil
+	if w.protected {
+		return step.Next(), nil
 	}
-	return step.Next(), nil
+	return awaitMarks(w), nil
+}
+
+func awaitMarks(w *work) step.Verdict {
+	if name := unmarkedClaim(w.access, w.facts); name != "" {
+		return step.Wait(fmt.Sprintf("the mark on BucketClaim %q", name))
+	}
+	return step.Next()
 }
 
 // unmarkedClaim is the name of a claim that is not marked as in use, or "".
