@@ -57,6 +57,14 @@ func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
 	return w.left(began, now)
 }
 
+// NamespaceDeletion is Deletion for an object that waits for others which go with its namespace by themselves: until
+// much later nobody can do anything about it.
+func (w Waits) NamespaceDeletion(obj client.Object, now time.Time) time.Duration {
+	left := w.Deletion(obj, now)
+	w.Patience *= lineLimit
+	return max(left, w.left(obj.GetDeletionTimestamp().Time, now))
+}
+
 // lineLimit is after how many times their patience objects that are being deleted
 // say what they wait for, although others go.
 const lineLimit = 60

@@ -109,6 +109,26 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
+func TestNobodyIsToldForLongToWaitForWhatGoesWithItsNamespace(t *testing.T) {
+	t.Parallel()
+	const patience = 20 * time.Second
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct{ ago, want time.Duration }{
+		"at once":                   {0, 20 * time.Minute},
+		"while nothing moves":       {5 * time.Minute, 15 * time.Minute},
+		"when something is blocked": {21 * time.Minute, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waits := Waits{Patience: patience, Namespaces: &Namespaces{}}
+			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", DeletionTimestamp: &metav1.Time{Time: now.Add(-tc.ago)}}}
+			if got := waits.NamespaceDeletion(claim, now); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
 func TestDeletionsThatBeginAreMovement(t *testing.T) {
 	t.Parallel()
 	const patience = 20 * time.Second
