@@ -115,10 +115,16 @@ func serveDriver(ctx context.Context, name, socket string) error {
 // countsOf is the socket at which the driver of a socket says how often it was called.
 func countsOf(socket string) string { return socket + ".calls" }
 
+// counts reports whether it is one in memory.
+func (d driver) counts() bool {
+	_, err := os.Stat(countsOf(d.socket))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // ask asks a driver in memory how often it was called, by RPC. Another driver says nothing.
 func (d driver) ask(ctx context.Context, method string) (map[string]int, error) {
 	counts := map[string]int{}
-	if _, err := os.Stat(countsOf(d.socket)); errors.Is(err, fs.ErrNotExist) {
+	if !d.counts() {
 		return counts, nil
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -25,8 +25,7 @@ import (
 // for, one right after the other, as controller and sidecar of Cooper make them. The objects are of copies of Cooper's
 // kinds, in a group that nobody watches.
 //
-// For single pairs there is a second floor. The KEP has two programs, so that each change that one of them waits for
-// comes by a watch, and last the user's: there the client waits at these places for a watch to show what it wrote.
+// For single pairs there is a second one, with what else the KEP makes every implementation wait for: programs.go.
 const (
 	floorGroup     = "floor.bench.cooper.dev"
 	floorNamespace = "floor"
@@ -68,8 +67,8 @@ type floorPair struct {
 	access *cosiapi.BucketAccess
 	secret *corev1.Secret
 
-	// seen is what a watch showed; nil for the floor without watches.
-	seen *sightings
+	// programs are nil for the bare floor.
+	programs *programs
 }
 
 func newFloorPair(namespace, name string) *floorPair {
@@ -115,18 +114,20 @@ func (p *floorPair) writes(m move, k kind) []write {
 	}
 }
 
-// createClaim has no binding: that is written beside what the claim waits for.
+// createClaim has no binding in the bare floor: that is written beside what the claim waits for.
 func (p *floorPair) createClaim() []write {
 	return []write{
 		create(p.claim), p.shown(claim, p.claim),
-		patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
-		create(p.bucket), p.shown(bucket, p.bucket),
+		p.both(patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }), p.read(p.claim)), // as a class
+		create(p.bucket), p.aside(patchStatus(p.claim, func() { p.claim.Status.BoundBucketName = p.bucket.Name })), p.shown(bucket, p.bucket),
+		p.call(generateBucketID),
 		patchStatus(p.bucket, func() { p.bucket.Status.BucketID = p.bucket.Name }),
+		p.call(createBucket),
 		patchStatus(p.bucket, func() {
 			p.bucket.Status.Protocols, p.bucket.Status.BucketInfo = p.bucket.Spec.Protocols, floorInfo(p.bucket.Name)
 			p.bucket.Status.Conditions = floorConditions()
 		}), p.shown(bucket, p.bucket),
-		patchStatus(p.claim, func() {
+		p.finished(), patchStatus(p.claim, func() {
 			p.claim.Status.Protocols, p.claim.Status.Conditions = p.bucket.Spec.Protocols, floorConditions()
 		}), p.shown(claim, p.claim),
 	}
@@ -135,14 +136,19 @@ func (p *floorPair) createClaim() []write {
 func (p *floorPair) createAccess() []write {
 	return []write{
 		create(p.access), p.shown(access, p.access),
-		patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
-		patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), p.shown(claim, p.claim),
+		p.both(
+			patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
+			patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }),
+		),
+		p.both(p.read(p.access), p.read(p.claim)), // as class and claim
 		patchStatus(p.access, func() {
 			p.access.Status.DriverName, p.access.Status.AuthenticationType = floorGroup, cosiapi.AuthenticationTypeKey
 			p.access.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: p.bucket.Name, BucketID: p.bucket.Name, BucketClaimName: p.claim.Name}}
 		}), p.shown(access, p.access),
 		create(p.secret),
+		p.call(generateAccountID),
 		patchStatus(p.access, func() { p.access.Status.AccountID = p.access.Name }),
+		p.call(grantAccess),
 		patch(p.secret, func() { p.secret.StringData = floorInfo(p.access.Name) }),
 		patchStatus(p.access, func() { p.access.Status.Conditions = floorConditions() }), p.shown(access, p.access),
 	}
@@ -167,19 +173,6 @@ func (p *floorPair) deleteClaim() []write {
 		patch(p.bucket, func() { metav1.SetMetaDataAnnotation(&p.bucket.ObjectMeta, floorGroup+"/going", "") }),
 		remove(p.bucket),
 		release(p.claim),
-	}
-}
-
-// shown waits until a watch shows what was written last.
-func (p *floorPair) shown(k kind, object client.Object) write {
-	return func(ctx context.Context, _ client.Client) error {
-		if p.seen == nil {
-			return nil
-		}
-		_, err := p.seen.await(ctx, sighting{
-			kind: k, fact: fact(object.GetResourceVersion()), of: pair{namespace: object.GetNamespace(), name: object.GetName()},
-		})
-		return err
 	}
 }
 

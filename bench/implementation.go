@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +46,11 @@ const (
 	// bucket is of the floor alone.
 	bucket kind = "bucket"
 )
+
+// servesOurs reports whether the driver is the one of the bench.
+func (i implementation) servesOurs() bool {
+	return slices.ContainsFunc(i.commands, func(c command) bool { return strings.Contains(c.line, "${SERVE}") })
+}
 
 // A command is a line of the file commands.
 type command struct{ role, line string }

@@ -40,8 +40,8 @@ type phase struct {
 	pairs         int
 	single        bool
 	timing, floor timing
-	// watched is the floor with watches.
-	watched timing
+	// programs is the floor of two programs.
+	programs timing
 }
 
 // column is what the table says about a step.
@@ -93,28 +93,28 @@ func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
 			p.floor.add(took)
 		}
 		if of.single {
-			took, err := s.watchedFloor(ctx, pairs)
+			took, err := s.programsFloor(ctx, pairs)
 			if err != nil {
 				return phases, fmt.Errorf("%s: %w", of.name, err)
 			}
-			phases[0].watched.add(took)
+			phases[0].programs.add(took)
 		}
 	}
 	return phases, nil
 }
 
-// watchedFloor creates the pairs of the floor once more, with watches.
-func (s *system) watchedFloor(ctx context.Context, pairs []pair) (timing, error) {
+// programsFloor creates the pairs of the floor once more, with two programs.
+func (s *system) programsFloor(ctx context.Context, pairs []pair) (timing, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	seen, err := s.observeFloor(ctx)
+	newPrograms, err := s.newPrograms(ctx)
 	if err != nil {
 		return timing{}, err
 	}
 	floor := make([]*floorPair, len(pairs))
 	for i, p := range pairs {
-		floor[i] = newFloorPair(floorNamespace, p.name+"-watched")
-		floor[i].seen = seen
+		floor[i] = newFloorPair(floorNamespace, p.name+"-programs")
+		floor[i].programs = newPrograms()
 	}
 	took, err := s.floor(ctx, creation, floor, true)
 	if err != nil {

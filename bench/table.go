@@ -35,8 +35,8 @@ type table struct {
 // figures are those of a phase.
 func (p *phase) figures() []figure {
 	all := p.pace()
-	all = append(all, latencies(string(claim), p.timing.claims, p.floor.claims, p.watched.claims)...)
-	all = append(all, latencies(string(access), p.timing.accesses, p.floor.accesses, p.watched.accesses)...)
+	all = append(all, latencies(string(claim), p.timing.claims, p.floor.claims, p.programs.claims)...)
+	all = append(all, latencies(string(access), p.timing.accesses, p.floor.accesses, p.programs.accesses)...)
 	all = append(all, p.cost(p.pairs)...)
 	verb := map[fact]string{ready: "create: ", gone: "delete: "}[p.move.fact]
 	for i := range all {
@@ -58,7 +58,7 @@ func (p *phase) pace() []figure {
 	return append(all, figure{"asked for after, s", p.timing.asked.Seconds()}, figure{"all seen after, s", p.timing.done.Seconds()})
 }
 
-func latencies(what string, took, floor, watched []time.Duration) []figure {
+func latencies(what string, took, floor, programs []time.Duration) []figure {
 	var all []figure
 	for _, q := range []int{50, 90, 99} {
 		all = append(all, figure{fmt.Sprintf("%s p%d, ms", what, q), milliseconds(quantile(took, float64(q)/100))})
@@ -70,9 +70,9 @@ func latencies(what string, took, floor, watched []time.Duration) []figure {
 	if len(floor) > 0 {
 		all = append(all, figure{what + " p50 / its floor", median(took) / median(floor)})
 	}
-	if len(watched) > 0 {
-		all = append(all, figure{"floor with watches of " + what + " p50, ms", milliseconds(quantile(watched, 0.5))},
-			figure{what + " p50 / its floor with watches", median(took) / median(watched)})
+	if len(programs) > 0 {
+		all = append(all, figure{"floor of two programs of " + what + " p50, ms", milliseconds(quantile(programs, 0.5))},
+			figure{what + " p50 / its floor of two programs", median(took) / median(programs)})
 	}
 	return all
 }

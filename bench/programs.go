@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// programs are what the floor of two programs has beside the writes of the bare one. The KEP has a controller, which must
+// not call a driver, and a sidecar, which must not read a claim, so that each change that one of them waits for comes by a
+// watch, and last the user's: the client waits at these places for a watch to show what it wrote. The driver is called, in
+// two phases, the binding is written where the KEP puts it, beside what the claim waits for, and what cannot be undone is
+// preceded by a look past all caches. What need not wait for each other is asked for at the same time.
+type programs struct {
+	seen *sightings
+	// driver is nil if it is not the one of the bench: others have their own terms.
+	driver cosi.ProvisionerClient
+	// asides are the writes that nobody waits for until finished.
+	asides errgroup.Group
+}
+
+// newPrograms returns what makes the programs of a pair. They last until ctx ends.
+func (s *system) newPrograms(ctx context.Context) (func() *programs, error) {
+	seen, err := s.observeFloor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var driver cosi.ProvisionerClient
+	if of := s.drivers[0]; s.what.servesOurs() && of.counts() {
+		conn, err := grpc.NewClient("unix://"+of.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, fmt.Errorf("the driver of the floor: %w", err)
+		}
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		driver = cosi.NewProvisionerClient(conn)
+	}
+	return func() *programs { return &programs{seen: seen, driver: driver} }, nil
+}
+
+// shown waits until a watch shows what was written last.
+func (p *floorPair) shown(k kind, object client.Object) write {
+	return func(ctx context.Context, _ client.Client) error {
+		if p.programs == nil {
+			return nil
+		}
+		_, err := p.programs.seen.await(ctx, sighting{
+			kind: k, fact: fact(object.GetResourceVersion()), of: pair{namespace: object.GetNamespace(), name: object.GetName()},
+		})
+		return err
+	}
+}
+
+// both does two things at the same time. The bare floor has the writes among them, one after the other.
+func (p *floorPair) both(one, other write) write {
+	return func(ctx context.Context, c client.Client) error {
+		if p.programs == nil {
+			return errors.Join(one(ctx, c), other(ctx, c))
+		}
+		var group errgroup.Group
+		group.Go(func() error { return one(ctx, c) })
+		group.Go(func() error { return other(ctx, c) })
+		return group.Wait() //nolint:wrapcheck // write wraps it
+	}
+}
+
+// read looks at an object past all caches.
+func (p *floorPair) read(object client.Object) write {
+	key, into := client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)
+	return func(ctx context.Context, c client.Client) error {
+		if p.programs == nil {
+			return nil
+		}
+		return c.Get(ctx, key, into)
+	}
+}
+
+// aside begins a write, which ends when finished returns.
+func (p *floorPair) aside(one write) write {
+	return func(ctx context.Context, c client.Client) error {
+		if p.programs != nil {
+			p.programs.asides.Go(func() error { return one(ctx, c) })
+		}
+		return nil
+	}
+}
+
+func (p *floorPair) finished() write {
+	return func(context.Context, client.Client) error {
+		if p.programs == nil {
+			return nil
+		}
+		return p.programs.asides.Wait()
+	}
+}
+
+// call calls the driver.
+func (p *floorPair) call(rpc func(context.Context, cosi.ProvisionerClient, *floorPair) error) write {
+	return func(ctx context.Context, _ client.Client) error {
+		if p.programs == nil || p.programs.driver == nil {
+			return nil
+		}
+		return rpc(ctx, p.programs.driver, p)
+	}
+}
+
+func generateBucketID(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
+	_, err := driver.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{Name: p.bucket.Name, Protocols: []*cosi.ObjectProtocol{s3()}})
+	return err //nolint:wrapcheck // write wraps it
+}
+
+func createBucket(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
+	_, err := driver.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: p.bucket.Name, Protocols: []*cosi.ObjectProtocol{s3()}})
+	return err //nolint:wrapcheck // write wraps it
+}
+
+func generateAccountID(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
+	_, err := driver.DriverGenerateBucketAccessId(ctx, &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: p.access.Name, Protocol: s3(), AuthenticationType: key(), Buckets: p.accessed(),
+	})
+	return err //nolint:wrapcheck // write wraps it
+}
+
+func grantAccess(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
+	_, err := driver.DriverGrantBucketAccess(ctx, &cosi.DriverGrantBucketAccessRequest{
+		AccountId: p.access.Name, Protocol: s3(), AuthenticationType: key(), Buckets: p.accessed(),
+	})
+	return err //nolint:wrapcheck // write wraps it
+}
+
+func s3() *cosi.ObjectProtocol { return &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3} }
+
+func key() *cosi.AuthenticationType {
+	return &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}
+}
+
+func (p *floorPair) accessed() []*cosi.AccessedBucket {
+	readWrite := &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}
+	return []*cosi.AccessedBucket{{BucketId: p.bucket.Name, ObjectDataAccessMode: readWrite}}
+}
