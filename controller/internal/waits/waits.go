@@ -58,11 +58,13 @@ func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
 }
 
 // NamespaceDeletion is Deletion for an object that waits for others which go with its namespace by themselves: until
-// much later nobody can do anything about it.
+// much later nobody can do anything about it. It may find others then, as soon as Patience from now.
 func (w Waits) NamespaceDeletion(obj client.Object, now time.Time) time.Duration {
 	left := w.Deletion(obj, now)
-	w.Patience *= lineLimit
-	return max(left, w.left(obj.GetDeletionTimestamp().Time, now))
+	if deleted := obj.GetDeletionTimestamp(); deleted != nil && now.Sub(deleted.Time) < lineLimit*w.Patience {
+		return w.Patience
+	}
+	return left
 }
 
 // lineLimit is after how many times their patience objects that are being deleted
