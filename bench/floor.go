@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -73,13 +74,13 @@ type floorPair struct {
 
 func newFloorPair(namespace, name string) *floorPair {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	s3 := []cosiapi.Protocol{cosiapi.ProtocolS3}
+	s3 := func() []cosiapi.Protocol { return []cosiapi.Protocol{cosiapi.ProtocolS3} } // of their own: some are written at the same time
 	return &floorPair{
-		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: s3}},
+		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: s3()}},
 		bucket: &cosiapi.Bucket{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: cosiapi.BucketSpec{
-				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: s3,
+				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: s3(),
 				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: name},
 			},
 		},
@@ -116,10 +117,11 @@ func (p *floorPair) writes(m move, k kind) []write {
 
 // createClaim has no binding in the bare floor: that is written beside what the claim waits for.
 func (p *floorPair) createClaim() []write {
+	name := p.bucket.Name
 	return []write{
 		create(p.claim), p.shown(claim, p.claim),
-		p.both(patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }), p.read(p.claim)), // as a class
-		create(p.bucket), p.aside(patchStatus(p.claim, func() { p.claim.Status.BoundBucketName = p.bucket.Name })), p.shown(bucket, p.bucket),
+		p.together(patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }), p.read(p.claim)), // as a class
+		create(p.bucket), p.aside(patchStatus(p.claim, func() { p.claim.Status.BoundBucketName = name })), p.shown(bucket, p.bucket),
 		p.call(generateBucketID),
 		patchStatus(p.bucket, func() { p.bucket.Status.BucketID = p.bucket.Name }),
 		p.call(createBucket),
@@ -128,7 +130,7 @@ func (p *floorPair) createClaim() []write {
 			p.bucket.Status.Conditions = floorConditions()
 		}), p.shown(bucket, p.bucket),
 		p.finished(), patchStatus(p.claim, func() {
-			p.claim.Status.Protocols, p.claim.Status.Conditions = p.bucket.Spec.Protocols, floorConditions()
+			p.claim.Status.Protocols, p.claim.Status.Conditions = slices.Clone(p.bucket.Spec.Protocols), floorConditions()
 		}), p.shown(claim, p.claim),
 	}
 }
@@ -136,17 +138,16 @@ func (p *floorPair) createClaim() []write {
 func (p *floorPair) createAccess() []write {
 	return []write{
 		create(p.access), p.shown(access, p.access),
-		p.both(
+		p.together(
 			patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
-			patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }),
+			patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), // which shows that it stays
+			p.read(p.access), // as a class
 		),
-		p.both(p.read(p.access), p.read(p.claim)), // as class and claim
 		patchStatus(p.access, func() {
 			p.access.Status.DriverName, p.access.Status.AuthenticationType = floorGroup, cosiapi.AuthenticationTypeKey
 			p.access.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: p.bucket.Name, BucketID: p.bucket.Name, BucketClaimName: p.claim.Name}}
 		}), p.shown(access, p.access),
-		create(p.secret),
-		p.call(generateAccountID),
+		p.together(create(p.secret), p.call(generateAccountID)),
 		patchStatus(p.access, func() { p.access.Status.AccountID = p.access.Name }),
 		p.call(grantAccess),
 		patch(p.secret, func() { p.secret.StringData = floorInfo(p.access.Name) }),

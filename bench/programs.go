@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -18,8 +17,8 @@ import (
 // programs are what the floor of two programs has beside the writes of the bare one. The KEP has a controller, which must
 // not call a driver, and a sidecar, which must not read a claim, so that each change that one of them waits for comes by a
 // watch, and last the user's: the client waits at these places for a watch to show what it wrote. The driver is called, in
-// two phases, the binding is written where the KEP puts it, beside what the claim waits for, and what cannot be undone is
-// preceded by a look past all caches. What need not wait for each other is asked for at the same time.
+// two phases, the binding is written where the KEP puts it, beside what the claim waits for, and a class, which says what
+// cannot be undone, is read past all caches. What need not wait for each other is asked for at the same time.
 type programs struct {
 	seen *sightings
 	// driver is nil if it is not the one of the bench: others have their own terms.
@@ -59,15 +58,16 @@ func (p *floorPair) shown(k kind, object client.Object) write {
 	}
 }
 
-// both does two things at the same time. The bare floor has the writes among them, one after the other.
-func (p *floorPair) both(one, other write) write {
+// together does things at the same time. The bare floor has the writes among them, one after the other.
+func (p *floorPair) together(all ...write) write {
 	return func(ctx context.Context, c client.Client) error {
-		if p.programs == nil {
-			return errors.Join(one(ctx, c), other(ctx, c))
-		}
 		var group errgroup.Group
-		group.Go(func() error { return one(ctx, c) })
-		group.Go(func() error { return other(ctx, c) })
+		if p.programs == nil {
+			group.SetLimit(1)
+		}
+		for _, one := range all {
+			group.Go(func() error { return one(ctx, c) })
+		}
 		return group.Wait() //nolint:wrapcheck // write wraps it
 	}
 }
