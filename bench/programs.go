@@ -68,13 +68,14 @@ func (p *floorPair) together(all ...write) write {
 		for _, one := range all {
 			group.Go(func() error { return one(ctx, c) })
 		}
-		return group.Wait() //nolint:wrapcheck // write wraps it
+		return group.Wait()
 	}
 }
 
 // read looks at an object past all caches.
 func (p *floorPair) read(object client.Object) write {
-	key, into := client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)
+	key := client.ObjectKeyFromObject(object)
+	into := object.DeepCopyObject().(client.Object)
 	return func(ctx context.Context, c client.Client) error {
 		if p.programs == nil {
 			return nil
@@ -114,26 +115,26 @@ func (p *floorPair) call(rpc func(context.Context, cosi.ProvisionerClient, *floo
 
 func generateBucketID(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
 	_, err := driver.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{Name: p.bucket.Name, Protocols: []*cosi.ObjectProtocol{s3()}})
-	return err //nolint:wrapcheck // write wraps it
+	return err
 }
 
 func createBucket(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
 	_, err := driver.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: p.bucket.Name, Protocols: []*cosi.ObjectProtocol{s3()}})
-	return err //nolint:wrapcheck // write wraps it
+	return err
 }
 
 func generateAccountID(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
 	_, err := driver.DriverGenerateBucketAccessId(ctx, &cosi.DriverGenerateBucketAccessIdRequest{
 		AccountName: p.access.Name, Protocol: s3(), AuthenticationType: key(), Buckets: p.accessed(),
 	})
-	return err //nolint:wrapcheck // write wraps it
+	return err
 }
 
 func grantAccess(ctx context.Context, driver cosi.ProvisionerClient, p *floorPair) error {
 	_, err := driver.DriverGrantBucketAccess(ctx, &cosi.DriverGrantBucketAccessRequest{
 		AccountId: p.access.Name, Protocol: s3(), AuthenticationType: key(), Buckets: p.accessed(),
 	})
-	return err //nolint:wrapcheck // write wraps it
+	return err
 }
 
 func s3() *cosi.ObjectProtocol { return &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3} }

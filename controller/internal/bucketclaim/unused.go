@@ -48,12 +48,12 @@ func (r *Reconciler) inUse(ctx context.Context, w *work, blockers []*cosiapi.Buc
 	staying := slices.DeleteFunc(slices.Clone(blockers), func(a *cosiapi.BucketAccess) bool {
 		return !a.DeletionTimestamp.IsZero() || !inuse.StateOf(a).Holds
 	})
-	left := r.Waits.Deletion
+	silence := r.Waits.Deletion
 	if len(staying) > 0 {
-		left = r.Waits.NamespaceDeletion
+		silence = r.Waits.NamespaceDeletion
 	}
 	if len(staying) == 0 || r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) {
-		if left := left(w.claim, r.Now()); left > 0 {
+		if left := silence(w.claim, r.Now()); left > 0 {
 			return step.WaitAtMost(left, waitsFor), nil
 		}
 	}
