@@ -115,7 +115,7 @@ func serveDriver(ctx context.Context, name, socket string) error {
 // countsOf is the socket at which the driver of a socket says how often it was called.
 func countsOf(socket string) string { return socket + ".calls" }
 
-// counts reports whether it is one in memory.
+// counts reports whether it says how often it was called, as those in memory do.
 func (d driver) counts() bool {
 	_, err := os.Stat(countsOf(d.socket))
 	return !errors.Is(err, fs.ErrNotExist)

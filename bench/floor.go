@@ -74,13 +74,13 @@ type floorPair struct {
 
 func newFloorPair(namespace, name string) *floorPair {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	s3 := func() []cosiapi.Protocol { return []cosiapi.Protocol{cosiapi.ProtocolS3} } // of their own: some are written at the same time
+	protocols := func() []cosiapi.Protocol { return []cosiapi.Protocol{cosiapi.ProtocolS3} } // of their own: some are written at the same time
 	return &floorPair{
-		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: s3()}},
+		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: protocols()}},
 		bucket: &cosiapi.Bucket{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: cosiapi.BucketSpec{
-				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: s3(),
+				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: protocols(),
 				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: name},
 			},
 		},

@@ -57,8 +57,9 @@ func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
 	return w.left(began, now)
 }
 
-// NamespaceDeletion is Deletion for an object that waits for others which go with its namespace by themselves: until
-// much later nobody can do anything about it. It may find others then, as soon as Patience from now.
+// NamespaceDeletion is Deletion for an object that waits for others which go with its namespace by themselves: nobody
+// can do anything about it, so that it is overdue only after lineLimit times Patience. It still never returns more than
+// Patience, for by then the object may wait for something else, of which no event tells.
 func (w Waits) NamespaceDeletion(obj client.Object, now time.Time) time.Duration {
 	left := w.Deletion(obj, now)
 	if deleted := obj.GetDeletionTimestamp(); deleted != nil && now.Sub(deleted.Time) < lineLimit*w.Patience {
