@@ -18,6 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/kit"
@@ -96,11 +97,12 @@ func Add(mgr ctrl.Manager, o Options) error {
 	patience := waits.Waits{
 		Patience: o.Patience, Live: mgr.GetAPIReader(), Leases: o.SidecarNamespace, Seen: &waits.Sightings{}, Namespaces: &waits.Namespaces{},
 	}
-	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience, LostClaimGrace: o.LostClaimGrace}
+	marks := &inuse.Marks{}
+	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience, Marks: marks, LostClaimGrace: o.LostClaimGrace}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
-	accesses := bucketaccess.Reconciler{Kit: newKit(metrics.KindBucketAccess), Waits: patience}
+	accesses := bucketaccess.Reconciler{Kit: newKit(metrics.KindBucketAccess), Waits: patience, Marks: marks}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)
 	}

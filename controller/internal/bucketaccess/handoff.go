@@ -13,13 +13,14 @@ import (
 )
 
 // handOff gives the access over to the sidecar, in one write that can not be
-// undone. So class and claims are looked at once more in the API server first. A
+// undone. So class and claims are looked at once more first, as latest says. A
 // claim that begins to go after that look is held by our finalizer, and with it
 // its Bucket, whose ID never changes: of that the cache is good enough.
 func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error) {
 	if !w.facts.fresh {
 		var err error
-		if w.facts, err = gatherFrom(ctx, r.Live, r.Client, w.access); err != nil {
+		look := latest{Reader: r.Live, cache: r.Client, marks: r.Marks, since: w.since, class: w.class}
+		if w.facts, err = gatherFrom(ctx, look, r.Client, w.access); err != nil {
 			return step.Verdict{}, err
 		}
 	}

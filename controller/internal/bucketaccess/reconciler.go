@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -33,6 +34,8 @@ type Reconciler struct {
 
 	// Waits says what took too long.
 	Waits waits.Waits
+	// Marks has the claims that were marked a moment ago.
+	Marks *inuse.Marks
 }
 
 // provisioning are the steps for an access that no sidecar knows of yet.
@@ -84,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read access from the cache: %w", err)
+	}
+	if inuse.StateOf(access).Blocks() {
+		w.since = access.ResourceVersion
 	}
 	steps := r.provisioning()
 	switch {

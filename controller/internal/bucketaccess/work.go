@@ -25,6 +25,12 @@ type work struct {
 	facts facts
 	// protected says that this reconcile put the finalizer on.
 	protected bool
+	// since is the first resourceVersion, of those that this reconcile knows, in
+	// which the access counts as a user of its claims.
+	since string
+	// class is the access's from the API server, nil unless it was read beside the
+	// finalizer.
+	class *cosiapi.BucketAccessClass
 }
 
 // DriverName implements kit.Work.

@@ -53,8 +53,8 @@ type user struct {
 // uses the claim. cached are the accesses to it in the cache, none of which counts.
 //
 // A listing that is younger than the claim's deletion is as good as one of this
-// moment: nothing is handed over any more for a claim that goes, and an access
-// that ended its use never begins again. For a claim that stays an access may have
+// moment: whoever is handed off was there before it (bucketaccess/latest.go), and
+// an access that ended its use counts anew if it begins again. For a claim that stays an access may have
 // come since, whose watch event is on its way; that claim does not go before the
 // next listing.
 func (r *Reconciler) unusedBy(ctx context.Context, w *work, cached []cosiapi.BucketAccess) (bool, error) {

@@ -26,6 +26,7 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 		return step.Verdict{}, err
 	}
 	used := len(inuse.Blockers(accesses, w.Req.Name)) > 0
+	marked := cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation)
 	var beside sync.WaitGroup
 	if class := w.claim.Spec.BucketClassName; class != "" && !cosiapi.HasProtection(w.claim) {
 		beside.Go(func() { w.class, _ = r.liveClass(ctx, class) })
@@ -37,7 +38,10 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 		}
 	})
 	beside.Wait()
-	if err != nil || used || !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
+	if err == nil && used && !marked && w.claim.Status.BoundBucketName != "" { // nobody can wait for a claim without a Bucket alone
+		r.Marks.Add(w.claim.DeepCopy())
+	}
+	if err != nil || used || !marked {
 		return step.Next(), err
 	}
 	if unused, err := r.unusedBy(ctx, w, accesses); err != nil || !unused {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -32,6 +33,8 @@ type Reconciler struct {
 
 	// Waits says what took too long.
 	Waits waits.Waits
+	// Marks gets the claims that accesses may wait for.
+	Marks *inuse.Marks
 	// LostClaimGrace is how long a Bucket whose claim is gone without a trace is
 	// held before it is released unconfirmed; zero means for ever.
 	LostClaimGrace time.Duration
