@@ -24,6 +24,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/internal/flock"
 )
@@ -37,9 +38,27 @@ func Short() bool { return !Soak() && os.Getenv("COOPER_FULL") == "" }
 // rest reports whether this run does what the short one left out, and nothing else.
 func rest() bool { return !Soak() && os.Getenv("COOPER_FULL") == "rest" }
 
+// inTime skips the test in the rest when it asks what of it is to be done after COOPER_UNTIL, a time in seconds since 1970.
+// What it has learned before is done.
+func inTime(tb testing.TB) {
+	tb.Helper()
+	given := os.Getenv("COOPER_UNTIL")
+	if given == "" || !rest() {
+		return
+	}
+	until, err := strconv.ParseInt(given, 10, 64)
+	if err != nil {
+		tb.Fatalf("COOPER_UNTIL: %v", err)
+	}
+	if time.Now().Unix() >= until {
+		tb.Skip("left to make test-full: the time of this run is up")
+	}
+}
+
 // Only skips the test in the short run; reason says why the short run can do without it.
 func Only(tb testing.TB, reason string) {
 	tb.Helper()
+	inTime(tb)
 	if Short() {
 		left(tb)
 		tb.Skip("left to make test-full: " + reason)
@@ -76,6 +95,7 @@ func Alone(tb testing.TB, what string) {
 // name draw which. It skips none that -run asks for, and no row of a table, of which Rows makes a choice.
 func Drawn(tb testing.TB) {
 	tb.Helper()
+	inTime(tb)
 	if !Short() || strings.Contains(tb.Name(), "/") || flag.Lookup("test.run").Value.String() != "" {
 		return
 	}
@@ -92,6 +112,7 @@ func Drawn(tb testing.TB) {
 // the test.
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
+	inTime(tb)
 	switch {
 	case rest() && leftWhole(tb):
 		return 0, min(full, short) + fifth(full-short)
@@ -118,6 +139,7 @@ func fifth(n int) int { return max(0, n+4) / 5 }
 // what is left of the full one. More in the soak is up to the test.
 func Size(tb testing.TB, short, full int) int {
 	tb.Helper()
+	inTime(tb)
 	if Short() {
 		left(tb)
 		tb.Logf("its full size is left to make test-full: %d, here %d", full, short)

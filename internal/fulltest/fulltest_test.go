@@ -23,7 +23,7 @@ import (
 func run(t *testing.T, full, soak string) {
 	t.Helper()
 	for name, value := range map[string]string{
-		"COOPER_FULL": full, "COOPER_SOAK": soak, "COOPER_SEED": "7", "COOPER_LEFT": filepath.Join(t.TempDir(), "left"),
+		"COOPER_FULL": full, "COOPER_SOAK": soak, "COOPER_SEED": "7", "COOPER_UNTIL": "", "COOPER_LEFT": filepath.Join(t.TempDir(), "left"),
 	} {
 		t.Setenv(name, value)
 	}
@@ -245,6 +245,33 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 				}
 				if diff := cmp.Diff(want, listed(t)); diff != "" {
 					t.Errorf("with COOPER_FULL=%q the list is (-want +got):\n%s", full, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestTheRestBeginsNothingAfterItsTime(t *testing.T) {
+	asks := map[string]func(testing.TB){
+		"a test":       func(tb testing.TB) { fulltest.Only(tb, "it takes long") },                   //nolint:thelper // a row
+		"a sample":     func(tb testing.TB) { fulltest.Sample(tb, []int{1, 2, 3}, 1, 3) },            //nolint:thelper // a row
+		"rows":         func(tb testing.TB) { fulltest.Rows(tb, map[string]int{"a": 1, "b": 2}, 1) }, //nolint:thelper // a row
+		"repetitions":  func(tb testing.TB) { fulltest.Range(tb, 1, 2) },                             //nolint:thelper // a row
+		"a size":       func(tb testing.TB) { fulltest.Size(tb, 1, 2) },                              //nolint:thelper // a row
+		"a drawn test": func(tb testing.TB) { fulltest.Drawn(tb) },                                   //nolint:thelper // a row
+	}
+	for name, ask := range asks {
+		t.Run(name, func(t *testing.T) {
+			for _, tc := range []struct {
+				full, until string
+				want        bool
+			}{{"rest", "1", true}, {"rest", "99999999999", false}, {"rest", "", false}, {"1", "1", false}} {
+				run(t, tc.full, "")
+				t.Setenv("COOPER_UNTIL", tc.until)
+				test := &recorder{TB: t}
+				ask(test)
+				if got := strings.HasPrefix(test.reason, "left to make test-full: the time"); got != tc.want {
+					t.Errorf("with COOPER_FULL=%q and COOPER_UNTIL=%q it is skipped with %q", tc.full, tc.until, test.reason)
 				}
 			}
 		})
