@@ -167,11 +167,12 @@ func (e *examination) clashes(ctx context.Context) []finding {
 }
 
 // deletions looks for objects that do not go, and says what holds them.
-func (e *examination) deletions(context.Context) []finding {
+func (e *examination) deletions(ctx context.Context) []finding {
 	if e.objects == nil {
 		return nil
 	}
 	var found []finding
+	goes := e.namespacesThatGo(ctx)
 	for _, n := range e.nodes() {
 		if n.Deleted == nil || e.there.Sub(n.Deleted.Time) < patience {
 			continue
@@ -180,7 +181,11 @@ func (e *examination) deletions(context.Context) []finding {
 			state: tree.Failed, what: fmt.Sprintf("%s: it is being deleted since %s. %s", title(n), n.Deleted.UTC().Format(time.RFC3339), n.Message),
 			do: n.Do,
 		}
-		if n.Message == "" {
+		switch {
+		case n.Message == "" && goes(n.Namespace):
+			f.state, f.do = tree.Waiting, ""
+			f.what += "Its namespace is being deleted with all that is in it, which takes Kubernetes the longer the more that is. Nobody needs to delete anything."
+		case n.Message == "":
 			f.what += "Nobody has said why: the controller or the sidecar of its driver does not do its part."
 			f.do = "An administrator must see why they do not run: the findings above say which."
 		}
@@ -190,6 +195,19 @@ func (e *examination) deletions(context.Context) []finding {
 		return []finding{good("Deletions %s: none takes long.", e.where())}
 	}
 	return found
+}
+
+// namespacesThatGo returns what reports whether a namespace is being deleted, reading each once; of one that cannot be
+// read nobody knows.
+func (e *examination) namespacesThatGo(ctx context.Context) func(name string) bool {
+	known := map[string]bool{"": false}
+	return func(name string) bool {
+		if _, ok := known[name]; !ok {
+			namespace := &corev1.Namespace{}
+			known[name] = e.client.Get(ctx, client.ObjectKey{Name: name}, namespace) == nil && namespace.DeletionTimestamp != nil
+		}
+		return known[name]
+	}
 }
 
 // nodes are all objects of COSI that can be read.

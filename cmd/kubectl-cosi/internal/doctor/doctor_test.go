@@ -3,11 +3,13 @@
 package doctor
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -128,6 +130,18 @@ func TestClocks(t *testing.T) {
 	}
 }
 
+// theNamespace is a client that finds one namespace.
+type theNamespace struct {
+	client.Client
+
+	is *corev1.Namespace
+}
+
+func (n theNamespace) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	n.is.DeepCopyInto(obj.(*corev1.Namespace))
+	return nil
+}
+
 // TestDeletions looks at one claim that goes.
 func TestDeletions(t *testing.T) {
 	t.Parallel()
@@ -138,21 +152,27 @@ func TestDeletions(t *testing.T) {
 		finalizers []string
 		want       tree.State
 		words      string
+		goes       bool // its namespace
 	}{
-		"it has just begun": {time.Second, nil, nil, tree.Good, "none takes long"},
+		"it has just begun": {ago: time.Second, want: tree.Good, words: "none takes long"},
 		"it waits for an access": {
 			time.Hour,
 			[]metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
-			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`,
+			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, true,
 		},
-		"another's finalizer holds it": {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup."},
-		"nobody says why":              {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why"},
+		"another's finalizer holds it": {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup.", true},
+		"nobody says why":              {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", false},
+		"so does its namespace":        {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Waiting, "Its namespace is being deleted", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Finalizers: tc.finalizers, DeletionTimestamp: ptr.To(metav1.NewTime(now.Add(-tc.ago)))}}
 			claim.Status.Conditions = tc.conditions
-			e := &examination{there: now, objects: &tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}}}
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}
+			if tc.goes {
+				namespace.DeletionTimestamp = claim.DeletionTimestamp
+			}
+			e := &examination{client: theNamespace{is: namespace}, there: now, objects: &tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}}}
 			expect(t, e.deletions(t.Context()), []tree.State{tc.want}, tc.words)
 		})
 	}
