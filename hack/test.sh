@@ -3,8 +3,8 @@
 #   hack/test.sh [go test flags] packages
 # This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
 # short run has left: that one must have had the same COOPER_SEED, the file named by COOPER_LEFT to list it in, and a
-# directory of that name and .d, where it has kept the test binaries; after COOPER_UNTIL, in seconds since 1970, none of
-# its tests begins.
+# directory of that name and .d, where it has kept the test binaries; after COOPER_UNTIL, in seconds since 1970, no
+# test of it that asks what to do begins.
 # TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it the day is the seed, which is printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
