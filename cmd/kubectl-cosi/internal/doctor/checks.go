@@ -183,8 +183,9 @@ func (e *examination) deletions(ctx context.Context) []finding {
 		}
 		switch {
 		case n.Message == "" && goes(n.Namespace):
-			f.state, f.do = tree.Waiting, ""
-			f.what += "Its namespace is being deleted with all that is in it, which takes Kubernetes the longer the more that is. Nobody needs to delete anything."
+			f.state = tree.Waiting // its controller says nothing either, for as long as others go
+			f.what += "Its namespace is being deleted with all that is in it, which takes Kubernetes the longer the more that is."
+			f.do = "Wait, and look again. If nothing of that namespace has gone meanwhile, an administrator must see whether controller and sidecars run."
 		case n.Message == "":
 			f.what += "Nobody has said why: the controller or the sidecar of its driver does not do its part."
 			f.do = "An administrator must see why they do not run: the findings above say which."
@@ -197,8 +198,8 @@ func (e *examination) deletions(ctx context.Context) []finding {
 	return found
 }
 
-// namespacesThatGo returns what reports whether a namespace is being deleted, reading each once; of one that cannot be
-// read nobody knows.
+// namespacesThatGo returns what reports whether a namespace is being deleted, and reads each once. One that cannot be
+// read is not.
 func (e *examination) namespacesThatGo(ctx context.Context) func(name string) bool {
 	known := map[string]bool{"": false}
 	return func(name string) bool {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -130,7 +131,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// theNamespace is a client that finds one namespace.
+// theNamespace is a client that finds one namespace, or may not read any.
 type theNamespace struct {
 	client.Client
 
@@ -138,6 +139,9 @@ type theNamespace struct {
 }
 
 func (n theNamespace) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if n.is == nil {
+		return apierrors.NewForbidden(corev1.Resource("namespaces"), "ns", nil)
+	}
 	n.is.DeepCopyInto(obj.(*corev1.Namespace))
 	return nil
 }
@@ -146,33 +150,31 @@ func (n theNamespace) Get(_ context.Context, _ client.ObjectKey, obj client.Obje
 func TestDeletions(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	stays, goes := &corev1.Namespace{}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}}}
 	for name, tc := range map[string]struct {
 		ago        time.Duration
 		conditions []metav1.Condition
 		finalizers []string
 		want       tree.State
 		words      string
-		goes       bool // its namespace
+		namespace  *corev1.Namespace
 	}{
 		"it has just begun": {ago: time.Second, want: tree.Good, words: "none takes long"},
 		"it waits for an access": {
 			time.Hour,
 			[]metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
-			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, true,
+			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, goes,
 		},
-		"another's finalizer holds it": {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup.", true},
-		"nobody says why":              {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", false},
-		"so does its namespace":        {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Waiting, "Its namespace is being deleted", true},
+		"another's finalizer holds it":    {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup.", goes},
+		"nobody says why":                 {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", stays},
+		"so does its namespace":           {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Waiting, "Its namespace is being deleted", goes},
+		"its namespace is not to be read": {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Finalizers: tc.finalizers, DeletionTimestamp: ptr.To(metav1.NewTime(now.Add(-tc.ago)))}}
 			claim.Status.Conditions = tc.conditions
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}
-			if tc.goes {
-				namespace.DeletionTimestamp = claim.DeletionTimestamp
-			}
-			e := &examination{client: theNamespace{is: namespace}, there: now, objects: &tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}}}
+			e := &examination{client: theNamespace{is: tc.namespace}, there: now, objects: &tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}}}
 			expect(t, e.deletions(t.Context()), []tree.State{tc.want}, tc.words)
 		})
 	}
