@@ -229,6 +229,7 @@ func TestKeyAccessHidesTheServiceAccount(t *testing.T) {
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	client := drivertest.Serve(t, &stub{}, driverkit.Options{})
+	// Rows run at once, and two calls for one bucket or account would be refused: each row has its own.
 	create := func(request *cosi.DriverCreateBucketRequest) func() error {
 		return func() error { _, err := client.DriverCreateBucket(t.Context(), request); return err }
 	}
@@ -238,7 +239,7 @@ func TestRefusedRequests(t *testing.T) {
 	grant := func(change func(*cosi.DriverGrantBucketAccessRequest)) func() error {
 		return func() error {
 			request := grantRequest(change)
-			request.AccountId = drivertest.NewAccount() // two calls for one would be refused
+			request.AccountId = drivertest.NewAccount()
 			_, err := client.DriverGrantBucketAccess(t.Context(), request)
 			return err
 		}
@@ -253,7 +254,7 @@ func TestRefusedRequests(t *testing.T) {
 			create(&cosi.DriverCreateBucketRequest{}), codes.InvalidArgument, "bucket_id is required",
 		},
 		"an unknown parameter when created": {
-			create(&cosi.DriverCreateBucketRequest{BucketId: "b", Parameters: map[string]string{"tear": "hot"}}),
+			create(&cosi.DriverCreateBucketRequest{BucketId: "b1", Parameters: map[string]string{"tear": "hot"}}),
 			codes.InvalidArgument, `parameter "tear" is unknown to this driver; it knows: tier`,
 		},
 		"an unknown parameter in phase 1 already": {
@@ -269,7 +270,7 @@ func TestRefusedRequests(t *testing.T) {
 			codes.InvalidArgument, `parameter days is "31", but must be a number from 1 to 30`,
 		},
 		"a protocol the driver lacks": {
-			create(&cosi.DriverCreateBucketRequest{BucketId: "b", Protocols: azure}),
+			create(&cosi.DriverCreateBucketRequest{BucketId: "b2", Protocols: azure}),
 			codes.InvalidArgument, "protocol Azure is not supported; this driver supports S3",
 		},
 		"a name that cannot be an ID": {
