@@ -73,7 +73,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 // ofClass wakes the accesses of a class that are not handed over yet; the
 // others have a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.accesses(ctx, notHandedOff, client.MatchingFields{index.AccessByClass: obj.GetName()})
+	return r.accesses(ctx, nil, client.MatchingFields{index.AccessByClass: obj.GetName()})
 }
 
 // ofBucket wakes the accesses to the claim that a Bucket names, as long as they

@@ -61,30 +61,25 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 	if ref := bucket.Spec.BucketClaimRef; r.Options.Scope.Includes(ref.Namespace) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
 	}
-	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name, nil)...)
+	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name)...)
 }
 
 // ofClass wakes the claims of a class that have no Bucket yet; the others have
 // a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.claims(ctx, index.ClaimByClass, obj.GetName(), func(claim *cosiapi.BucketClaim) bool {
-		return claim.Status.BoundBucketName == ""
-	})
+	return r.claims(ctx, index.ClaimByClass, obj.GetName())
 }
 
-// claims are requests for the claims with a value in an index; a nil filter
-// takes all.
-func (r *Reconciler) claims(ctx context.Context, indexName, value string, filter func(*cosiapi.BucketClaim) bool) []reconcile.Request {
+// claims are requests for the claims with a value in an index.
+func (r *Reconciler) claims(ctx context.Context, indexName, value string) []reconcile.Request {
 	list := &cosiapi.BucketClaimList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}, objects.ReadOnly); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list claims from the cache; the resync will find them", "index", indexName, "value", value)
 		return nil
 	}
-	var requests []reconcile.Request
+	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		if filter == nil || filter(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return requests
 }

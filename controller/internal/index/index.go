@@ -19,7 +19,8 @@ import (
 
 // Names of the indexes, for client.MatchingFields.
 const (
-	// ClaimByClass finds BucketClaims by spec.bucketClassName.
+	// ClaimByClass finds BucketClaims that are not bound yet by spec.bucketClassName.
+	// The others, of which there are thousands, have a copy of the class.
 	ClaimByClass = "claim.class"
 	// ClaimByBucket finds BucketClaims by the name of the Bucket that they ask for
 	// or would have. It knows none that stays bound to a valid Bucket made for it,
@@ -29,7 +30,8 @@ const (
 	BucketByClaim = "bucket.claim"
 	// AccessByClaim finds BucketAccesses by the names of their BucketClaims.
 	AccessByClaim = "access.claim"
-	// AccessByClass finds BucketAccesses by spec.bucketAccessClassName.
+	// AccessByClass finds BucketAccesses that are not handed off yet by
+	// spec.bucketAccessClassName. The others have a copy of the class.
 	AccessByClass = "access.class"
 )
 
@@ -58,7 +60,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 
 func claimClass(obj client.Object) []string {
 	claim, ok := obj.(*cosiapi.BucketClaim)
-	if !ok || claim.Spec.BucketClassName == "" {
+	if !ok || claim.Spec.BucketClassName == "" || claim.Status.BoundBucketName != "" {
 		return nil
 	}
 	return []string{claim.Spec.BucketClassName}
@@ -105,7 +107,7 @@ func accessClaims(obj client.Object) []string {
 
 func accessClass(obj client.Object) []string {
 	access, ok := obj.(*cosiapi.BucketAccess)
-	if !ok {
+	if !ok || access.Status.DriverName != "" {
 		return nil
 	}
 	return []string{access.Spec.BucketAccessClassName}
