@@ -17,9 +17,9 @@ func TestGarbageMayBeAsMuchAsIsSpare(t *testing.T) {
 	}{
 		"before anything was collected": {0, 400},
 		"a small cluster":               {4 << 20, 400},
-		"as much as is spare":           {32 << 20, 75},
-		"ten thousand buckets":          {80 << 20, 15},
-		"a hundred thousand":            {800 << 20, 15},
+		"as much as is spare":           {32 << 20, 66},
+		"ten thousand buckets":          {80 << 20, 10},
+		"a hundred thousand":            {800 << 20, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -120,11 +120,11 @@ func collect(ctx context.Context, spare uint64) {
 	collected(new(mark))
 }
 
-// garbage is the percentage of what is used that may be garbage. Less is spare as more is used, by a quarter of it.
+// garbage is the percentage of what is used that may be garbage. Less is spare as more is used, by a third of it.
 // The least bounds the time, the most what is used before anything was collected.
 func garbage(spare, used uint64) int {
-	const least, most = 15, 400
-	left := spare - min(spare, used/4)
+	const least, most = 10, 400
+	left := spare - min(spare, used/3)
 	return int(min(max(100*left/max(used, 1), least), most))
 }
 
