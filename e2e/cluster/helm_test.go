@@ -162,8 +162,7 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 	url := "https://" + h.forward(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
 	// Nobody signed the certificate, as the chart says.
 	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	// The status for a token that the API server does not take is controller-runtime's.
-	for who, want := range map[string]int{"": http.StatusUnauthorized, "Bearer made-up": http.StatusInternalServerError, somebody: http.StatusForbidden} {
+	for who, want := range map[string]int{"": http.StatusUnauthorized, "Bearer made-up": http.StatusUnauthorized, somebody: http.StatusForbidden} {
 		if got, _, err := ask(t.Context(), unsigned, http.MethodGet, url, "", who); err != nil || got != want {
 			t.Errorf("metrics for %.9q: %d, %v, want %d", who, got, err, want)
 		}
