@@ -136,7 +136,7 @@ func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 			t.Parallel()
 			limits := small()
 			if slices.Contains(waitedFor, row.defect) {
-				limits.Start = 2 * time.Second
+				limits.Start = 5 * time.Second // also for what does start
 			}
 			report := run(t, row.profile, limits, row.defect)
 			var failed []string

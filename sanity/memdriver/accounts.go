@@ -161,7 +161,7 @@ func (d *Driver) DriverGrantBucketAccess(
 		return nil, d.fromStore(err)
 	}
 	if d.has(HalfGranted) {
-		pause(ctx, 30*time.Millisecond)
+		pause(ctx, halfway)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, d.fromStore(err)

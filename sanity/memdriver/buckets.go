@@ -96,7 +96,7 @@ func (d *Driver) DriverCreateBucket(
 	}
 	switch {
 	case d.has(HalfCreated):
-		pause(ctx, 30*time.Millisecond)
+		pause(ctx, halfway)
 	case d.has(BusyIsInternal) && !again:
 		// A second call is to meet the first, on a busy machine as well; a call with little time left is quick.
 		if deadline, has := ctx.Deadline(); !has || time.Until(deadline) > time.Second {
@@ -343,6 +343,10 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 	}
 	return nil
 }
+
+// halfway is how long a call stands between its two halves. Callers that are cut short at some points of it are to meet one,
+// also on a busy machine.
+const halfway = 100 * time.Millisecond
 
 // pause waits, or until the call is cancelled.
 func pause(ctx context.Context, length time.Duration) {
