@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
@@ -98,6 +99,8 @@ func TestAccessThatNobodyHasSeen(t *testing.T) {
 	release := w.lags.lag(theController, "bucketaccesses")
 	access := w.access("app", "keys", "photos")
 	w.create(access)
+	const held = "test.example.com/held" // or what the access says of the claim is over in an instant
+	change(w, claim, func(c *cosiapi.BucketClaim) { controllerutil.AddFinalizer(c, held) })
 	w.delete(claim)
 	fence := w.newClaim("fence", "no-such-class")
 	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
@@ -106,6 +109,7 @@ func TestAccessThatNobodyHasSeen(t *testing.T) {
 	}
 	release()
 	w.refused(access, conditions.BucketClaimDeleting)
+	change(w, claim, func(c *cosiapi.BucketClaim) { controllerutil.RemoveFinalizer(c, held) })
 	w.gone(claim, bucket)
 }
 

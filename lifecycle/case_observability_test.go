@@ -445,17 +445,17 @@ func TestMetrics(t *testing.T) {
 		{theSidecar, "BucketAccess", "Create", 1},
 		{theController, "BucketAccess", "Delete", 1},
 	} {
-		labels := operation(tc.kind, tc.operation)
+		labels, succeeded := operation(tc.kind, tc.operation), operation(tc.kind, tc.operation)
+		succeeded["status"] = "Succeeded"
 		w.eventually(fmt.Sprintf("%s %s is observed", tc.operation, tc.kind), func(context.Context) error {
 			if n := w.sample(tc.who, "cosi_operation_total_seconds", labels); n != tc.want {
 				return fmt.Errorf("it was observed %v times", n)
 			}
+			if n := w.sample(tc.who, "cosi_operation_count", succeeded); n != tc.want {
+				return fmt.Errorf("it was counted %v times", n)
+			}
 			return nil
 		})
-		labels["status"] = "Succeeded"
-		if n := w.sample(tc.who, "cosi_operation_count", labels); n != tc.want {
-			t.Errorf("%s %s was counted %v times", tc.operation, tc.kind, n)
-		}
 	}
 	method := map[string]string{"driver_name": name, "method_name": "DriverCreateBucket"}
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_errors_total", method); n != 1 {

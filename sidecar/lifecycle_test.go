@@ -3,6 +3,7 @@
 package sidecar_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,9 +17,7 @@ func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
-	if diff := cmp.Diff([]string{"patch buckets", "patch buckets/status", "patch buckets/status"}, s.writes()); diff != "" {
-		t.Errorf("writes for a Bucket (-want, +got):\n%s", diff)
-	}
+	s.untilWrites(writesOfBucket...)
 	a := s.readyAccess(b)
 	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "COSI_PROTOCOL", "BUCKET_NAME"} {
@@ -26,10 +25,7 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("the Secret has no %s", key)
 		}
 	}
-	wantWrites := []string{"create secrets", "patch bucketaccesses/status", "patch secrets", "patch bucketaccesses/status"}
-	if diff := cmp.Diff(wantWrites, s.writes()[3:]); diff != "" {
-		t.Errorf("writes for an access (-want, +got):\n%s", diff)
-	}
+	s.untilWrites(slices.Concat(writesOfBucket, writesOfAccess)...)
 	s.Delete(a)
 	s.release(a)
 	s.Gone(secret)

@@ -5,6 +5,7 @@ package sidecar_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,9 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 	reads := func() int {
 		return len(s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{"secrets"}}))
 	}
-	before, writes := reads(), len(s.writes())
+	writes := slices.Concat(writesOfBucket, writesOfAccess)
+	s.untilWrites(writes...)
+	before := reads()
 	bucketVersion, accessVersion := testenv.Get(s.Env, b).ResourceVersion, testenv.Get(s.Env, a).ResourceVersion
 	s.Eventually("there were ten resyncs", func(context.Context) error {
 		if n := reads() - before; n < 10 {
@@ -84,8 +87,8 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
 		t.Errorf("DriverGrantBucketAccess: want 1 call, got %d", n)
 	}
-	if more := s.writes()[writes:]; len(more) > 0 {
-		t.Errorf("writes without a change: %v", more)
+	if diff := cmp.Diff(writes, s.writes()); diff != "" {
+		t.Errorf("writes without a change (-want +got):\n%s", diff)
 	}
 	if testenv.Get(s.Env, b).ResourceVersion != bucketVersion || testenv.Get(s.Env, a).ResourceVersion != accessVersion {
 		t.Error("an object was written without a change")
