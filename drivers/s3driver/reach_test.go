@@ -54,9 +54,11 @@ func TestVirtualAddressing(t *testing.T) {
 	if info.GetAddressingStyle().GetStyle() != cosi.S3AddressingStyle_VIRTUAL || info.GetEndpoint() != "http://s3.example.com" {
 		t.Errorf("workloads are told %v", info)
 	}
+	mu.Lock() // health checks go on
 	if !hosts[bucket+".s3.example.com"] {
 		t.Errorf("the bucket is in none of the hosts %v", hosts)
 	}
+	mu.Unlock()
 	credential := granted.GetCredentials().GetS3()
 	client := s3.New(s3.Options{
 		BaseEndpoint: aws.String(info.GetEndpoint()), Region: info.GetRegion(), RetryMaxAttempts: 1,
