@@ -5,7 +5,6 @@ package controller_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -59,12 +58,7 @@ func TestClaimGetsABucketInFourWrites(t *testing.T) {
 // untilWrites waits until the Controller has written exactly this.
 func (s *system) untilWrites(want ...string) {
 	s.t.Helper()
-	s.Eventually("the audit log shows the writes", func(context.Context) error {
-		if diff := cmp.Diff(want, s.writes()); diff != "" {
-			return fmt.Errorf("writes (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	s.UntilWrites(s.writes, 0, want...)
 }
 
 // With no sidecar around, nothing is left.

@@ -3,7 +3,6 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -47,13 +46,7 @@ func TestImport(t *testing.T) {
 // untilWritesAfter is untilWrites for those after the first n.
 func (s *system) untilWritesAfter(n int, want ...string) {
 	s.t.Helper()
-	s.Eventually("the audit log shows the writes", func(context.Context) error {
-		all := s.writes()
-		if diff := cmp.Diff(want, all[min(n, len(all)):]); diff != "" {
-			return fmt.Errorf("writes (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	s.UntilWrites(s.writes, n, want...)
 }
 
 // The watch of Buckets wakes the claim.

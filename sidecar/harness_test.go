@@ -4,14 +4,12 @@ package sidecar_test
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -313,15 +311,10 @@ var (
 	writesOfAccess = []string{"create secrets", "patch bucketaccesses/status", "patch secrets", "patch bucketaccesses/status"}
 )
 
-// untilWrites waits until writes are these. The audit log has them a little later than the objects.
+// untilWrites waits until the Sidecar has written exactly this.
 func (s *system) untilWrites(want ...string) {
 	s.t.Helper()
-	s.Eventually("the audit log shows the writes", func(context.Context) error {
-		if diff := cmp.Diff(want, s.writes()); diff != "" {
-			return fmt.Errorf("writes (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	s.UntilWrites(s.writes, 0, want...)
 }
 
 // settled waits until the Sidecar has nothing to do: a Bucket that is made now,

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -204,6 +205,19 @@ func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 		e.tb.Fatalf("testenv: %v", err)
 	}
 	return events
+}
+
+// UntilWrites waits until what is written after the first writes is this. written reads it of the audit log, which has a
+// write a little later than the object.
+func (e *Env) UntilWrites(written func() []string, first int, want ...string) {
+	e.tb.Helper()
+	e.Eventually("the audit log shows the writes", func(context.Context) error {
+		all := written()
+		if diff := cmp.Diff(want, all[min(first, len(all)):]); diff != "" {
+			return fmt.Errorf("writes (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // Eventually calls check until it returns nil, and fails the test with its last error after two minutes. what says what
