@@ -24,7 +24,6 @@ import (
 // +kubebuilder:printcolumn:name="Claim",type=string,JSONPath=`.spec.bucketClaimRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.bucketID) || (has(self.status) && has(self.status.bucketID) && self.status.bucketID == oldSelf.status.bucketID)",message="status.bucketID may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.existingBucketID) || !has(self.status) || !has(self.status.bucketID) || self.status.bucketID == self.spec.existingBucketID",message="status.bucketID must equal spec.existingBucketID"
 type Bucket struct {
 	metav1.TypeMeta `json:",inline"`
@@ -45,10 +44,9 @@ type Bucket struct {
 // BucketSpec says which bucket is wanted.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.existingBucketID) || self.deletionPolicy == 'Retain'",message="deletionPolicy must be Retain when existingBucketID is set: COSI does not delete a bucket that it did not create"
-// +kubebuilder:validation:XValidation:rule="self.driverName == oldSelf.driverName",message="driverName is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.protocols) == has(oldSelf.protocols) && (!has(self.protocols) || self.protocols == oldSelf.protocols)",message="protocols is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters is immutable"
-// +kubebuilder:validation:XValidation:rule="has(self.existingBucketID) == has(oldSelf.existingBucketID) && (!has(self.existingBucketID) || self.existingBucketID == oldSelf.existingBucketID)",message="existingBucketID is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.protocols) == has(oldSelf.protocols)",message="protocols is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters)",message="parameters is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.existingBucketID) == has(oldSelf.existingBucketID)",message="existingBucketID is immutable"
 type BucketSpec struct {
 	// driverName is the name of the driver that serves this bucket: a
 	// lower-case DNS name of at most 63 characters.
@@ -56,6 +54,7 @@ type BucketSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="driverName is immutable"
 	DriverName string `json:"driverName"`
 
 	// deletionPolicy determines what happens when the bound BucketClaim is deleted.
@@ -70,6 +69,7 @@ type BucketSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="protocols is immutable"
 	Protocols []Protocol `json:"protocols,omitempty"`
 
 	// parameters are passed to the driver as they are. They are copied from
@@ -79,6 +79,7 @@ type BucketSpec struct {
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="parameters: a key must not be empty"
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="parameters is immutable"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
 	// bucketClaimRef names the BucketClaim that this Bucket belongs to. For an
@@ -93,6 +94,7 @@ type BucketSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="existingBucketID is immutable"
 	ExistingBucketID string `json:"existingBucketID,omitempty"`
 }
 
@@ -122,6 +124,8 @@ type BucketClaimReference struct {
 }
 
 // BucketStatus says what is known of a bucket in the backend.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.bucketID) || has(self.bucketID)",message="status.bucketID may not be changed or removed once it is set"
 type BucketStatus struct {
 	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
 	// the deletion waits or fails, DeprovisionFailed. ReleaseHeld while the
@@ -141,6 +145,7 @@ type BucketStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.bucketID may not be changed or removed once it is set"
 	BucketID string `json:"bucketID,omitempty"`
 
 	// protocols lists the protocols that the backend bucket supports.

@@ -21,13 +21,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Account ID",type=string,JSONPath=`.status.accountID`,priority=1
 // +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.accountID) || (has(self.status) && has(self.status.accountID) && self.status.accountID == oldSelf.status.accountID)",message="status.accountID may not be changed or removed once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.driverName) && self.status.driverName == oldSelf.status.driverName)",message="status.driverName may not be changed or removed once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.authenticationType) || (has(self.status) && has(self.status.authenticationType) && self.status.authenticationType == oldSelf.status.authenticationType)",message="status.authenticationType may not be changed or removed once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.accessedBuckets) || (has(self.status) && has(self.status.accessedBuckets) && self.status.accessedBuckets == oldSelf.status.accessedBuckets)",message="status.accessedBuckets may not be changed or removed once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.parameters) == has(oldSelf.status.parameters) && (!has(self.status.parameters) || self.status.parameters == oldSelf.status.parameters))",message="status.parameters may not be changed once status.driverName is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.cleanup) || (has(self.status) && has(self.status.cleanup) && (self.status.cleanup == oldSelf.status.cleanup || oldSelf.status.cleanup == 'Pending'))",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.disallowedBucketAccessModes) || !has(self.status) || !has(self.status.disallowedBucketAccessModes) || self.status.disallowedBucketAccessModes == oldSelf.status.disallowedBucketAccessModes",message="status.disallowedBucketAccessModes may not be changed once it is set"
 type BucketAccess struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -125,6 +118,10 @@ type BucketAccessModes struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.driverName) == has(self.accessedBuckets) && has(self.driverName) == has(self.authenticationType)",message="driverName, authenticationType and accessedBuckets must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.accountID) || has(self.accountID)",message="status.accountID may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || has(self.driverName)",message="status.driverName may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || has(self.parameters) == has(oldSelf.parameters)",message="status.parameters may not be changed once status.driverName is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cleanup) || has(self.cleanup)",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 type BucketAccessStatus struct {
 	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
 	// the deletion waits or fails, DeprovisionFailed.
@@ -141,6 +138,7 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accountID may not be changed or removed once it is set"
 	AccountID string `json:"accountID,omitempty"`
 
 	// cleanup is Pending from the write on that sets accountID, or, with a driver
@@ -150,6 +148,7 @@ type BucketAccessStatus struct {
 	// users of the namespace can write, says nothing. A sidecar need not set it:
 	// then the annotation alone counts. The KEP does not have it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`
 
 	// accessedBuckets lists the Buckets of the referenced BucketClaims.
@@ -158,6 +157,7 @@ type BucketAccessStatus struct {
 	// +listMapKey=bucketClaimName
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accessedBuckets may not be changed or removed once it is set"
 	AccessedBuckets []AccessedBucket `json:"accessedBuckets,omitempty"`
 
 	// driverName is a copy of the class's driverName, so that the access can
@@ -165,15 +165,18 @@ type BucketAccessStatus struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.driverName may not be changed or removed once it is set"
 	DriverName string `json:"driverName,omitempty"`
 
 	// authenticationType is a copy of the class's authenticationType.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.authenticationType may not be changed or removed once it is set"
 	AuthenticationType AuthenticationType `json:"authenticationType,omitempty"`
 
 	// parameters is a copy of the class's parameters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.parameters may not be changed once status.driverName is set"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
 	// disallowedBucketAccessModes is a copy of the class's, which the driver
@@ -181,6 +184,7 @@ type BucketAccessStatus struct {
 	// to the KEP: a sidecar that does not know it may drop it, and the controller
 	// adds it later to an access that an earlier version handed over.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.disallowedBucketAccessModes may not be changed once it is set"
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`
 }
 

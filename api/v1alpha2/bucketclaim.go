@@ -15,7 +15,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.status.boundBucketName`
 // +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.boundBucketName) || (has(self.status) && has(self.status.boundBucketName) && self.status.boundBucketName == oldSelf.status.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.existingBucketName) || !has(self.status) || !has(self.status.boundBucketName) || self.status.boundBucketName == self.spec.existingBucketName",message="status.boundBucketName must equal spec.existingBucketName"
 type BucketClaim struct {
 	metav1.TypeMeta `json:",inline"`
@@ -58,6 +57,8 @@ type BucketClaimSpec struct {
 }
 
 // BucketClaimStatus says which Bucket the claim has got.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.boundBucketName) || has(self.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"
 type BucketClaimStatus struct {
 	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
 	// the deletion waits or fails, DeprovisionFailed.
@@ -72,6 +73,7 @@ type BucketClaimStatus struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.boundBucketName may not be changed or removed once it is set"
 	BoundBucketName string `json:"boundBucketName,omitempty"`
 
 	// protocols lists the protocols that the bucket supports. A BucketAccess
