@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// allow creates the roles as Cooper is deployed with them, and those of the bare client.
+// allow creates roles and admission policies as Cooper is deployed with them, and the role of the bare client.
 func (s *system) allow(ctx context.Context) error {
 	err := errors.Join(
 		s.create(ctx, &rbacv1.ClusterRole{
@@ -30,6 +30,12 @@ func (s *system) allow(ctx context.Context) error {
 	}
 	manifests, err := deploy.RBAC()
 	if err != nil {
+		return err
+	}
+	if manifests["protection"], err = deploy.Protection(); err != nil {
+		return err
+	}
+	if manifests["own driver"], err = deploy.OwnDriver(); err != nil {
 		return err
 	}
 	for _, d := range s.drivers {
