@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
@@ -22,6 +23,7 @@ func (s *system) allow(ctx context.Context) error {
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{floorGroup}, Resources: []string{"*"}, Verbs: []string{"*"}},
 				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "patch", "delete"}},
+				{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"bucketaccesses"}, Verbs: []string{"override"}}, // of a Secret's finalizer
 			},
 		}),
 		s.bind(ctx, bareUser, bareUser, ""))
