@@ -4,10 +4,13 @@ package v1alpha2_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,6 +53,31 @@ func TestConditionsStartUnknownWithoutAWrite(t *testing.T) {
 	}
 	if diff := cmp.Diff(initial(), claim.Status.Conditions); diff != "" {
 		t.Errorf("conditions after a status without any (-want +got):\n%s", diff)
+	}
+}
+
+// TestAStatusIsNotTakenAway: the rules of a status are on its fields, and would not be asked for one that is absent.
+func TestAStatusIsNotTakenAway(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	claim := newClaim(env.Namespace())
+	if err := env.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Status.BoundBucketName = "bc-1"
+	if err := env.Client.Status().Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	for name, patch := range map[string]client.Patch{
+		"a merge with null":            client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)),
+		"a merge with null in a field": client.RawPatch(types.MergePatchType, []byte(`{"status":{"boundBucketName":null}}`)),
+		"a JSON patch that removes it": client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/status"}]`)),
+		"a JSON patch with null":       client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/status","value":null}]`)),
+	} {
+		err := env.Client.Status().Patch(t.Context(), claim.DeepCopy(), patch)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "status.boundBucketName may not be changed or removed once it is set") {
+			t.Errorf("%s: want a refusal, got %v", name, err)
+		}
 	}
 }
 
