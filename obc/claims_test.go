@@ -354,15 +354,27 @@ func TestAQuotaStopsAClaim(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
 	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil)
-	for name, resources := range map[string]corev1.ResourceName{"accesses": "count/bucketaccesses.objectstorage.k8s.io", "config": "count/configmaps"} {
+	for name, test := range map[string]struct {
+		resources corev1.ResourceName
+		one       client.Object // of them
+	}{
+		"accesses": {"count/bucketaccesses.objectstorage.k8s.io", &cosiapi.BucketAccess{Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: "any", Protocol: cosiapi.ProtocolS3, BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: "any", AccessSecretName: "any", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly},
+			}},
+		}}},
+		"config": {"count/configmaps", &corev1.ConfigMap{}},
+	} {
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resources: resource.MustParse("0")}},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{test.resources: resource.MustParse("0")}},
 		}
 		w.Create(quota)
-		testenv.Until(w.Env, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
-			if len(q.Status.Used) == 0 {
-				return errors.New("not yet")
+		test.one.SetNamespace(w.namespace)
+		test.one.SetName(name)
+		w.Eventually("the API server counts", func(ctx context.Context) error {
+			if err := w.Client.Create(ctx, test.one.DeepCopyObject().(client.Object), client.DryRunAll); !apierrors.IsForbidden(err) {
+				return fmt.Errorf("want a refusal by the quota, got %w", err)
 			}
 			return nil
 		})
