@@ -69,6 +69,7 @@ func TestTheKeyFromManagement(t *testing.T) {
 			t.Parallel()
 			now, m := &clock{}, startManaged(t, name)
 			w := m.processAt(t, now)
+			w.AwaitBackends(t) // with the key, or it would find later that this is no more the one
 			workload := (&keyless{trusted: m.trusted}).workload
 			revision := func() string {
 				info, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})

@@ -48,7 +48,7 @@ func TestHealthOfSeveralBackends(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	client := drivertest.Serve(t, &doubleDriver{}, driverkit.Options{Registry: registry})
-	awaitBackend(t, client)
+	client.AwaitBackends(t)
 	for service, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
 		driverkit.BackendService:           healthpb.HealthCheckResponse_NOT_SERVING,
 		driverkit.ServiceOfBackend("main"): healthpb.HealthCheckResponse_SERVING,
@@ -114,7 +114,7 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	var log buffer
 	client := drivertest.Serve(t, &checkedDriver{failure: driverkit.Warning("it forgets")}, driverkit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	awaitBackend(t, client)
+	client.AwaitBackends(t)
 	if text := log.String(); !strings.Contains(text, "it forgets") || strings.Contains(text, "does not respond") {
 		t.Errorf("the log is:\n%s", text)
 	}
@@ -137,7 +137,7 @@ func TestHealthPages(t *testing.T) {
 			t.Parallel()
 			address := freeport.ForTest(t).Address()
 			client := drivertest.Serve(t, test.driver, driverkit.Options{HealthAddress: address})
-			awaitBackend(t, client)
+			client.AwaitBackends(t)
 			if code, body := get(t, "http://"+address+"/healthz"); code != http.StatusOK || body != "ok\n" {
 				t.Errorf("/healthz: want 200 and ok, got %d and %q", code, body)
 			}
@@ -164,24 +164,6 @@ func TestAddressInUse(t *testing.T) {
 		options.Endpoint = drivertest.Endpoint(t)
 		if err := serveError(t, &stub{}, options); err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), busy) {
 			t.Errorf("want an error of %q that names %s, got %v", name, busy, err)
-		}
-	}
-}
-
-// awaitBackend returns when the backend of a driver was asked, if it has one.
-func awaitBackend(t *testing.T, client *drivertest.Client) {
-	t.Helper()
-	watch, err := healthpb.NewHealthClient(client.Conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		answer, err := watch.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer.GetStatus() != healthpb.HealthCheckResponse_UNKNOWN {
-			return
 		}
 	}
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -69,6 +71,25 @@ func WantCode(t testing.TB, err error, code codes.Code, texts ...string) {
 	for _, text := range texts {
 		if err != nil && !strings.Contains(err.Error(), text) {
 			t.Errorf("error %q does not say %q", err, text)
+		}
+	}
+}
+
+// AwaitBackends returns when the driver has asked its backends whether they respond, which it does when it starts, beside
+// the calls that it serves; at once if it cannot ask them.
+func (c *Client) AwaitBackends(t testing.TB) {
+	t.Helper()
+	watch, err := healthpb.NewHealthClient(c.Conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		answer, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.GetStatus() != healthpb.HealthCheckResponse_UNKNOWN {
+			return
 		}
 	}
 }
