@@ -120,7 +120,7 @@ type BucketAccessModes struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.accountID) || has(self.accountID)",message="status.accountID may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || has(self.driverName)",message="status.driverName may not be changed or removed once it is set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || has(self.parameters) == has(oldSelf.parameters)",message="status.parameters may not be changed once status.driverName is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || (has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters))",message="status.parameters may not be changed once status.driverName is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cleanup) || has(self.cleanup)",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 type BucketAccessStatus struct {
 	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
@@ -176,7 +176,6 @@ type BucketAccessStatus struct {
 	// parameters is a copy of the class's parameters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.parameters may not be changed once status.driverName is set"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
 	// disallowedBucketAccessModes is a copy of the class's, which the driver
