@@ -247,7 +247,7 @@ func TestDoctor(t *testing.T) {
 	}
 	s.Create(clash)
 	cosi(t, s.admin, "doctor").expect(t, 1,
-		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+		"FAIL Controller: Lease", "has not renewed it since", "ahead of the API server", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
 }
 
 // golden compares what a subcommand printed with a file of testdata, in which names and times are words.

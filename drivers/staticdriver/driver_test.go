@@ -179,6 +179,7 @@ func TestAnExchangedCredentialReachesUsers(t *testing.T) {
 	c := newS3(t)
 	config := c.config(t)
 	client, driver := serve(t, config, credstore.NewMemory())
+	client.AwaitBackends(t) // which reads the directory, too
 	before := driver.Info().Revision
 	c.mount(t, config.Buckets[bucketID].Credentials[0].Directory, c.grants[driverkit.ReadOnly])
 	driver.CheckBackends(t.Context()) // what the kit does every half minute
