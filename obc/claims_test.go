@@ -373,7 +373,7 @@ func TestAQuotaStopsAClaim(t *testing.T) {
 		test.one.SetNamespace(w.namespace)
 		test.one.SetName(name)
 		w.Eventually("the API server counts", func(ctx context.Context) error {
-			if err := w.Client.Create(ctx, test.one.DeepCopyObject().(client.Object), client.DryRunAll); !apierrors.IsForbidden(err) {
+			if err := w.Client.Create(ctx, test.one.DeepCopyObject().(client.Object), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "exceeded quota: "+name) {
 				return fmt.Errorf("want a refusal by the quota, got %w", err)
 			}
 			return nil

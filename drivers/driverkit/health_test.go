@@ -89,21 +89,10 @@ func TestHealthOfTheBackend(t *testing.T) {
 			if err != nil || own.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 				t.Errorf("the driver's own health is %v, %v", own.GetStatus(), err)
 			}
-			watch, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for {
-				answer, err := watch.Recv()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if answer.GetStatus() == test.want {
-					return
-				}
-				if status := answer.GetStatus(); status == healthpb.HealthCheckResponse_SERVING || status == healthpb.HealthCheckResponse_NOT_SERVING {
-					t.Fatalf("the backend's health is %v, want %v", status, test.want)
-				}
+			client.AwaitBackends(t)
+			answer, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})
+			if err != nil || answer.GetStatus() != test.want {
+				t.Errorf("the backend's health is %v (%v), want %v", answer.GetStatus(), err, test.want)
 			}
 		})
 	}
