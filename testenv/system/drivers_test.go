@@ -54,9 +54,10 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		}
 		buckets[driver] = bucket
 	}
-	change := func(o client.Object) error {
-		return sidecar.Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"metadata":{"annotations":{"a":"b"}}}`), client.DryRunAll)
+	changeAs := func(c client.Client, o client.Object) error {
+		return c.Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"metadata":{"annotations":{"a":"b"}}}`), client.DryRunAll)
 	}
+	change := func(o client.Object) error { return changeAs(sidecar, o) }
 	report := func(o client.Object, status string) error {
 		return sidecar.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"status":`+status+`}`), client.DryRunAll)
 	}
@@ -79,6 +80,8 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		"report on an access of its driver":            {report(accesses[own], `{"accountID":"x"}`), true},
 		"report on an access of another driver":        {report(accesses[other], `{"accountID":"x"}`), false},
 		"change an access that nobody has handed over": {change(accesses[none]), false},
+		"change any Bucket as an administrator":        {changeAs(env.Client, buckets[other]), true},
+		"change any access as an administrator":        {changeAs(env.Client, accesses[none]), true},
 		"hand an access over to itself": {report(accesses[none], `{"driverName":"s3.cooper.dev","authenticationType":"Key",`+
 			`"accessedBuckets":[{"bucketName":"bc-1","bucketID":"bc-1","bucketClaimName":"photos"}]}`), false},
 	} {

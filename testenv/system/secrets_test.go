@@ -58,6 +58,9 @@ func forToken(s *corev1.Secret) {
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, corev1.ServiceAccountNameKey, "default")
 }
 
+// unnamed lets the API server choose a name.
+func unnamed(s *corev1.Secret) { s.GenerateName = "any-" }
+
 // sidecarKey makes a Secret the key of a sidecar.
 func sidecarKey(s *corev1.Secret) { s.Type = "cooper.dev/sidecar-key" }
 
@@ -130,6 +133,8 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		"delete a key":                                       {remove(made), false},
 		"delete an entry of another driver":                  {remove(neighbour), false},
 		"change an entry of another driver":                  {label(neighbour), false},
+		"as an administrator, create any Secret":             {env.Client.Create(t.Context(), newSecret(ofTenant, "", unnamed, forToken), client.DryRunAll), true},
+		"as an administrator, change somebody's Secret":      {patch(t.Context(), env.Client, stranger, `{"metadata":{"labels":{"touched":"yes"}}}`), true},
 	} {
 		if tc.allowed && tc.err != nil || !tc.allowed && !confined(tc.err) {
 			t.Errorf("%s: want allowed %v by the policy, got %v", name, tc.allowed, tc.err)
