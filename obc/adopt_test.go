@@ -158,7 +158,7 @@ func TestWhatCosiObcMayWrite(t *testing.T) {
 			}, client.DryRunAll),
 			"delete a class": as.Delete(ctx, &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, client.DryRunAll),
 		} {
-			if err == nil || !strings.Contains(err.Error(), "cosi-obc") {
+			if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'cosi-obc'") {
 				return notRefusedError(what)
 			}
 		}

@@ -103,8 +103,9 @@ func (g *guard) intercept(
 	if !ok || !strings.HasPrefix(string(rpc), "Driver") {
 		return handle(ctx, request)
 	}
+	free := g.lock(rpc, idOf(message)) // first: whoever sees that the call has started finds its ID locked
 	call := g.driver.record.start(rpc, message)
-	response, err := g.run(ctx, call, message, handle)
+	response, err := g.run(ctx, call, free, message, handle)
 	if err != nil {
 		answered := status.Convert(err)
 		g.driver.record.finish(call, nil, answered.Code(), answered.Message())
@@ -114,14 +115,16 @@ func (g *guard) intercept(
 	return response, nil
 }
 
-func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
+func (g *guard) run(ctx context.Context, call *Call, free bool, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
+	if free {
+		defer g.unlock(call)
+	}
 	if err := cosi.ValidateRequest(request); err != nil && ours(request) {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if !g.lock(call) {
+	if !free {
 		return nil, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
 	}
-	defer g.unlock(call)
 	if err := g.driver.hooks.run(ctx, proto.Clone(request)); err != nil {
 		return nil, err
 	}
@@ -145,19 +148,19 @@ func (g *guard) run(ctx context.Context, call *Call, request proto.Message, hand
 
 // lock keeps a second call for one ID out, as the contract wants it. Phase 1 changes nothing and is
 // not locked.
-func (g *guard) lock(call *Call) bool {
-	if !locked(call.RPC) {
+func (g *guard) lock(rpc RPC, id string) bool {
+	if !locked(rpc) {
 		return true
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy[call.ID] {
+	if g.busy[id] {
 		return false
 	}
 	if g.busy == nil {
 		g.busy = map[string]bool{}
 	}
-	g.busy[call.ID] = true
+	g.busy[id] = true
 	return true
 }
 

@@ -100,25 +100,31 @@ func TestWebIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := sts.NewFromConfig(f.config(s3fake.Credentials{}), func(o *sts.Options) { o.Credentials = aws.AnonymousCredentials{} })
-	hour := time.Now().Add(time.Hour)
+	const account, audience = "system:serviceaccount:ns:sa", "sts.amazonaws.com"
 	tests := map[string]struct {
-		token string
-		want  string
+		subject, audience string
+		key               *ecdsa.PrivateKey // nil for what is no token
+		begins, expires   time.Duration     // from when the subtest has its turn
+		want              string
 	}{
-		"a token of the service account":     {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, hour), ""},
-		"a token of another service account": {i.token(t, "system:serviceaccount:ns:other", "sts.amazonaws.com", i.key, hour), "AccessDenied"},
-		"a token for another audience":       {i.token(t, "system:serviceaccount:ns:sa", "vault", i.key, hour), "InvalidIdentityToken"},
-		"a token that nobody signed":         {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", stranger, hour), "InvalidIdentityToken"},
-		"an expired token":                   {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, time.Now().Add(-time.Hour)), "ExpiredTokenException"},
-		"a token that expired a minute ago":  {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, time.Now().Add(-time.Minute)), ""},
-		"a token of a clock a minute ahead":  {i.tokenFrom(t, time.Now().Add(time.Minute), "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, hour), ""},
-		"a token of a clock an hour ahead":   {i.tokenFrom(t, hour, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, hour.Add(time.Hour)), "InvalidIdentityToken"},
-		"no token at all":                    {"nonsense", "InvalidIdentityToken"},
+		"a token of the service account":     {account, audience, i.key, 0, time.Hour, ""},
+		"a token of another service account": {"system:serviceaccount:ns:other", audience, i.key, 0, time.Hour, "AccessDenied"},
+		"a token for another audience":       {account, "vault", i.key, 0, time.Hour, "InvalidIdentityToken"},
+		"a token that nobody signed":         {account, audience, stranger, 0, time.Hour, "InvalidIdentityToken"},
+		"an expired token":                   {account, audience, i.key, -2 * time.Hour, -time.Hour, "ExpiredTokenException"},
+		"a token that expired a minute ago":  {account, audience, i.key, -time.Hour, -time.Minute, ""},
+		"a token of a clock a minute ahead":  {account, audience, i.key, time.Minute, time.Hour, ""},
+		"a token of a clock an hour ahead":   {account, audience, i.key, time.Hour, 2 * time.Hour, "InvalidIdentityToken"},
+		"no token at all":                    {want: "InvalidIdentityToken"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := client.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role.Role.Arn, RoleSessionName: aws.String("pod"), WebIdentityToken: &tc.token})
+			token, now := "nonsense", time.Now()
+			if tc.key != nil {
+				token = i.tokenFrom(t, now.Add(tc.begins), tc.subject, tc.audience, tc.key, now.Add(tc.expires))
+			}
+			out, err := client.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role.Role.Arn, RoleSessionName: aws.String("pod"), WebIdentityToken: &token})
 			if got := code(t, err); got != tc.want {
 				t.Fatalf("got %q, want %q", got, tc.want)
 			}
