@@ -103,9 +103,11 @@ func (g *guard) intercept(
 	if !ok || !strings.HasPrefix(string(rpc), "Driver") {
 		return handle(ctx, request)
 	}
-	free := g.lock(rpc, idOf(message)) // first: whoever sees that the call has started finds its ID locked
-	call := g.driver.record.start(rpc, message)
-	response, err := g.run(ctx, call, free, message, handle)
+	call, err := g.start(rpc, message)
+	var response proto.Message
+	if err == nil {
+		response, err = g.run(ctx, call, message, handle)
+	}
 	if err != nil {
 		answered := status.Convert(err)
 		g.driver.record.finish(call, nil, answered.Code(), answered.Message())
@@ -115,16 +117,30 @@ func (g *guard) intercept(
 	return response, nil
 }
 
-func (g *guard) run(ctx context.Context, call *Call, free bool, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
-	if free {
-		defer g.unlock(call)
+// start records a call and, in the same moment, locks its ID, so that whoever sees the call started finds
+// it locked. With an error it is refused. A second call for one ID is kept out, as the contract
+// wants it; phase 1 changes nothing and is not locked.
+func (g *guard) start(rpc RPC, request proto.Message) (*Call, error) {
+	invalid := cosi.ValidateRequest(request)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	call := g.driver.record.start(rpc, request)
+	switch {
+	case invalid != nil && ours(request):
+		return call, status.Error(codes.InvalidArgument, invalid.Error())
+	case !locked(rpc):
+		return call, nil
+	case g.busy[call.ID]:
+		return call, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
+	case g.busy == nil:
+		g.busy = map[string]bool{}
 	}
-	if err := cosi.ValidateRequest(request); err != nil && ours(request) {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
-	if !free {
-		return nil, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
-	}
+	g.busy[call.ID] = true
+	return call, nil
+}
+
+func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
+	defer g.unlock(call)
 	if err := g.driver.hooks.run(ctx, proto.Clone(request)); err != nil {
 		return nil, err
 	}
@@ -144,24 +160,6 @@ func (g *guard) run(ctx context.Context, call *Call, free bool, request proto.Me
 		return nil, status.Errorf(codes.Internal, "%T is not a message", reply)
 	}
 	return fault.after(ctx, response)
-}
-
-// lock keeps a second call for one ID out, as the contract wants it. Phase 1 changes nothing and is
-// not locked.
-func (g *guard) lock(rpc RPC, id string) bool {
-	if !locked(rpc) {
-		return true
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.busy[id] {
-		return false
-	}
-	if g.busy == nil {
-		g.busy = map[string]bool{}
-	}
-	g.busy[id] = true
-	return true
 }
 
 func (g *guard) unlock(call *Call) {
