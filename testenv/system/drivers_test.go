@@ -107,7 +107,7 @@ func ownerOf(t *testing.T, env *testenv.Env, namespace string) client.Client {
 	}
 	owner := env.ClientFor(env.User(name))
 	until(t, "the owner's role counts", func(ctx context.Context) error {
-		return owner.List(ctx, &cosiapi.BucketAccessList{}, client.InNamespace(namespace)) //nolint:wrapcheck // until says what it waits for
+		return owner.List(ctx, &cosiapi.BucketAccessList{}, client.InNamespace(namespace))
 	})
 	return owner
 }
