@@ -56,7 +56,7 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 // NewServer returns a server with the driver's services that listens nowhere yet, for a test that
 // is the process around them itself.
 func (d *Driver) NewServer() *grpc.Server {
-	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d}).intercept))
+	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d, busy: map[string]bool{}}).intercept))
 	server := grpc.NewServer(options...)
 	d.register(server)
 	healthpb.RegisterHealthServer(server, health.NewServer())
@@ -132,11 +132,10 @@ func (g *guard) start(rpc RPC, request proto.Message) (*Call, error) {
 		return call, nil
 	case g.busy[call.ID]:
 		return call, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
-	case g.busy == nil:
-		g.busy = map[string]bool{}
+	default:
+		g.busy[call.ID] = true
+		return call, nil
 	}
-	g.busy[call.ID] = true
-	return call, nil
 }
 
 func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
