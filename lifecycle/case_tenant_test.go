@@ -100,6 +100,15 @@ func TestClassThatDoesNotExist(t *testing.T) {
 	w.newClass("misspelt")
 	w.newAccessClass("misspelt")
 	w.ready(claim, access)
+	// What waits for nothing but its class is found by that alone.
+	claim, access = w.claim("films", "later"), w.access("second", "later", "photos")
+	w.create(claim, access)
+	w.untilEvent(w.namespace, claim, events.FailedCreateBucket)
+	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+	w.settled()
+	w.newClass("later")
+	w.newAccessClass("later")
+	w.ready(claim, access)
 }
 
 // unnamed fails the test if a condition or an Event of an object holds one of the
