@@ -148,7 +148,7 @@ func (w *formWorld) sign(t *testing.T, object string, fields *storage.PolicyV4Fi
 		t.Fatal(err)
 	}
 	made, err := storage.GenerateSignedPostPolicyV4("docs", object, &storage.PostPolicyV4Options{
-		GoogleAccessID: w.email, PrivateKey: []byte(file.Key), Expires: time.Now().Add(time.Minute), Fields: fields, Conditions: conditions,
+		GoogleAccessID: w.email, PrivateKey: []byte(file.Key), Expires: time.Now().Add(time.Hour), Fields: fields, Conditions: conditions,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestForms(t *testing.T) {
 		"with a field that forms have not": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}, map[string]string{"colour": "red"}}), "key", "new", "colour", "red")
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}, map[string]string{"colour": "red"}}), "key", "new", "colour", "red")
 		}, "text", outcome{400, "field colour"}},
 		"of nobody, with a field of S3's": {nil, func(*testing.T, *formWorld) map[string]string {
 			return map[string]string{"key": "new", "tagging": "<Tagging/>"}
@@ -250,17 +250,17 @@ func TestForms(t *testing.T) {
 		"with the beginning of a name": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "dir/${filename}")
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "dir/${filename}")
 		}, "text", outcome{204, ""}},
 		"with another beginning": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "new")
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "new")
 		}, "text", outcome{400, "InvalidPolicyDocument"}},
 		"signed as for S3": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			s := awsSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
 		}, "text", outcome{204, ""}},
 		"whose document has expired": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
@@ -270,7 +270,7 @@ func TestForms(t *testing.T) {
 		"by an unknown key": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
 			t.Helper()
 			s := googleSigner("GOOG1ENOBODY", w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
 		}, "text", outcome{403, "InvalidAccessKeyId"}},
 		"of the former signing process": {[]string{create}, func(*testing.T, *formWorld) map[string]string {
 			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}

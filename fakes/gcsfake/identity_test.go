@@ -315,7 +315,7 @@ func TestSignedURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed, err := storage.SignedURL("data", "o", &storage.SignedURLOptions{
-		GoogleAccessID: email, PrivateKey: []byte(key.Private), Method: http.MethodGet, Expires: time.Now().Add(time.Minute), Scheme: storage.SigningSchemeV4,
+		GoogleAccessID: email, PrivateKey: []byte(key.Private), Method: http.MethodGet, Expires: time.Now().Add(time.Hour), Scheme: storage.SigningSchemeV4,
 		Insecure: true, Hostname: strings.TrimPrefix(f.URL(), "http://"), Style: storage.PathStyle(),
 	})
 	if err != nil {

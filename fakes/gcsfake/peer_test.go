@@ -154,9 +154,15 @@ func startPeer(t *testing.T, program string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error)
+	go func() {
+		ended <- cmd.Wait()
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may be gone already
-		_ = cmd.Wait()         // killed: always an error
+		for range ended {      // killed: always an error
+		}
 	})
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -169,6 +175,8 @@ func startPeer(t *testing.T, program string) string {
 		}
 		select {
 		case <-tick.C:
+		case err := <-ended:
+			t.Fatal("fake-gcs-server ended: ", err)
 		case <-t.Context().Done():
 			t.Fatal("fake-gcs-server did not start")
 		}

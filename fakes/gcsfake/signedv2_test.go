@@ -74,7 +74,7 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &storage.SignedURLOptions{
-				GoogleAccessID: email, PrivateKey: []byte(key.Private), Method: http.MethodGet, Expires: time.Now().Add(time.Minute),
+				GoogleAccessID: email, PrivateKey: []byte(key.Private), Method: http.MethodGet, Expires: time.Now().Add(time.Hour),
 				Hostname: strings.TrimPrefix(f.URL(), "http://"),
 			}
 			if tc.sign != nil {
@@ -130,7 +130,7 @@ func TestSubresourcesOfTheFormerProcess(t *testing.T) {
 	if !ok {
 		t.Fatalf("the key is a %T", parsed)
 	}
-	expires := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10)
+	expires := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	sum := sha256.Sum256([]byte("GET\n\n\n" + expires + "\n/data?location"))
 	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
 	if err != nil {
