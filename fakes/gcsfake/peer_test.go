@@ -151,6 +151,7 @@ func startPeer(t *testing.T, program string) string {
 	address := freeport.ForTest(t).Address()
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(t.Context(), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error", "-external-url", "http://"+address)
+	cmd.Stderr = t.Output() // it says there why it ends
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
