@@ -16,53 +16,49 @@ import (
 // columns ends the head of the page's table.
 const columns = "|---|---|---|---|---|\n"
 
-// coverageOf returns the page that says which test proves each case, and which
-// defects make that test fail. A case that no defect was found for has no row.
+// coverageOf returns the page that lists the tests of each case, and the defect that
+// makes one of them fail, if the case has one and a run found it.
 func coverageOf(root string, ds []defect, results map[string]outcome) (string, error) {
 	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("# Lifecycle coverage\n\nWritten by `go run ./hack/mutations`, which builds in each defect and runs the tests of the cases listed\nfor it. " +
-		"Every defect below made a test of each case fail that it stands beside. The cases are those of\n" +
-		"package lifecycle/cases; sections are those of KEP-1979.\n\n| case | what must be so | section | tests | defects found |\n" + columns)
+	b.WriteString("# Lifecycle coverage\n\nWritten by `go run ./hack/mutations`, which builds in each defect and runs the tests of its cases. Each defect\n" +
+		"below made a test of its case fail; a case has at most one. The cases are those of package lifecycle/cases,\n" +
+		"and the sections are those of KEP-1979.\n\n| case | rule | section | tests | defect |\n" + columns)
 	for _, c := range cases.All() {
-		var found []string
+		var found string
 		for _, d := range ds {
 			if slices.Contains(d.Cases, c.ID) && slices.Contains(results[d.Name].Cases, c.ID) {
-				found = append(found, d.Name)
+				found = d.Name
 			}
-		}
-		if len(found) == 0 {
-			continue
 		}
 		section, err := sectionOf(root, c)
 		if err != nil {
 			return "", err
 		}
 		names := slices.Sorted(slices.Values(tests[c.ID]))
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.ID, c.Sentence, section, strings.Join(names, "<br>"), strings.Join(found, "<br>"))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.ID, c.Sentence, section, strings.Join(names, "<br>"), found)
 	}
 	return b.String(), nil
 }
 
-// shownOn returns the results that a page shows: of each defect the cases that it
-// stands beside.
+// shownOn returns the results that a page shows: the cases of each defect.
 func shownOn(page string) map[string]outcome {
 	results := map[string]outcome{}
 	_, table, _ := strings.Cut(page, columns)
 	for row := range strings.Lines(table) {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(row, "| "), " |\n"), " | ")
-		for name := range strings.SplitSeq(cells[len(cells)-1], "<br>") {
+		if name := cells[len(cells)-1]; name != "" {
 			results[name] = outcome{Cases: append(results[name].Cases, cells[0])}
 		}
 	}
 	return results
 }
 
-// writeCoverage writes the page. Of defects that were not tried it keeps what it
-// shows, unless the run was a whole one.
+// writeCoverage writes the page. Unless the run tried all defects, it keeps what the page
+// shows of those that were not tried. A deleted defect disappears from the page.
 func writeCoverage(root, page string, ds []defect, results map[string]outcome, whole bool) error {
 	path := filepath.Join(root, page)
 	if !whole {

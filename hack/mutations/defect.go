@@ -19,19 +19,20 @@ import (
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// A defect is a mistake made on purpose, which the lifecycle tests must find, or one
-// test of the drivers. It is a file in patches/: a header, an empty line, and the
-// mistake as `git diff -U2` writes it.
+// A defect is a deliberate mistake that the tests of its lifecycle cases must find, or
+// a single test elsewhere. It is a file in patches/: a header, an empty line, and the
+// mistake in the format of `git diff -U2`.
 type defect struct {
 	// Name says what is wrong (the header's Defect).
 	Name string
-	// Cases are the IDs of those whose tests must fail.
+	// Cases are the IDs of the lifecycle cases whose tests must fail. No two defects
+	// name the same case.
 	Cases []string
 	// Crash is the flow of lifecycle/flows_test.go whose crash points must find it,
 	// too; empty is none.
 	Crash string
-	// Package and Test are of a defect of the drivers, which has no cases: where the
-	// test is that must fail, and its name (the header's Test).
+	// Package and Test are the directory and the name of the test that must fail (the
+	// header's Test), for a defect that no lifecycle case covers.
 	Package, Test string
 
 	// patch is the file, and changed are the files that it changes, both relative
@@ -128,8 +129,9 @@ func (d defect) apply(ctx context.Context, root, dir string) error {
 func (d defect) stale(why string) error {
 	return fmt.Errorf(`%s no longer applies:
 %s
-Make the same defect in the code as it is now (git apply --3way %[1]s may help), put
-the output of "git diff HEAD -U2 -- '*.go'" below the header of the patch, and restore the code`, d.patch, why)
+If the rule that it guards is gone, delete the patch. Otherwise make the same defect in the
+current code (git apply --3way %[1]s may help), put the output of "git diff HEAD -U2 -- '*.go'"
+below the header of the patch, and restore the code`, d.patch, why)
 }
 
 // refresh writes the patch again, with the lines as they are now around it.
