@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mutations tests the lifecycle tests, and some of the drivers, by what is
-// called mutation testing: it builds in one defect of patches/ after the other and
-// asserts that the tests of the cases listed for it fail, or the test that is. The
-// source tree is never changed; go test gets each defect as an overlay.
+// Program mutations checks the lifecycle tests, and a few other tests, by mutation
+// testing: it builds in each defect of patches/ in turn and asserts that the test
+// named in the defect fails, or a test of each of its lifecycle cases. It never changes
+// the source tree; go test gets each defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
 //	go run ./hack/mutations -only rotation  # those whose name holds the word, and write their rows of that page
@@ -15,11 +15,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -56,7 +54,6 @@ func run(ctx context.Context) error {
 	refresh := flag.Bool("refresh", false, "write each patch again with the lines around it as they are now, and run no test")
 	buildOnly := flag.Bool("build", false, "build each defect in, and run no test")
 	jobs := flag.Int("jobs", 1, "how many defects to try at a time")
-	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
 	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write, after a run of some defects the rows of these")
 	flag.Parse()
 	root, err := os.Getwd()
@@ -84,14 +81,10 @@ func run(ctx context.Context) error {
 			return err
 		})
 	}
-	known, err := readResults(*record)
-	if err != nil {
+	if err := withoutAny(ctx, root, chosen); err != nil {
 		return err
 	}
-	if err := withoutAny(ctx, root, chosen, known); err != nil {
-		return err
-	}
-	results, missed, err := tryAll(ctx, root, chosen, known, *record, *jobs)
+	results, missed, err := tryAll(ctx, root, chosen, *jobs)
 	if err != nil {
 		return err
 	}
@@ -123,10 +116,9 @@ func holdsOne(name string, texts []string) bool {
 }
 
 // withoutAny asserts that the tests pass as long as there is no defect.
-func withoutAny(ctx context.Context, root string, chosen []defect, known map[string]outcome) error {
-	untried := slices.DeleteFunc(slices.Clone(chosen), func(d defect) bool { return known[d.Name].Failed != nil })
+func withoutAny(ctx context.Context, root string, chosen []defect) error {
 	byPackage := map[string][]defect{}
-	for _, d := range untried {
+	for _, d := range chosen {
 		byPackage[d.packageOf()] = append(byPackage[d.packageOf()], d)
 	}
 	for _, some := range byPackage {
@@ -138,17 +130,14 @@ func withoutAny(ctx context.Context, root string, chosen []defect, known map[str
 	return nil
 }
 
-// tryAll tries the defects whose results are not known, and returns what
-// failed, by the name of the defect, and how many defects were missed.
-func tryAll(ctx context.Context, root string, chosen []defect, known map[string]outcome, record string, jobs int) (map[string]outcome, int, error) {
+// tryAll tries defects, some at a time. It returns the results by the name of the
+// defect, and the number of defects that no test found.
+func tryAll(ctx context.Context, root string, chosen []defect, jobs int) (map[string]outcome, int, error) {
 	var mu sync.Mutex
-	missed, results := 0, maps.Clone(known)
+	missed, results := 0, map[string]outcome{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(jobs, 1))
 	for _, d := range chosen {
-		if known[d.Name].Failed != nil {
-			continue
-		}
 		group.Go(func() error {
 			began := time.Now()
 			o, err := d.try(ctx, root)
@@ -168,9 +157,6 @@ func tryAll(ctx context.Context, root string, chosen []defect, known map[string]
 				return nil
 			}
 			results[d.Name] = o
-			if err := writeResults(record, results); err != nil {
-				return err
-			}
 			fmt.Printf("found   %s (%v)\n", d.Name, took)
 			return nil
 		})
@@ -179,33 +165,6 @@ func tryAll(ctx context.Context, root string, chosen []defect, known map[string]
 		return results, missed, fmt.Errorf("run the defects: %w", err)
 	}
 	return results, missed, nil
-}
-
-// readResults reads the file of an earlier run; without one there are none.
-func readResults(path string) (map[string]outcome, error) {
-	results := map[string]outcome{}
-	raw, err := os.ReadFile(path)
-	if path == "" || os.IsNotExist(err) {
-		return results, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("results: %w", err)
-	}
-	if err := json.Unmarshal(raw, &results); err != nil {
-		return nil, fmt.Errorf("results %s: %w", path, err)
-	}
-	return results, nil
-}
-
-func writeResults(path string, results map[string]outcome) error {
-	if path == "" {
-		return nil
-	}
-	raw, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	return os.WriteFile(path, raw, 0o600)
 }
 
 // judge says what must have failed and did not; empty means that all is well.
