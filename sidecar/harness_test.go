@@ -152,6 +152,25 @@ func (s *system) stopServing() {
 // end of the test, or when the returned function is called.
 func (s *system) run() (stop func()) {
 	s.t.Helper()
+	cancel, done := s.launch()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("sidecar: %v", err)
+		}
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// launch is run for a Sidecar that may end by itself. The channel gets its error.
+func (s *system) launch() (stop context.CancelFunc, ended <-chan error) {
+	s.t.Helper()
 	config := s.User(s.user)
 	s.Eventually("the Sidecar's role counts", func(ctx context.Context) error {
 		return s.ClientFor(config).List(ctx, &cosiapi.BucketList{})
@@ -181,21 +200,12 @@ func (s *system) run() (stop func()) {
 		s.t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			s.t.Errorf("sidecar: %v", err)
-		}
+	go func() {
+		err := mgr.Start(ctx)
 		driver.Close()
-	}
-	s.t.Cleanup(stop)
-	return stop
+		done <- err
+	}()
+	return cancel, done
 }
 
 // bind gives the Sidecar's user a ClusterRole.

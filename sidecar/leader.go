@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -25,6 +23,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
@@ -62,11 +61,10 @@ func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
 	}
 	identity := o.Identity
 	if identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return nil, fmt.Errorf("host name for the Lease: %w", err)
+		var err error
+		if identity, err = managers.Identity(); err != nil {
+			return nil, err
 		}
-		identity = host + "_" + string(uuid.NewUUID())
 	}
 	m, err := metrics.NewSidecar(o.Sidecar.Registerer)
 	if err != nil {

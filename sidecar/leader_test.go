@@ -63,6 +63,39 @@ func TestLeaderHandsOver(t *testing.T) {
 	s.readyBucket()
 }
 
+// TestSidecarSeesAnotherHolder has a RenewDeadline that is longer than the test: until then, client-go would try to renew
+// the Lease, and the Sidecar would work.
+func TestSidecarSeesAnotherHolder(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(*coordinationv1.Lease){
+		"another instance": func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("second") },
+		"another deployment": func(l *coordinationv1.Lease) {
+			l.Annotations[sidecar.OwnerAnnotation], l.Spec.HolderIdentity = "elsewhere/driver", new("second")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, driverfake.Options{})
+			s.bindLeader()
+			s.elected("store/driver", "first")
+			s.manager.Lease.Duration, s.manager.Lease.RenewDeadline = time.Hour, 30*time.Minute
+			_, ended := s.launch()
+			s.readyBucket()
+			testenv.Change(s.Env, s.lease(), take)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			select {
+			case err := <-ended:
+				if err == nil || !strings.Contains(err.Error(), "leader election lost") {
+					t.Errorf("the Sidecar ended with %v", err)
+				}
+			case <-ctx.Done():
+				t.Fatal("the Sidecar works although another one holds the Lease")
+			}
+		})
+	}
+}
+
 func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
