@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -75,10 +76,20 @@ type Credential struct {
 	Secret cosi.Secret
 }
 
-// Knows reports whether the entry holds the credential with this public half.
-func (e Entry) Knows(id string) bool {
-	return e.Current.ID == id || e.Previous != nil && e.Previous.ID == id
+// IDs returns the public halves of the credentials in the entry, the current one first.
+func (e Entry) IDs() []string {
+	var ids []string
+	if e.Current.ID != "" {
+		ids = append(ids, e.Current.ID)
+	}
+	if e.Previous != nil {
+		ids = append(ids, e.Previous.ID)
+	}
+	return ids
 }
+
+// Knows reports whether the entry holds the credential with this public half.
+func (e Entry) Knows(id string) bool { return slices.Contains(e.IDs(), id) }
 
 func (e Entry) validate() error {
 	switch {

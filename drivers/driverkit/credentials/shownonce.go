@@ -4,6 +4,8 @@ package credentials
 
 import (
 	"context"
+	"crypto/rand"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +38,9 @@ const Young = 5 * time.Minute
 // NoteMade is the note of an entry that says when the current key was made.
 const NoteMade = "made"
 
+// noteClaim is the note that claim changes.
+const noteClaim = "claim"
+
 // GrantShownOnce returns the credential of the account, and makes one only if there is none, if it
 // was removed at the backend, or if the rotation differs from the last grant's. After a rotation
 // exactly the previous credential keeps working.
@@ -43,6 +48,9 @@ const NoteMade = "made"
 // It keeps one promise: a credential is returned only after it is in the store. A key at the backend
 // that is not in the store was therefore never delivered, and is removed. That holds for one store
 // only, so the caller has made sure that the account carries the ID of this one.
+//
+// Two processes may grant one account at once, the former leader and the present one. Then at most one of them returns a
+// credential, which works, and the other one gets Aborted.
 func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
 	entry, _, err := lookUp(ctx, store, request.Account)
 	if err != nil {
@@ -52,11 +60,17 @@ func GrantShownOnce(ctx context.Context, store Store, request Request, keys Show
 	if err != nil {
 		return Credential{}, err
 	}
-	if live, err = removeUnknown(ctx, keys, live, entry); err != nil {
-		return Credential{}, err
+	known, unknown := split(live, entry)
+	if len(unknown) > 0 {
+		if entry, err = claim(ctx, store, entry); err != nil {
+			return Credential{}, err
+		}
+		if err := removeAll(ctx, unknown, keys.Delete, nil); err != nil {
+			return Credential{}, err
+		}
 	}
-	current := slices.IndexFunc(live, func(k ShownOnceKey) bool { return k.ID == entry.Current.ID })
-	if current >= 0 && !live[current].Active {
+	current := slices.IndexFunc(known, func(k ShownOnceKey) bool { return k.ID == entry.Current.ID })
+	if current >= 0 && !known[current].Active {
 		return Credential{}, driverkit.FailedPrecondition(
 			"key %s of account %s was made inactive at the store; activate it, or delete it to have a new one made", entry.Current.ID, request.Account)
 	}
@@ -96,19 +110,32 @@ func createShownOnce(ctx context.Context, store Store, entry Entry, rotation str
 	return stored.Current, nil
 }
 
-// removeUnknown removes the keys that were never delivered, and returns the others.
-func removeUnknown(ctx context.Context, keys ShownOnceKeys, live []ShownOnceKey, entry Entry) ([]ShownOnceKey, error) {
-	var known []ShownOnceKey
+// claim writes the entry as it was read, but for a note, and returns it. Of two processes that have read the same entry
+// only one can write it. So either another process has stored a key since, and this one must not remove it, or it cannot
+// store its key any more, and will not deliver it. The note is random since Kubernetes gives an object no new version
+// when nothing in it changes.
+func claim(ctx context.Context, store Store, entry Entry) (Entry, error) {
+	notes := map[string]string{}
+	maps.Copy(notes, entry.Notes)
+	notes[noteClaim] = rand.Text()
+	entry.Notes = notes
+	stored, err := store.Put(ctx, entry)
+	if err != nil {
+		return Entry{}, StoreError(entry.Account, err)
+	}
+	return stored, nil
+}
+
+// split returns the keys that the entry holds, and the IDs of the others.
+func split(live []ShownOnceKey, entry Entry) (known []ShownOnceKey, unknown []string) {
 	for _, key := range live {
 		if entry.Knows(key.ID) {
 			known = append(known, key)
-			continue
-		}
-		if err := keys.Delete(ctx, key.ID); err != nil {
-			return nil, err
+		} else {
+			unknown = append(unknown, key.ID)
 		}
 	}
-	return known, nil
+	return known, unknown
 }
 
 // RevokeShownOnce removes all keys of the account, then what else belongs to it (rest, which may be

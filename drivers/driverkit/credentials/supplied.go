@@ -54,7 +54,28 @@ func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, ke
 	if err := keys.Ensure(ctx, entry.Current); err != nil {
 		return Credential{}, err
 	}
+	if err := checkUnchanged(ctx, store, entry, keys); err != nil {
+		return Credential{}, err
+	}
 	return entry.Current, nil
+}
+
+// checkUnchanged returns Aborted if another process has changed or deleted the entry since this one read it. Before, it
+// removes the keys that no entry holds any more: this process, which may be a former leader, has just made them work
+// again, and a revoked key may still be in the hands of its user.
+func checkUnchanged(ctx context.Context, store Store, entry Entry, keys SuppliedKeys) error {
+	now, _, err := lookUp(ctx, store, entry.Account)
+	if err != nil || now.Version == entry.Version {
+		return err
+	}
+	for _, id := range entry.IDs() {
+		if !now.Knows(id) {
+			if err := keys.Remove(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return StoreError(entry.Account, ErrConflict)
 }
 
 // reserve returns the entry with the credential for this request, after storing it.
@@ -102,15 +123,8 @@ func RevokeSupplied(ctx context.Context, store Store, account string, keys Suppl
 
 // StoredIDs returns the IDs of the account's keys that the store knows, the current one first.
 func StoredIDs(ctx context.Context, store Store, account string) ([]string, error) {
-	entry, exists, err := lookUp(ctx, store, account)
-	if err != nil || !exists {
-		return nil, err
-	}
-	ids := []string{entry.Current.ID}
-	if entry.Previous != nil {
-		ids = append(ids, entry.Previous.ID)
-	}
-	return ids, nil
+	entry, _, err := lookUp(ctx, store, account)
+	return entry.IDs(), err
 }
 
 // StoredNote returns a note of the account, empty without one.
