@@ -32,7 +32,7 @@ func floorPlan() map[string]directory {
 				"harness_test.go", "config_test.go", "buckets_test.go", "access_test.go", "disallowed_test.go", "serviceaccount_test.go", "clusters_test.go", "crash_test.go", "faults_test.go",
 				"health_test.go", "reach_test.go", "rights_test.go", "conformance_test.go", "reference_test.go",
 			},
-			may: []string{"stale_test.go", "flow_test.go", "tools_test.go"},
+			may: []string{"stale_test.go", "overlap_test.go", "flow_test.go", "tools_test.go"},
 		},
 		"internal/names":    {needs: []string{"names.go", "names_test.go"}, pure: true},
 		"internal/params":   {needs: []string{"bucket.go", "access.go", "bucket_test.go", "access_test.go"}, pure: true},

@@ -24,6 +24,7 @@ import (
 type Crash struct {
 	at          int
 	afterEffect bool
+	meanwhile   func()
 
 	mu    sync.Mutex
 	kill  context.CancelFunc
@@ -39,6 +40,10 @@ func (Killed) Error() string { return "the process was killed" }
 
 // NonRetriable tells the Azure SDK not to try again.
 func (Killed) NonRetriable() {}
+
+// Paused returns a Crash that does not kill the process: before its call of that number, counted from 1, the process is
+// paused while meanwhile runs, as a leader is that another one replaces.
+func Paused(at int, meanwhile func()) *Crash { return &Crash{at: at, meanwhile: meanwhile} }
 
 // Context is what the calls of the process are made with: it ends when the process dies.
 func (c *Crash) Context(t testing.TB) context.Context {
@@ -75,6 +80,10 @@ func (c *Crash) Call(name string, effect func() error) error {
 	}
 	c.calls = append(c.calls, name)
 	if len(c.calls) != c.at {
+		return effect()
+	}
+	if c.meanwhile != nil {
+		c.meanwhile()
 		return effect()
 	}
 	c.dead = true

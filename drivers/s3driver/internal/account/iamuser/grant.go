@@ -34,9 +34,8 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	}
 	err = u.putPolicy(ctx, request.Name, found, document)
 	if apierror.Is(err, "NoSuchEntity") && !found.isNew {
-		// A user that was removed a moment ago is still seen.
-		if made, failure := u.createUser(ctx, request, storeID); failure == nil {
-			found, err = made, u.putPolicy(ctx, request.Name, made, document)
+		if found, err = u.replaceUser(ctx, request, storeID); err == nil {
+			err = u.putPolicy(ctx, request.Name, found, document)
 		}
 	}
 	if err != nil {
@@ -67,6 +66,19 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	}
 	return found, nil
+}
+
+// replaceUser makes a user again that was seen by this call and is missing. Where the store holds its key, the user was
+// removed by hand. Otherwise another process has revoked the account during this call, or a read lags: the next call tells.
+func (u *Users) replaceUser(ctx context.Context, request account.Request, storeID string) (user, error) {
+	ids, err := credentials.StoredIDs(ctx, u.Store, request.ID)
+	if err != nil {
+		return user{}, err
+	}
+	if len(ids) == 0 {
+		return user{}, driverkit.Aborted("user %s was removed during this call; the driver tries again", request.Name)
+	}
+	return u.createUser(ctx, request, storeID)
 }
 
 func (u *Users) createUser(ctx context.Context, request account.Request, storeID string) (user, error) {
