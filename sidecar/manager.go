@@ -55,7 +55,8 @@ type ManagerOptions struct {
 // server cannot be reached or lacks the kinds of api/v1alpha2.
 //
 // When its context ends, calls to the driver that have begun run to their end
-// and are recorded before the Lease is given up.
+// and are recorded before the Lease is given up. When another instance holds the
+// Lease, Start returns an error and waits for no call.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.Sidecar.Driver == nil {
 		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")

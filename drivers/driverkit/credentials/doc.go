@@ -20,6 +20,9 @@
 // end live credentials: drivers with a Store mark each account with Store.ID, and refuse accounts
 // that carry another one.
 //
-// All functions expect what driverkit guarantees: no two calls for one account at a time. That the
-// account is the driver's own, and was asked for with this access, is for the caller to check before.
+// All functions expect what driverkit guarantees: no two calls for one account at a time in one process.
+// A second process can work for a few seconds, since a leader notices late that it was replaced. Then
+// GrantShownOnce and GrantSupplied return Aborted rather than end a credential that the other process
+// delivered, or make one work again that it revoked. That the account is the driver's own, and was
+// asked for with this access, is for the caller to check before.
 package credentials
