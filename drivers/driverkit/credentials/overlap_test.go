@@ -127,6 +127,11 @@ func TestRevokedKeyStaysRevoked(t *testing.T) {
 		}, "shown once"},
 		"supplied, before the backend has the same key again": {"", grantSuppliedPaused, "supplied"},
 		"supplied, before the backend has a new key":          {"r1", grantSuppliedPaused, "supplied"},
+		"supplied, before the backend has half of a key": {"", func(ctx context.Context, b *backend, rotation string, revoke func()) error {
+			request := credentials.SuppliedRequest{Request: credentials.Request{Account: account, Rotation: rotation}, Hash: "h"}
+			_, err := credentials.GrantSupplied(ctx, b.store, request, halfway{&pausedSupplied{supplied{process{backend: b}}, revoke}})
+			return err
+		}, "supplied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,6 +165,13 @@ func (p *pausedSupplied) Ensure(ctx context.Context, key credentials.Credential)
 		p.once = nil
 	}
 	return p.supplied.Ensure(ctx, key)
+}
+
+// halfway are keys that the backend has, and that it refuses rights.
+type halfway struct{ *pausedSupplied }
+
+func (h halfway) Ensure(ctx context.Context, key credentials.Credential) error {
+	return errors.Join(h.pausedSupplied.Ensure(ctx, key), errors.New("the policy is missing"))
 }
 
 func grantSuppliedPaused(ctx context.Context, b *backend, rotation string, revoke func()) error {

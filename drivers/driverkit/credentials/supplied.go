@@ -46,18 +46,25 @@ func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, ke
 	if err != nil {
 		return Credential{}, err
 	}
-	if entry.Previous != nil {
-		if err := keys.Ensure(ctx, *entry.Previous); err != nil {
-			return Credential{}, err
-		}
-	}
-	if err := keys.Ensure(ctx, entry.Current); err != nil {
-		return Credential{}, err
-	}
+	ensured := ensureKeys(ctx, entry, keys)
+	// Also a key that was not completed may work again.
 	if err := checkUnchanged(ctx, store, entry, keys); err != nil {
 		return Credential{}, err
 	}
+	if ensured != nil {
+		return Credential{}, ensured
+	}
 	return entry.Current, nil
+}
+
+// ensureKeys makes sure that the backend has the keys of the entry.
+func ensureKeys(ctx context.Context, entry Entry, keys SuppliedKeys) error {
+	if entry.Previous != nil {
+		if err := keys.Ensure(ctx, *entry.Previous); err != nil {
+			return err
+		}
+	}
+	return keys.Ensure(ctx, entry.Current)
 }
 
 // checkUnchanged returns Aborted if another process has changed or deleted the entry since this one read it. Before, it
