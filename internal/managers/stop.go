@@ -67,7 +67,7 @@ func (m *manager) Start(ctx context.Context) error {
 	go func() { ended <- m.Manager.Start(ctx) }()
 	select {
 	case err := <-ended:
-		return err //nolint:wrapcheck // its errors are the manager's own
+		return err
 	case reason := <-m.lost:
 		return reason
 	}
