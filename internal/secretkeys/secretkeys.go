@@ -102,9 +102,9 @@ func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
 	}
 }
 
-// Data renders a grant for one Secret: what the driver says of one bucket and
-// the credential that all buckets of the access share. Values that the driver
-// left out have no key.
+// Data renders a grant for one Secret: what the driver returned for one bucket, and the credential that all buckets of the
+// access share. Values that the driver left out have no key, except the expiry of an Azure SAS token, which is then empty
+// (KEP-1979, "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
 func Data(
 	protocol cosiapi.Protocol, info *cosi.ObjectProtocolAndBucketInfo, credential *cosi.CredentialInfo,
 ) map[string][]byte {
@@ -166,7 +166,6 @@ func credentialValues(protocol cosiapi.Protocol, credential *cosi.CredentialInfo
 		values[S3AccessSecretKey] = credential.GetS3().GetAccessSecretKey()
 	case cosiapi.ProtocolAzure:
 		values[AzureAccessToken] = credential.GetAzure().GetAccessToken()
-		values[AzureExpiry] = credential.GetAzure().GetExpiryTimestamp()
 	case cosiapi.ProtocolGCS:
 		gcs := credential.GetGcs()
 		values[GCSServiceAccount] = gcs.GetServiceAccount()
@@ -177,7 +176,11 @@ func credentialValues(protocol cosiapi.Protocol, credential *cosi.CredentialInfo
 		values[GCSHMACAccessID] = gcs.GetAccessId()
 		values[GCSHMACSecret] = gcs.GetAccessSecret()
 	}
-	return present(values)
+	values = present(values)
+	if _, hasToken := values[AzureAccessToken]; hasToken {
+		values[AzureExpiry] = credential.GetAzure().GetExpiryTimestamp()
+	}
+	return values
 }
 
 func addressing(style cosi.S3AddressingStyle_Style) string {

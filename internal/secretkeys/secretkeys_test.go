@@ -90,7 +90,10 @@ func TestData(t *testing.T) {
 		"Azure without an expiry": {
 			cosiapi.ProtocolAzure, &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{StorageAccount: "acct"}},
 			&cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "https://acct/c?sig=x"}},
-			map[string]string{"COSI_PROTOCOL": "Azure", "AZURE_STORAGE_ACCOUNT": "acct", "AZURE_STORAGE_SAS_TOKEN": "https://acct/c?sig=x"},
+			map[string]string{
+				"COSI_PROTOCOL": "Azure", "AZURE_STORAGE_ACCOUNT": "acct", "AZURE_STORAGE_SAS_TOKEN": "https://acct/c?sig=x",
+				"AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP": "",
+			},
 		},
 		"Azure with an expiry": {
 			cosiapi.ProtocolAzure, &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{StorageAccount: "acct"}},
