@@ -101,7 +101,7 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	if n := lists(theController, "bucketaccesses") - before; n == 0 || n > claims/2 {
 		t.Errorf("for %d claims, accesses were listed %d times", claims, n)
 	}
-	if n := lists(theSidecar, "buckets") - ofBuckets; n > 0 {
+	if n := lists(theSidecar, "buckets") - ofBuckets; n > claims/2 { // the imports of other drivers, at most every 10 seconds
 		t.Errorf("for %d claims, Buckets were listed %d times", claims, n)
 	}
 }

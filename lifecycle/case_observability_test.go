@@ -59,7 +59,7 @@ func TestFailuresOfProvisioning(t *testing.T) {
 	}
 	for code, claim := range claims {
 		want := metav1.ConditionUnknown
-		if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
+		if cosi.DispositionOf(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
 			want = metav1.ConditionFalse
 		}
 		for _, obj := range []client.Object{w.bucketOf(claim), claim} {

@@ -118,7 +118,7 @@ func TestNothingChangedInWatchedSecrets(t *testing.T) {
 	w := pair(t, setup{resync: 20 * time.Millisecond, watchSecrets: true}, multiBucket)
 	access := w.granted("app", "keys", "photos", "films")
 	looks := func() float64 {
-		return w.sample(theSidecar, "cosi_step_duration_seconds", map[string]string{"component": "sidecar", "resource_kind": "BucketAccess", "step": "buckets", "verdict": "next"})
+		return w.sample(theSidecar, "cosi_step_duration_seconds", map[string]string{"component": "sidecar", "resource_kind": "BucketAccess", "step": "checkBuckets", "verdict": "next"})
 	}
 	tenLooks := func() {
 		before := looks()
@@ -374,7 +374,9 @@ func TestKeysOfEachProtocol(t *testing.T) {
 		cosiapi.ProtocolS3: {cosi.ObjectProtocol_S3, []string{
 			"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_S3_ADDRESSING_STYLE", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME", "COSI_PROTOCOL",
 		}},
-		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, []string{"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "COSI_PROTOCOL"}},
+		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, []string{
+			"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP", "COSI_PROTOCOL",
+		}},
 		cosiapi.ProtocolGCS: {cosi.ObjectProtocol_GCS, []string{
 			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
 		}},

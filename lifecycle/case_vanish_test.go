@@ -19,7 +19,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -141,8 +140,8 @@ func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// An access that was granted before there was a record gets one.
-func TestRecordOfAnOldAccess(t *testing.T) {
+// An access that was granted by a version without status.cleanup gets it.
+func TestCleanupOfAnOldAccess(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
 	w := pair(t, setup{})
@@ -155,7 +154,7 @@ func TestRecordOfAnOldAccess(t *testing.T) {
 	w.must(w.Client.Status().Update(t.Context(), access))
 	w.runSidecar()
 	w.ready(access)
-	until(w, access, "the record says that there is something to clean up", func(a *cosiapi.BucketAccess) error {
+	until(w, access, "status.cleanup says that there is something to clean up", func(a *cosiapi.BucketAccess) error {
 		if a.Status.Cleanup != cosiapi.CleanupPending {
 			return fmt.Errorf("it says %q", a.Status.Cleanup)
 		}
@@ -176,7 +175,7 @@ func (w *world) handedOff(name, claim string) *cosiapi.BucketAccess {
 	})
 }
 
-// A sidecar that follows the KEP to the letter knows of no record in the status.
+// A sidecar that implements nothing but the KEP does not write status.cleanup.
 func TestCompletionOfAnotherSidecar(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-by-annotation")
@@ -206,11 +205,10 @@ func (w *world) settledWithoutSidecar() {
 	w.gone(access, claim)
 }
 
-// A finalizer that is removed by hand takes neither the revocation nor the end
-// of the Secret away.
-func TestAccessRemovedByHand(t *testing.T) {
+// An access whose finalizer is removed manually is revoked, and its Secrets are deleted.
+func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-by-hand")
+	covers(t, "access-finalizer-removed")
 	for name, prepare := range map[string]func(*world){
 		"when all is well": func(*world) {},
 		"while the driver is failing": func(w *world) {
@@ -237,10 +235,10 @@ func TestAccessRemovedByHand(t *testing.T) {
 	}
 }
 
-// What is under way when an access is removed by hand is taken back.
-func TestAccessRemovedByHandDuringItsGrant(t *testing.T) {
+// A grant that is running while the finalizer of its access is removed manually is revoked.
+func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-by-hand")
+	covers(t, "access-finalizer-removed")
 	w := pair(t, setup{backoff: patient()})
 	hold := make(chan struct{})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
@@ -264,111 +262,10 @@ func TestAccessRemovedByHandDuringItsGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// An access that went while no sidecar ran is known by its Secret alone.
-func TestAccessRemovedByHandUnseen(t *testing.T) {
+// A tenant removes the owner from an access Secret. It can still be deleted, and the account is revoked.
+func TestSecretWithoutItsOwner(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-unseen", "secret-without-label")
-	for name, earlier := range map[string]bool{"with a Secret of this version": false, "with a Secret of an earlier version": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := pair(t, setup{watchSecrets: true, backoff: patient()})
-			access, neighbour := w.granted("app", "keys", "photos"), w.granted("neighbour", "keys", "films")
-			w.stop(theSidecar)
-			if earlier {
-				change(w, secret(access, 0), func(s *corev1.Secret) { s.Labels = nil })
-				change(w, secret(neighbour, 0), func(s *corev1.Secret) { s.Labels = nil })
-			}
-			w.removeByHand(access.DeepCopy())
-			w.runSidecar()
-			w.revoked(access)
-			w.gone(secret(access, 0))
-			until(w, secret(neighbour, 0), "the Secret of another access has the label", func(s *corev1.Secret) error {
-				if s.Labels[cosiapi.AccessSecretLabel] == "" {
-					return errNot
-				}
-				return nil
-			})
-			w.settled()
-			if w.account(neighbour.Status.AccountID).ID == "" {
-				t.Error("the account of another access was revoked")
-			}
-		})
-	}
-}
-
-// What tenants write into Secrets makes a sidecar revoke nothing: no account of
-// somebody else, be it of another cluster, and none that lives.
-func TestForgedSecrets(t *testing.T) {
-	t.Parallel()
-	covers(t, "access-removed-unseen")
-	const record, owner = "cooper.dev/account", "cooper.dev/access-uid"
-	for name, forge := range fulltest.Rows(t, map[string]func(w *world, tenant client.Client, own, foreign *corev1.Secret){
-		"a copy of a Secret": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
-			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: foreign.Annotations, Labels: foreign.Labels, Finalizers: foreign.Finalizers,
-			}}
-			w.must(tenant.Create(w.t.Context(), forged))
-		},
-		"a copy in another namespace": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
-			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Labels: foreign.Labels, Finalizers: foreign.Finalizers,
-			}}
-			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = "elsewhere/foreign"
-			w.must(tenant.Create(w.t.Context(), forged))
-		},
-		"a copy for what cannot be an access": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
-			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Labels: foreign.Labels, Finalizers: foreign.Finalizers,
-			}}
-			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = w.namespace + "/.."
-			w.must(tenant.Create(w.t.Context(), forged))
-		},
-		"a copy under the name of the original": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
-			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: foreign.Name, Annotations: foreign.Annotations, Labels: foreign.Labels, Finalizers: foreign.Finalizers,
-			}}
-			w.must(tenant.Create(w.t.Context(), forged))
-		},
-		"another record in an own Secret": func(w *world, tenant client.Client, own, foreign *corev1.Secret) {
-			as(w, tenant, own, func(s *corev1.Secret) {
-				s.Annotations[record], s.Annotations[owner], s.OwnerReferences = foreign.Annotations[record], foreign.Annotations[owner], nil
-				s.Annotations[cosiapi.BucketAccessReferenceAnnotation] = foreign.Annotations[cosiapi.BucketAccessReferenceAnnotation]
-			})
-		},
-		"all annotations in an own Secret": func(w *world, tenant client.Client, own, foreign *corev1.Secret) {
-			as(w, tenant, own, func(s *corev1.Secret) { s.Annotations, s.OwnerReferences = foreign.Annotations, nil })
-		},
-	}, 2) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := pair(t, setup{watchSecrets: true, backoff: patient(), unguarded: true})
-			own, foreign := w.granted("own", "keys", "photos"), w.granted("foreign", "keys", "films")
-			ownSecret, foreignSecret := get(w, secret(own, 0)), get(w, secret(foreign, 0))
-			tenant := w.tenant()
-			w.stop(theSidecar)
-			// This cluster has never heard of the account, as if it were another's.
-			w.removeByHand(foreign.DeepCopy(), secret(foreign, 0), own.DeepCopy())
-			forge(w, tenant, ownSecret, foreignSecret)
-			w.runSidecar()
-			w.settled()
-			if w.account(foreign.Status.AccountID).ID == "" {
-				t.Error("a forged Secret made the sidecar revoke the account of somebody else")
-			}
-			// Nothing of it holds the namespace.
-			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forged"}}
-			for _, s := range []*corev1.Secret{forged, secret(foreign, 0), secret(own, 0)} {
-				w.must(client.IgnoreNotFound(tenant.Delete(t.Context(), s)))
-				w.gone(s)
-			}
-		})
-	}
-}
-
-// A tenant takes off an access Secret what says whose it is. It holds no namespace
-// all the same, and the account is revoked.
-func TestSecretThatWasStripped(t *testing.T) {
-	t.Parallel()
-	covers(t, "secret-stripped")
+	covers(t, "secret-without-owner")
 	strip := func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 		w.t.Helper()
 		as(w, tenant, secret(access, 0), func(s *corev1.Secret) {
@@ -384,18 +281,18 @@ func TestSecretThatWasStripped(t *testing.T) {
 		options setup
 		play    func(w *world, tenant client.Client, access *cosiapi.BucketAccess)
 	}{
-		"before its access goes": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"before its access is deleted": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			strip(w, tenant, access)
 			w.delete(access.DeepCopy())
 			w.gone(access.DeepCopy())
 			deleted(w, tenant, access)
 		}},
-		"before its access is removed by hand": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"before the finalizer of its access is removed": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			strip(w, tenant, access)
 			w.drop(w.t.Context(), access.DeepCopy())
 			deleted(w, tenant, access)
 		}},
-		"and deleted while its access lives": {setup{resync: 100 * time.Millisecond}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"and deleted while its access exists": {setup{resync: 100 * time.Millisecond}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			stripped := get(w, secret(access, 0))
 			strip(w, tenant, access)
 			deleted(w, tenant, access)
@@ -407,18 +304,11 @@ func TestSecretThatWasStripped(t *testing.T) {
 			})
 			w.delete(access.DeepCopy())
 		}},
-		"while no sidecar runs": {setup{watchSecrets: true}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
-			w.stop(theSidecar)
-			strip(w, tenant, access)
-			w.removeByHand(access.DeepCopy())
-			deleted(w, tenant, access)
-			w.runSidecar()
-		}},
-		"after its access has gone": {setup{watchSecrets: true, unguarded: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"after its access was deleted": {setup{watchSecrets: true, unguarded: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			w.delete(access.DeepCopy())
 			w.gone(access.DeepCopy(), secret(access, 0))
 			copied := secret(access, 0)
-			copied.Finalizers = []string{cosiapi.ProtectionFinalizer}
+			copied.Labels, copied.Finalizers = map[string]string{cosiapi.AccessSecretLabel: "true"}, []string{cosiapi.ProtectionFinalizer}
 			w.must(tenant.Create(w.t.Context(), copied))
 			deleted(w, tenant, access)
 		}},
@@ -435,46 +325,62 @@ func TestSecretThatWasStripped(t *testing.T) {
 	}
 }
 
-// An account that another access has got is not revoked on the word of a Secret,
-// though that is genuine.
-func TestSecretOfAnAccountThatLives(t *testing.T) {
+// Copies of an access Secret, with all of its metadata, can be deleted while the original is used.
+func TestCopiedAccessSecret(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-unseen")
-	w := pair(t, setup{watchSecrets: true, backoff: patient()})
-	access := w.granted("app", "keys", "photos")
-	w.stop(theSidecar)
-	heir := w.handedOff("heir", "photos")
-	heir.Status.AccountID = access.Status.AccountID
-	w.must(w.Client.Status().Update(t.Context(), heir))
-	w.removeByHand(access.DeepCopy())
-	w.runSidecar()
-	w.gone(secret(access, 0))
-	w.ready(heir)
-	w.settled()
-	if w.account(access.Status.AccountID).ID == "" {
-		t.Error("the account of an access that lives was revoked")
+	covers(t, "secret-copied")
+	for name, change := range map[string]func(s *corev1.Secret){
+		"with its owner":         func(*corev1.Secret) {},
+		"without its owner":      func(s *corev1.Secret) { s.OwnerReferences = nil },
+		"without any annotation": func(s *corev1.Secret) { s.OwnerReferences, s.Annotations = nil, nil },
+		"for an impossible access": func(s *corev1.Secret) {
+			s.OwnerReferences, s.Annotations[cosiapi.BucketAccessReferenceAnnotation] = nil, "elsewhere/.."
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{watchSecrets: true, unguarded: true, backoff: patient(), resync: patient().Max})
+			access, tenant := w.granted("app", "keys", "photos"), w.tenant()
+			original := get(w, secret(access, 0))
+			copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: "copy", Labels: original.Labels, Annotations: maps.Clone(original.Annotations),
+				Finalizers: original.Finalizers, OwnerReferences: original.OwnerReferences,
+			}}
+			change(copied)
+			if err := w.Client.Create(t.Context(), copied); err != nil {
+				t.Fatal(err)
+			}
+			w.must(client.IgnoreNotFound(tenant.Delete(t.Context(), copied.DeepCopy())))
+			w.gone(copied)
+			w.settled()
+			if now := get(w, secret(access, 0)); now.UID != original.UID || !cosiapi.HasProtection(now) {
+				t.Errorf("the original was changed: %+v", now.ObjectMeta)
+			}
+			w.called(driverfake.RevokeAccess, 0)
+		})
 	}
-	w.called(driverfake.RevokeAccess, 0)
 }
 
-// A sidecar that may not list Secrets says so, and cleans up behind the access
-// whose Secret is in the way of another.
-func TestAccessRemovedByHandUnseenWithoutAList(t *testing.T) {
+// A namespace that was restored with accesses, Secrets and finalizers can be deleted: the Secrets name accesses that do not
+// exist, and no sidecar watches them.
+func TestRestoredNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-unseen", "secret-left-over")
-	w := pair(t, setup{poll: patient().Max, backoff: patient()})
-	access := w.granted("app", "keys", "photos")
-	w.stop(theSidecar)
-	w.removeByHand(access.DeepCopy())
-	w.runSidecar()
-	w.settled()
-	w.called(driverfake.RevokeAccess, 0)
-	if w.log.count("Secrets may not be listed") == 0 {
-		t.Error("the sidecar does not say that it will not find what was removed unseen")
-	}
-	next := w.granted("app", "keys", "photos")
-	w.revoked(access)
-	if w.account(next.Status.AccountID).ID == "" {
-		t.Error("the account of the next access was revoked")
-	}
+	covers(t, "secret-restored")
+	bothWays(t, setup{backoff: patient(), poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
+		w := pair(t, o)
+		access := w.granted("app", "keys", "photos")
+		backup := []client.Object{get(w, secret(access, 0)), get(w, access.DeepCopy())}
+		w.stop(theSidecar)
+		w.removeByHand(access.DeepCopy(), secret(access, 0))
+		for _, obj := range backup { // without the owner, whose UID a restore cannot keep
+			obj.SetUID("")
+			obj.SetResourceVersion("")
+			obj.SetOwnerReferences(nil)
+			w.create(obj)
+		}
+		w.runSidecar()
+		w.refused(backup[1].(*cosiapi.BucketAccess), conditions.SecretTaken) //nolint:forcetypeassert // as it was saved
+		w.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+		w.gone(backup...)
+	})
 }

@@ -129,7 +129,7 @@ func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	found := map[string]func(*world) (func() bool, func()){}
 	for what, f := range faults {
 		f.RPC, f.Skip = rpc, p.Skip
-		terminal := f.Answer != nil || cosi.VerdictFor("", f.Code) == cosi.Terminal
+		terminal := f.Answer != nil || cosi.DispositionOf("", f.Code) == cosi.Terminal
 		found[what] = func(w *world) (func() bool, func()) {
 			before := len(w.driver.Calls(rpc))
 			remove := w.driver.Script(f)

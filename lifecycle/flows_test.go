@@ -212,7 +212,6 @@ func (w *world) state(ctx context.Context) (*state, error) {
 		w.Client.List(ctx, secrets, client.InNamespace(w.namespace)),
 	)
 	s := &state{buckets: map[string]*cosiapi.Bucket{}, accounts: map[string]*cosiapi.BucketAccess{}, secrets: secrets.Items}
-	s.secrets = slices.DeleteFunc(s.secrets, func(s corev1.Secret) bool { return s.Type == "cooper.dev/sidecar-key" }) // of no access
 	for i := range buckets.Items {
 		if b := &buckets.Items[i]; b.Status.BucketID != "" && b.Spec.BucketClaimRef.Namespace == w.namespace {
 			s.buckets[b.Status.BucketID] = b

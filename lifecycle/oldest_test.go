@@ -13,7 +13,7 @@ import (
 func TestTheOldestKubernetes(t *testing.T) {
 	t.Parallel()
 	oldesttest.Again(t,
-		"TestABucketIDIsReturnedTwice", "TestAnImportThatTheCacheLacksKeepsTheBucket", "TestAccessRemovedByHandUnseen",
+		"TestABucketIDIsReturnedTwice", "TestAnImportThatTheCacheLacksKeepsTheBucket", "TestAccessWhoseFinalizerIsRemoved",
 		"TestPolicyGuardsWhatCOSINotes", "TestNamespaceIsDeleted", "TestClaimInUse", "TestImportedBucket",
 		"TestTwoPhasesOfAnAccess",
 	)

@@ -160,7 +160,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	what := describe(r)
-	if what.What == "" || ofFence(what.Name) || ofKey(r) {
+	if what.What == "" || ofFence(what.Name) {
 		return t.leave(r) // a Lease, an Event, a review, or the sidecar's own key: not the work itself
 	}
 	what.Who = p.who
@@ -228,19 +228,6 @@ func (f *fault) response(r *http.Request) (*http.Response, error) {
 		StatusCode: f.Status, Status: http.StatusText(f.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
 	}, nil
-}
-
-// ofKey reports whether a request makes the key of a sidecar, which it does once.
-func ofKey(r *http.Request) bool {
-	if r.Method != http.MethodPost || resourceOf(r) != "secrets" || r.GetBody == nil {
-		return false
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return false
-	}
-	content, err := io.ReadAll(body)
-	return err == nil && bytes.Contains(content, []byte("cosi-sidecar-key-"))
 }
 
 // resourceOf returns the plural name of the resource that a request is about.

@@ -365,7 +365,7 @@ func (w *world) runSidecar() *process {
 		Sidecar: sidecar.Options{
 			Driver: driver, Scope: w.scope(), Registerer: registry,
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
-			WatchSecrets: w.setup.watchSecrets, Namespace: w.namespace, TracerProvider: w.tracer(),
+			WatchSecrets: w.setup.watchSecrets, TracerProvider: w.tracer(),
 			Workers: w.setup.workers, RegrantRate: w.setup.regrantRate,
 		},
 		Logger: w.logger(theSidecar), CredentialStore: w.store,

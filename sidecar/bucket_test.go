@@ -168,6 +168,20 @@ func TestImportedBucketIsVerified(t *testing.T) {
 	}
 }
 
+func TestFailedImportIsRetriedWhenItsBucketChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	if err := s.driver.AddBucket("existing.bucket"); err != nil {
+		t.Fatal(err)
+	}
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, Code: codes.InvalidArgument, Times: 1})
+	b := s.static("existing.bucket")
+	s.Create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, "example.com/reviewed", "yes") })
+	s.ready(b)
+}
+
 func TestBucketResponsesThatBreakContract(t *testing.T) {
 	t.Parallel()
 	s3 := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}
@@ -421,7 +435,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 			b := s.bucket()
 			s.Create(b)
 			status, reason := metav1.ConditionUnknown, conditions.Retrying
-			if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
+			if cosi.DispositionOf(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
 				status, reason = metav1.ConditionFalse, conditions.Terminal
 			}
 			if code == codes.Unimplemented {

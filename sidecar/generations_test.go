@@ -386,7 +386,7 @@ func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 		revoked int
 	}{
 		"an account of nobody":          {false, "The new account is revoked", 1},
-		"the account of another access": {true, "is that of another BucketAccess", 0},
+		"the account of another access": {true, "belongs to another BucketAccess", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

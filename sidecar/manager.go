@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -90,9 +89,6 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		if err := o.CredentialStore.serveWith(mgr, o.Sidecar.Driver.Name()); err != nil {
 			return nil, err
 		}
-	}
-	if o.Sidecar.Namespace == "" {
-		o.Sidecar.Namespace, _, _ = strings.Cut(o.Owner, "/")
 	}
 	if err := Add(mgr, o.Sidecar); err != nil {
 		return nil, err

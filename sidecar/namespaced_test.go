@@ -5,7 +5,6 @@ package sidecar_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +18,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // TestRightsInOneNamespace lives through a bucket and an access with the rights of the namespaced
@@ -37,32 +34,6 @@ func TestRightsInOneNamespace(t *testing.T) {
 	s.release(access)
 	s.leave(bucket)
 	s.Gone(bucket)
-}
-
-// TestRemovedUnseenInOneNamespace removes an access by hand while no Sidecar runs that may look at one
-// namespace alone: another one may have the account, so that the Sidecar says that it does not revoke it.
-func TestRemovedUnseenInOneNamespace(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
-	s.confine()
-	s.bindIn(s.namespace, "ClusterRole", deploy.SidecarWatchSecretsRole)
-	s.untilMay(true, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "watch", Namespace: s.namespace})
-	s.options.WatchSecrets, s.options.Namespace, s.refused = true, s.namespace, true
-	stop := s.run()
-	access := s.readyAccess(s.readyBucket())
-	stop()
-	s.Delete(access)
-	testenv.Change(s.Env, access.DeepCopy(), func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
-	s.Gone(access)
-	s.run()
-	note := s.untilEvent(s.namespace, "BucketAccess", access.Name, string(events.FailedRevokeAccess)).Note
-	if !strings.Contains(note, access.Status.AccountID) {
-		t.Errorf("an administrator does not learn which account is left: %s", note)
-	}
-	s.Gone(s.secrets(access)[0])
-	if slices.Contains(s.calls(), driverfake.RevokeAccess) {
-		t.Error("an account was revoked that another access may have")
-	}
 }
 
 // confine takes from the Sidecar's user the rights in all namespaces but that of the test.

@@ -48,6 +48,36 @@ func TestBucketsWithOneIDGoTogether(t *testing.T) {
 	}
 }
 
+// Two drivers can serve one store: one deletes a bucket that the other has imported, with or without the name of its
+// backend.
+func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"the same ID": "", "an ID with the name of a backend": "east."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			foreign := s.static(prefix + b.Status.BucketID)
+			foreign.Name, foreign.Spec.DriverName = "imported-"+b.Name, "another.example.com"
+			s.Create(foreign)
+			s.leave(b)
+			message := s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
+			if !strings.Contains(message, foreign.Name) || !strings.Contains(message, string(b.UID)) {
+				t.Errorf("the message does not say what an administrator can do: %s", message)
+			}
+			s.settled()
+			if has := s.driver.Inventory().Buckets; len(has) != 1 {
+				t.Fatalf("the bucket of the other driver was deleted: %v", has)
+			}
+			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) })
+			s.Gone(b)
+			if has := s.driver.Inventory().Buckets; len(has) != 0 {
+				t.Errorf("the bucket is left after an administrator confirmed its deletion: %v", has)
+			}
+		})
+	}
+}
+
 // oldCRDs refuses what the API server refuses while its CRDs do not have the bucket
 // ID as a selectable field.
 type oldCRDs struct{ next http.RoundTripper }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecar is the COSI Sidecar of one driver: it provisions the Buckets
-// and BucketAccesses of that driver by RPCs to it, and writes the access
-// Secrets. It must not read BucketClaims or classes, delete Buckets or
-// BucketAccesses, nor know any particular driver.
+// Package sidecar is the COSI Sidecar of one driver: it provisions the Buckets and BucketAccesses of that driver by RPCs to
+// it, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or BucketAccesses.
 //
-// Connect finds the driver, NewManager makes the process around the sidecar,
-// and Add puts the sidecar into a manager of one's own.
+// Connect connects to the driver, NewManager returns the manager that cmd/cosi-sidecar runs, and Add adds the sidecar to
+// another manager.
 package sidecar
 
 import (
@@ -27,14 +25,12 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
-	"github.com/cooper-cosi/cooper/sidecar/internal/proof"
 )
 
 const (
 	// DefaultResync is the Resync of Options that set none.
 	DefaultResync = kit.DefaultResync
-	// DefaultWorkers is the Workers of Options that set none. Nearly all of the time
-	// they wait for the driver.
+	// DefaultWorkers is the Workers of Options that set none. Workers wait for the driver most of the time.
 	DefaultWorkers = 40
 	// DefaultSecretPoll is the SecretPoll of Options that set none.
 	DefaultSecretPoll = 30 * time.Second
@@ -45,11 +41,11 @@ const (
 	// DefaultRegrantRate is the RegrantRate of Options that set none.
 	DefaultRegrantRate = 5
 
-	// classShare is the part of the workers that calls with the same parameters get.
+	// classShare is the part of the workers for calls with the same parameters: a quarter.
 	classShare = 4
 	// component is the name of the Sidecar in metrics and Events.
 	component = "sidecar"
-	// apiTime is how long a step may take beside its call to the driver.
+	// apiTime is how long a step may take in addition to its call to the driver.
 	apiTime = 30 * time.Second
 )
 
@@ -65,36 +61,29 @@ type Options struct {
 	// Name is added to the names of the parts of the Sidecar in logs; empty
 	// means the name of the driver.
 	Name string
-	// Resync is the longest time between two looks at an object that nobody
-	// changed, made longer at random by up to a fifth. Zero means
-	// DefaultResync.
+	// Resync is the maximum time between two reconciles of an unchanged object, extended at random by up to a fifth. Zero
+	// means DefaultResync.
 	Resync time.Duration
-	// Workers is the number of Buckets, and of accesses, worked on at a time.
-	// Zero means DefaultWorkers. A quarter of them, and at least one, work on objects
-	// of one class at a time, so that a backend that hangs does not stop the others.
+	// Workers is the number of Buckets, and of accesses, that are reconciled at the same time. Zero means DefaultWorkers. At
+	// most a quarter of them, and at least one, process objects of one class, so that a backend that hangs does not stop
+	// the others.
 	Workers int
 	// Backoff bounds the wait after a failure of the driver or of the
 	// Kubernetes API.
 	Backoff backoff.Options
-	// SecretPoll is how often an access that waits for a Secret looks again.
-	// Zero means DefaultSecretPoll.
+	// SecretPoll is the interval at which an access that waits for a Secret checks it again. Zero means DefaultSecretPoll.
 	SecretPoll time.Duration
-	// RegrantInterval is how often each access is granted again although nothing
-	// changed, made longer at random by up to a fifth. Zero means never.
+	// RegrantInterval is the time between two grants of an unchanged access, extended at random by up to a fifth. Zero means
+	// never.
 	RegrantInterval time.Duration
-	// RegrantRate is how many accesses a second are granted again at most that nobody
-	// asked for, such as after a change of the driver. Zero means DefaultRegrantRate.
+	// RegrantRate is the maximum number of background grants per second, such as after a change of the driver. Zero means
+	// DefaultRegrantRate.
 	RegrantRate float64
-	// WatchSecrets makes changes of Secrets known at once. It needs the right
-	// to list and watch all Secrets in scope.
+	// WatchSecrets watches access Secrets, so that changes are repaired at once. It needs the right to list and watch all
+	// Secrets in scope.
 	WatchSecrets bool
-	// Namespace is the Sidecar's own. It keeps the key there by which it knows the
-	// access Secrets that it wrote, so that it can clean up behind accesses that
-	// were removed while no Sidecar ran. Empty means that it does not.
-	Namespace string
-	// TracerProvider gets a span for each reconcile and its steps; nil means
-	// OpenTelemetry's global one. Those of the calls to the driver, within
-	// them, go to the TracerProvider of ConnectOptions.
+	// TracerProvider gets a span for each reconcile and its steps; nil means OpenTelemetry's global one. The spans of calls
+	// to the driver go to the TracerProvider of ConnectOptions.
 	TracerProvider trace.TracerProvider
 }
 
@@ -140,14 +129,13 @@ func withDefaults(o Options) Options {
 	return o
 }
 
-// parts are what a Sidecar is made of.
+// parts are the components of a Sidecar.
 type parts struct {
 	mgr      ctrl.Manager
 	options  Options
-	buckets  calls.Kit
-	accesses calls.Kit
-	departed *bucketaccess.Departed
-	expiries *bucketaccess.Expiries
+	buckets  calls.Caller
+	accesses calls.Caller
+	memory   *bucketaccess.Memory
 	measured *metrics.Sidecars
 }
 
@@ -160,16 +148,15 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 		return nil, err
 	}
 	inFlight := &inflight.Keys{} // for both kinds: a call about an access uses its buckets
-	forCalls := func(k kit.Kit) calls.Kit {
-		return calls.Kit{
-			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Shares: &inflight.Shares{PerClass: max(1, o.Workers/classShare)},
-			Given: &calls.IDs{}, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
-			Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
+	caller := func(k kit.Kit) calls.Caller {
+		return calls.Caller{
+			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Shares: &inflight.Shares{PerPool: max(1, o.Workers/classShare)},
+			History: calls.NewHistory(k.Options.Backoff, k.Options.Resync), Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
 	p := &parts{
-		mgr: mgr, options: o, buckets: forCalls(of(metrics.KindBucket)), accesses: forCalls(of(metrics.KindBucketAccess)),
-		departed: &bucketaccess.Departed{}, expiries: &bucketaccess.Expiries{},
+		mgr: mgr, options: o, buckets: caller(of(metrics.KindBucket)), accesses: caller(of(metrics.KindBucketAccess)),
+		memory: bucketaccess.NewMemory(o.RegrantInterval, o.RegrantRate),
 	}
 	if p.measured, err = metrics.NewSidecars(o.Registerer, o.Driver.Name(), p.state); err != nil {
 		return nil, err
@@ -177,10 +164,10 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 	return p, nil
 }
 
-// state is what the metrics say of this sidecar.
+// state returns the values of the sidecar's own metrics.
 func (p *parts) state() metrics.SidecarState {
 	s := metrics.SidecarState{}
-	s.Renewal, s.Expiry = p.expiries.First()
+	s.Renewal, s.Expiry = p.memory.NextExpiry()
 	select {
 	case <-p.mgr.Elected():
 		s.Active = p.options.Driver.Connected() == nil
@@ -190,29 +177,19 @@ func (p *parts) state() metrics.SidecarState {
 }
 
 func (p *parts) addBuckets() error {
-	return p.watchBuckets(&bucket.Reconciler{Kit: p.buckets, Driver: p.options.Driver.conn})
+	return p.watchBuckets(&bucket.Reconciler{Caller: p.buckets, Driver: p.options.Driver.conn})
 }
 
 func (p *parts) addAccesses() error {
-	switch {
-	case !p.options.WatchSecrets:
-		p.mgr.GetLogger().Info("Secrets may not be listed: what was removed by hand while no sidecar ran is found only when its Secret is in the way")
-	case len(p.options.Scope.Namespaces) > 0:
-		p.mgr.GetLogger().Info("Not all namespaces are served: what was removed by hand while no sidecar ran is revoked only " +
-			"with the right to list the BucketAccesses of all, and reported otherwise")
+	secrets := bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live, p.options.Driver.Name())
+	if p.options.WatchSecrets {
+		if err := p.watchSecrets(secrets); err != nil {
+			return err
+		}
 	}
-	key := proof.New(proof.Options{
-		Client: p.accesses.Client, Live: p.accesses.Live, Namespace: p.options.Namespace, Driver: p.options.Driver.Name(), Log: p.mgr.GetLogger(),
-	})
-	secrets := bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live, bucketaccess.Keeper{
-		Driver: p.options.Driver.Name(), Proof: key, Inherit: p.recorded,
-	})
 	return p.watchAccesses(&bucketaccess.Reconciler{
-		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,
-		Expiries: p.expiries, Regranted: func(reason string) { p.measured.Regranted(p.options.Driver.Name(), reason) },
-		InOrder: &bucketaccess.InOrder{}, WatchSecrets: p.options.WatchSecrets,
-		SecretPoll: p.options.SecretPoll, Schedule: &bucketaccess.Schedule{
-			Interval: p.options.RegrantInterval, Every: time.Duration(float64(time.Second) / p.options.RegrantRate),
-		},
+		Caller: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Memory: p.memory,
+		Regranted:    func(reason string) { p.measured.Regranted(p.options.Driver.Name(), reason) },
+		WatchSecrets: p.options.WatchSecrets, SecretPoll: p.options.SecretPoll,
 	})
 }

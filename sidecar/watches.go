@@ -5,40 +5,82 @@ package sidecar
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
 
-// Indexes of BucketAccesses in the cache, beside those of the reconcilers.
+// Indexes of BucketAccesses in the cache, in addition to those of the reconcilers.
 const (
 	byBucket = "status.accessedBuckets.bucketName"
 	bySecret = "spec.bucketClaims.accessSecretName"
 )
 
+// CacheOptions limits the cache of a manager to the objects of one driver, by the selectable fields of the CRDs, to access
+// Secrets, by their label, and to the namespaces in scope. Buckets have no namespace: those of claims in other namespaces
+// are in the cache and ignored.
+func CacheOptions(driverName string, s scope.Scope) cache.Options {
+	options := cache.Options{
+		DefaultTransform: kinds.Slim,
+		ByObject: map[client.Object]cache.ByObject{
+			&cosiapi.Bucket{}:       {Field: fields.OneTermEqualSelector("spec.driverName", driverName)},
+			&cosiapi.BucketAccess{}: {Field: fields.OneTermEqualSelector("status.driverName", driverName)},
+			&corev1.Secret{}:        {Label: accessSecrets()},
+		},
+	}
+	if len(s.Namespaces) == 0 {
+		return options
+	}
+	options.DefaultNamespaces = map[string]cache.Config{}
+	for _, namespace := range s.Namespaces {
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// accessSecrets selects the Secrets with the label of access Secrets.
+func accessSecrets() labels.Selector {
+	label, err := labels.NewRequirement(cosiapi.AccessSecretLabel, selection.Exists, nil)
+	if err != nil {
+		return labels.Nothing() // a constant, which is valid
+	}
+	return labels.NewSelector().Add(*label)
+}
+
 func (p *parts) indexes(ctx context.Context) error {
 	for field, values := range map[string]func(*cosiapi.BucketAccess) []string{
 		byBucket: bucketNames, bySecret: secretNames,
-		bucketaccess.ByAccount: func(a *cosiapi.BucketAccess) []string { return known(a.Status.AccountID) },
+		bucketaccess.ByAccount: func(a *cosiapi.BucketAccess) []string { return nonEmpty(a.Status.AccountID) },
 	} {
 		if err := index(ctx, p.mgr, field, values); err != nil {
 			return err
 		}
 	}
-	return index(ctx, p.mgr, bucket.ByID, func(b *cosiapi.Bucket) []string { return known(bucket.IDOf(b)) })
+	return index(ctx, p.mgr, bucket.ByID, func(b *cosiapi.Bucket) []string { return nonEmpty(bucket.IDOf(b)) })
 }
 
 // index adds an index of the objects of one kind to the cache.
@@ -60,8 +102,8 @@ func index[T any, P interface {
 	return nil
 }
 
-// known returns an ID, if there is one.
-func known(id string) []string {
+// nonEmpty returns the ID, if there is one.
+func nonEmpty(id string) []string {
 	if id == "" {
 		return nil
 	}
@@ -84,41 +126,86 @@ func secretNames(a *cosiapi.BucketAccess) []string {
 	return names
 }
 
-// watchBuckets wakes a Bucket when it changes, and one that is being deleted when
-// another with its ID needs that no more.
+// watchBuckets reconciles a Bucket when it changes, and one that is being deleted when another Bucket with its ID stops
+// needing the backend bucket.
 func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-"+p.options.Name).
 		For(&cosiapi.Bucket{}).
-		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.twins), builder.WithPredicates(changed(bucket.Need))).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.deletingWithSameID), builder.WithPredicates(changed(bucketState))).
 		WatchesRawSource(p.buckets.Trigger).
 		WithOptions(p.buckets.Controller()).
 		Complete(r)
 }
 
-// watchAccesses wakes an access when it, what it needs of one of its Buckets or,
-// with WatchSecrets, one of its Secrets changes, and when another access that
-// names the same Secret or has the same account gives way.
+// watchAccesses reconciles an access when it, the state of one of its Buckets or, with WatchSecrets, one of its Secrets
+// changes, when another access frees a Secret name or account that it uses, and when it is deleted without cleanup.
 func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
-		}), builder.WithPredicates(changed(bucketaccess.Use))).
-		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals), builder.WithPredicates(freed(bucketaccess.Hold))).
-		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.gone}).
+		}), builder.WithPredicates(changed(bucketState))).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.sameSecretOrAccount), builder.WithPredicates(freed(bucketaccess.HeldState))).
+		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.accessDeleted}).
 		WatchesRawSource(p.accesses.Trigger).
 		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-			of := p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
-			return append(of, p.suspects(ctx, obj)...)
-		}), builder.OnlyMetadata).WatchesRawSource(source.Func(p.sweep))
+			return p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
+		}), builder.OnlyMetadata)
 	}
 	return b.Complete(r)
 }
 
-// twins returns the other Buckets with the ID of this one that are being deleted.
-func (p *parts) twins(ctx context.Context, obj client.Object) []reconcile.Request {
+// watchSecrets removes our finalizer from access Secrets that are being deleted and that no access owns, such as copies.
+func (p *parts) watchSecrets(secrets bucketaccess.Secrets) error {
+	heldByUs := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetDeletionTimestamp() != nil && cosiapi.HasProtection(obj) && p.options.Scope.Includes(obj.GetNamespace())
+	})
+	return ctrl.NewControllerManagedBy(p.mgr).Named("secret-"+p.options.Name).
+		For(&corev1.Secret{}, builder.OnlyMetadata, builder.WithPredicates(heldByUs)).
+		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
+		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, secrets.ReleaseOrphan(ctx, req.NamespacedName)
+		}))
+}
+
+// accessDeleted reconciles an access that was deleted without cleanup. The event has its last state or, if the watch was
+// interrupted, that of the cache.
+func (p *parts) accessDeleted(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	access, ok := e.Object.(*cosiapi.BucketAccess)
+	if !ok || access.Status.DriverName != p.options.Driver.Name() || !p.options.Scope.Includes(access.Namespace) {
+		return
+	}
+	if p.memory.Deleted(access) {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(access)})
+	}
+}
+
+// changed passes the events that change what state returns of an object, or that replace it by another of its name.
+func changed[T client.Object](state func(T) any) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(T)
+		after, also := e.ObjectNew.(T)
+		return !ok || !also || before.GetUID() != after.GetUID() || !reflect.DeepEqual(state(before), state(after))
+	}}
+}
+
+// bucketState returns what accesses and other Buckets depend on.
+func bucketState(b *cosiapi.Bucket) any {
+	return []any{b.Spec, b.Status, b.DeletionTimestamp, cosiapi.Released(b)}
+}
+
+// freed passes the events that may free a Secret name or an account for other accesses. A new access frees none: many
+// accesses that want the same name would otherwise wake each other at every start.
+func freed(state func(*cosiapi.BucketAccess) any) predicate.Predicate {
+	return predicate.And(changed(state), predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
+		return e.Object.GetDeletionTimestamp() != nil
+	}})
+}
+
+// deletingWithSameID returns the other Buckets with the ID of this one that are being deleted.
+func (p *parts) deletingWithSameID(ctx context.Context, obj client.Object) []reconcile.Request {
 	b, ok := obj.(*cosiapi.Bucket)
 	if !ok || bucket.IDOf(b) == "" {
 		return nil
@@ -127,9 +214,8 @@ func (p *parts) twins(ctx context.Context, obj client.Object) []reconcile.Reques
 		client.MatchingFields{bucket.ByID: bucket.IDOf(b)})
 }
 
-// rivals returns the other accesses that name a Secret of this one, or have its
-// account.
-func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Request {
+// sameSecretOrAccount returns the other accesses that name a Secret of this one, or have its account.
+func (p *parts) sameSecretOrAccount(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {
 		return nil
@@ -138,7 +224,7 @@ func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Reque
 	for _, name := range secretNames(access) {
 		others = append(others, p.find(ctx, client.InNamespace(access.Namespace), client.MatchingFields{bySecret: name})...)
 	}
-	for _, id := range known(access.Status.AccountID) {
+	for _, id := range nonEmpty(access.Status.AccountID) {
 		others = append(others, p.find(ctx, client.MatchingFields{bucketaccess.ByAccount: id})...)
 	}
 	return slices.DeleteFunc(others, func(found reconcile.Request) bool { return found.NamespacedName == client.ObjectKeyFromObject(access) })
@@ -159,8 +245,7 @@ func (p *parts) find(ctx context.Context, by ...client.ListOption) []reconcile.R
 	return requests
 }
 
-// driverWatcher reconciles everything when the driver came back or returns
-// another DriverGetInfo.
+// driverWatcher reconciles all objects when the driver has reconnected or returns another DriverGetInfo.
 func (p *parts) driverWatcher() manager.Runnable {
 	changed := make(chan struct{}, 1)
 	p.options.Driver.conn.OnChange(func() {
@@ -182,7 +267,7 @@ func (p *parts) driverWatcher() manager.Runnable {
 	})
 }
 
-// findBuckets lists the Buckets in the cache that are wanted.
+// findBuckets lists the Buckets in the cache that the filter accepts.
 func (p *parts) findBuckets(ctx context.Context, wanted func(*cosiapi.Bucket) bool, by ...client.ListOption) []reconcile.Request {
 	var list cosiapi.BucketList
 	if err := p.mgr.GetClient().List(ctx, &list, append(by, objects.ReadOnly)...); err != nil {

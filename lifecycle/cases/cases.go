@@ -352,24 +352,20 @@ func ofAccesses() []Case {
 			Sentence: "An access that was never handed off is cleaned up by the controller alone.",
 		},
 		{
-			ID: "completion-forged", Section: revoking, Decision: "0028",
-			Sentence: "An access is revoked before it goes, though somebody else than its sidecar sets sidecar-cleanup-finished.",
+			ID: "completion-forged", Section: revoking, Decision: "0054",
+			Sentence: "An access is revoked before it is deleted, even if a user sets sidecar-cleanup-finished.",
 		},
 		{
-			ID: "completion-by-annotation", Section: revoking, Decision: "0028",
-			Sentence: "A sidecar that knows of no record in the status of an access returns it by sidecar-cleanup-finished alone.",
+			ID: "completion-by-annotation", Section: revoking, Decision: "0054",
+			Sentence: "A sidecar that does not write status.cleanup returns an access by sidecar-cleanup-finished alone.",
 		},
 		{
-			ID: "notes-guarded", Section: annotations, Decision: "0028",
+			ID: "notes-guarded", Section: annotations, Decision: "0054",
 			Sentence: "Users of a namespace cannot change the finalizer and the annotations of COSI where its admission policy is installed; who may override can, and neither COSI nor rotations are hindered.",
 		},
 		{
-			ID: "access-removed-by-hand", Section: revoking, Decision: "0028",
-			Sentence: "An access whose finalizer is removed by hand is revoked as it was seen last, also one that is being granted, and its Secrets go.",
-		},
-		{
-			ID: "access-removed-unseen", Section: revoking, Decision: "0028",
-			Sentence: "A sidecar that may list Secrets and starts revokes the accesses that were removed while none ran, by what their Secrets prove, and no forged or copied Secret makes it revoke another account.",
+			ID: "access-finalizer-removed", Section: revoking, Decision: "0054",
+			Sentence: "An access whose finalizer is removed manually while the sidecar runs is revoked, also during its grant, and its Secrets are deleted.",
 		},
 	}
 }
@@ -377,12 +373,16 @@ func ofAccesses() []Case {
 func ofSecrets() []Case {
 	return []Case{
 		{
-			ID: "secret-stripped", Section: revoking, Decision: "0028",
-			Sentence: "A Secret off which a user took what says whose it is goes when it is deleted, its access gets another one, and what it still proves is revoked.",
+			ID: "secret-without-owner", Section: revoking, Decision: "0054",
+			Sentence: "A Secret whose owner and annotations a user removed can be deleted, and its access gets another one.",
 		},
 		{
-			ID: "secret-without-label", Section: annotations, Decision: "0028",
-			Sentence: "A Secret without our label, as an earlier version wrote it, gets it with the first look at its access; if that is gone, it is found all the same by a sidecar that may list Secrets.",
+			ID: "secret-copied", Section: revoking, Decision: "0054",
+			Sentence: "A copy of an access Secret, which has our finalizer, can be deleted while the access exists.",
+		},
+		{
+			ID: "secret-restored", Section: revoking, Decision: "0054",
+			Sentence: "A namespace can be deleted after its accesses and Secrets were restored with their finalizers.",
 		},
 		{
 			ID: "secret-of-somebody-else", Section: granting, Decision: "0010",

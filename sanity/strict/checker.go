@@ -231,7 +231,7 @@ func (c *Checker) after(call watched, response proto.Message, code codes.Code) {
 	if call.subject != "" && c.inFlight[call.subject] == call.method {
 		delete(c.inFlight, call.subject)
 	}
-	if cosi.VerdictFor(call.method, code) == cosi.Terminal && c.changes == call.changes {
+	if cosi.DispositionOf(call.method, code) == cosi.Terminal && c.changes == call.changes {
 		c.terminal[call.identity] = ended{at: now, code: code}
 	}
 	if code == codes.OK {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,29 +20,26 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
-// plan is what becomes of a Bucket.
+// plan is what is done with a Bucket.
 type plan int
 
 const (
 	// provision: the Bucket is wanted.
 	provision plan = iota
-	// retain: its claim is gone or going, and the Bucket stays until somebody
-	// deletes it.
+	// retain: its claim is deleted or terminating, and the Bucket remains until an administrator deletes it.
 	retain
-	// hold: somebody deleted it, and it may not go yet.
+	// hold: it is being deleted, but still needed.
 	hold
-	// release: it may go, and nothing is done to the backend.
+	// release: its finalizer is removed, and the backend bucket is kept.
 	release
-	// remove: it may go once the backend bucket is deleted.
+	// remove: its finalizer is removed after the backend bucket is deleted.
 	remove
 )
 
-// planOf decides between provisioning and the ways to deprovision
-// (KEP-1979, "Deleting a Bucket").
+// planOf decides between provisioning and the ways to deprovision (KEP-1979, "Deleting a Bucket").
 //
-// The backend bucket is deleted only when all three agree: the policy says
-// Delete, the Controller's annotation says that the claim is gone, and the
-// Bucket is deleted itself. An imported bucket is never deleted.
+// The backend bucket is deleted only if all of these hold: the policy is Delete, the Controller's annotation says that the
+// claim is deleted, and the Bucket is being deleted itself. An imported bucket is never deleted.
 func planOf(b *cosiapi.Bucket) plan {
 	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
@@ -61,17 +59,16 @@ func planOf(b *cosiapi.Bucket) plan {
 	}
 }
 
-// askedFor reports whether a driver with one phase was perhaps asked for the bucket.
+// askedFor reports whether a one-phase driver may have been asked for the bucket.
 func askedFor(b *cosiapi.Bucket) bool { return cosiapi.HasAnnotation(b, cosiapi.AskedForAnnotation) }
 
-// adopted reports whether others made the bucket, under CRDs that ours took the place of: a driver
-// has said of it which protocols it supports, and our Controller did not make the Bucket.
+// adopted reports whether another implementation made the Bucket, under CRDs that ours replaced: it has the protocols of
+// the bucket, and our Controller did not create it.
 func adopted(b *cosiapi.Bucket) bool {
 	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && !cosiapi.HasAnnotation(b, cosiapi.CreatedAnnotation)
 }
 
-// createRequest returns phase 2. A driver with one phase knows the bucket by the name until
-// it has told the ID, and is asked for the same name ever after.
+// createRequest returns the phase 2 request. A one-phase driver is always asked by the name.
 func createRequest(b *cosiapi.Bucket, info driver.Info) *cosi.DriverCreateBucketRequest {
 	request := &cosi.DriverCreateBucketRequest{BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters}
 	if info.OnePhase {
@@ -80,9 +77,9 @@ func createRequest(b *cosiapi.Bucket, info driver.Info) *cosi.DriverCreateBucket
 	return request
 }
 
-// otherPhases returns the failure of a bucket that was begun with a driver of the same
-// name, but another number of phases: this one would make a second bucket.
-func otherPhases(b *cosiapi.Bucket, info driver.Info) error {
+// phasesChanged returns the failure of a bucket that was begun with a driver of the same name but another number of phases:
+// this one would make a second bucket.
+func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	switch {
 	case info.OnePhase && !askedFor(b):
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
@@ -90,34 +87,35 @@ func otherPhases(b *cosiapi.Bucket, info driver.Info) error {
 	case !info.OnePhase && b.Status.BucketID == "":
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
 			"a driver with one phase was asked for the bucket %q, and its ID is not known. An administrator must start that driver again, or look "+
-				"for the bucket and take the annotation %s off", b.Name, cosiapi.AskedForAnnotation))
+				"for the bucket and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
 	default:
 		return nil
 	}
 }
 
-// asks returns what the spec of a Bucket asks of the driver. The UID of its claim is
-// no part of that: the Controller adds it when it binds a Bucket that an
-// administrator made (KEP-1979, "Accessing an Existing OSP Bucket"), and no
-// request carries it.
+// asks returns what the spec of a Bucket asks of the driver. The UID of its claim is no part of that: the Controller adds it
+// when it binds an imported Bucket (KEP-1979, "Accessing an Existing OSP Bucket"), and no request contains it.
 func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
 	spec := *b.Spec.DeepCopy()
 	spec.BucketClaimRef.UID = ""
 	return spec
 }
 
-// another returns what makes another try for a Bucket worthwhile when it changes:
-// beside what its spec asks, a label, by which an administrator asks for another
-// look. Users cannot write Buckets.
-func another(b *cosiapi.Bucket) any {
-	return struct {
-		Spec   cosiapi.BucketSpec
-		Labels map[string]string
-	}{asks(b), b.Labels}
+// retryWhenChanged returns what triggers another try for a Bucket when it changes: its spec, its labels and, for an import,
+// its annotations. Users cannot write Buckets.
+func retryWhenChanged(b *cosiapi.Bucket) any {
+	changes := struct {
+		Spec                cosiapi.BucketSpec
+		Labels, Annotations map[string]string
+	}{Spec: asks(b), Labels: b.Labels}
+	if b.Spec.ExistingBucketID != "" { // "otherwise retry each time Bucket is updated"
+		changes.Annotations = b.Annotations
+	}
+	return changes
 }
 
-// sameOrder reports whether two states of a Bucket ask the same of the driver.
-// Conditions, finalizers, labels and annotations of others ask nothing.
+// sameOrder reports whether two states of a Bucket ask the same of the driver. Conditions, finalizers, labels and the
+// annotations of other components make no difference.
 func sameOrder(before, now client.Object) bool {
 	was, wasBucket := before.(*cosiapi.Bucket)
 	is, isBucket := now.(*cosiapi.Bucket)
@@ -132,19 +130,18 @@ func sameOrder(before, now client.Object) bool {
 // unclaimed reports whether no claim ever bound to the Bucket.
 func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" }
 
-// holdMessage returns the message of a held Bucket: how it comes free.
+// holdMessage returns the message of a held Bucket: how an administrator can release it.
 func holdMessage(b *cosiapi.Bucket) string {
 	if unclaimed(b) {
-		return fmt.Sprintf("This Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim ever bound to it, so nobody "+
-			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
+		return fmt.Sprintf("This Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim was ever bound to it, so its data are "+
+			"not deleted without confirmation. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
 			cosiapi.BucketClaimBeingDeletedAnnotation, cmp.Or(b.Status.BucketID, b.Name))
 	}
-	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted. "+
+	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It remains until that BucketClaim is deleted. "+
 		"If it does not exist, the condition %s says what to do.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
-// IDOf returns the ID of the backend bucket that a Bucket stands for, or will once
-// an import has begun; empty means that it has none.
+// IDOf returns the ID of a Bucket's backend bucket, also of an import that has not begun; empty means that it has none.
 func IDOf(b *cosiapi.Bucket) string {
 	if b.Status.BucketID != "" {
 		return b.Status.BucketID
@@ -152,54 +149,63 @@ func IDOf(b *cosiapi.Bucket) string {
 	return b.Spec.ExistingBucketID
 }
 
-// isAnother reports whether two Buckets of one driver are two.
-func isAnother(other, b *cosiapi.Bucket) bool {
+// sameDriverOtherBucket reports whether other is another Bucket of the driver of b.
+func sameDriverOtherBucket(other, b *cosiapi.Bucket) bool {
 	return other.UID != b.UID && other.Spec.DriverName == b.Spec.DriverName
 }
 
-// keeps reports whether another Bucket needs the backend bucket of one that may
-// be deleted. If both may, each deletes it: all that had it agreed, and to delete
-// what is gone is no error.
-func keeps(other, b *cosiapi.Bucket) bool {
-	return isAnother(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
+// needsBucket reports whether other needs the backend bucket of b, which is about to be deleted. If both are, each deletes
+// it: deleting a bucket that does not exist is no error.
+func needsBucket(other, b *cosiapi.Bucket) bool {
+	return sameDriverOtherBucket(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
+}
+
+// importsSameBucket reports whether a Bucket of another driver imports what may be the backend bucket of b. Two drivers can
+// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in that
+// prefix count as the same.
+func importsSameBucket(other, b *cosiapi.Bucket) bool {
+	imported, id := other.Spec.ExistingBucketID, IDOf(b)
+	return other.Spec.DriverName != b.Spec.DriverName && imported != "" &&
+		(imported == id || imported == withoutBackend(id) || withoutBackend(imported) == id || withoutBackend(imported) == withoutBackend(id))
+}
+
+// withoutBackend returns an ID without the name of a backend in front of it.
+func withoutBackend(id string) string {
+	if _, rest, found := strings.Cut(id, "."); found && rest != "" {
+		return rest
+	}
+	return id
 }
 
 // justNow is for how long a deletion is new.
 const justNow = time.Minute
 
-// justDeleted reports whether the cache is enough to find who shares the bucket of one that is being deleted: it has the
-// deletion and so, as one watch shows the Buckets of a driver in the order of their changes, every Bucket that was there
-// before. Nobody may count on a bucket that an import begins to share later, but whoever looks in time is heard: after a
-// failure, or a while, what came meanwhile may be what a watch that has stopped does not show.
+// justDeleted reports whether the cache is enough to find the Buckets that share the backend bucket of one that is being
+// deleted: it has the deletion and so, as one watch delivers the Buckets of a driver in order, every Bucket that existed
+// before. After a failure, or some time, the watch may have stopped and other Buckets may have been imported.
 func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
 	return now.Sub(deleted.DeletionTimestamp.Time) < justNow &&
 		!conditions.Is(deleted.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 }
 
-// Need returns what keeps reads of another Bucket.
-func Need(b *cosiapi.Bucket) any {
-	return struct {
-		driver, id string
-		plan       plan
-	}{b.Spec.DriverName, IDOf(b), planOf(b)}
-}
-
-// shared returns what a Bucket says while another one keeps its backend bucket.
-func shared(b, keeper *cosiapi.Bucket) conditions.Change {
+// sharedBucket returns the condition of a Bucket whose backend bucket another Bucket needs.
+func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
+	message := fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket remains until the other is deleted. "+
+		"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
+	if other.Spec.DriverName != b.Spec.DriverName {
+		message = fmt.Sprintf("%s of driver %q imports bucket ID %q, which may be the same backend bucket. This Bucket remains until the other is "+
+			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, set the annotation %s to %q.",
+			conditions.Names("Bucket", other.Name), other.Spec.DriverName, other.Spec.ExistingBucketID, cosiapi.ConfirmReleaseAnnotation, b.UID)
+	}
 	return conditions.Change{
-		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,
-		Message: fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket stays until the other is deleted. "+
-			"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", keeper.Name)),
-		Generation: b.Generation,
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared, Message: message, Generation: b.Generation,
 	}
 }
 
-// sharedNote is what users read of that: the other Bucket may be of another
-// namespace.
-const sharedNote = "The backend bucket is not deleted, because it is in use elsewhere. An administrator must decide what becomes of it."
+// sharedNote is the message for users; the other Bucket may belong to another namespace.
+const sharedNote = "The backend bucket is not deleted, because another Bucket uses it. An administrator must decide whether to delete it."
 
-// inconsistency checks a Bucket's spec against the driver; nil means that the
-// Bucket can be served.
+// inconsistency checks a Bucket's spec against the driver; nil means that the Bucket can be served.
 func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
 	lacks := conditions.Lacks(conditions.Names("Driver", info.Name), terms.Protocols(info.Protocols), b.Spec.Protocols, "this Bucket")
 	if lacks == "" {
@@ -208,8 +214,7 @@ func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
 	return conditions.Refuse(conditions.DriverLacksProtocol, "%s Use a BucketClass of another driver, or claim other protocols.", lacks)
 }
 
-// wanted returns the Bucket's protocols as the driver gets them. Both phases call
-// it on the same immutable spec, so they send the same.
+// wanted returns the Bucket's protocols for the driver. Both phases send the same, since the spec is immutable.
 func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
 	for _, protocol := range b.Spec.Protocols {
@@ -218,15 +223,14 @@ func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	return protocols
 }
 
-// settled reports whether everything that provisioning does is done and
-// recorded. A status without protocols lost what the driver said.
-func settled(b *cosiapi.Bucket) bool {
+// complete reports whether provisioning is done and recorded. A status without protocols has lost the driver's response.
+func complete(b *cosiapi.Bucket) bool {
 	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && cosiapi.HasProtection(b) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// validated returns what ResourcesValidated says of the Bucket.
+// validated returns the condition ResourcesValidated of a valid Bucket.
 func validated(b *cosiapi.Bucket, info driver.Info) conditions.Change {
 	if p := inconsistency(b, info); p != nil {
 		return p.Validated(b.Generation)

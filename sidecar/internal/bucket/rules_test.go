@@ -107,7 +107,7 @@ func TestHoldMessage(t *testing.T) {
 	}
 }
 
-func TestKeeps(t *testing.T) {
+func TestNeedsBucket(t *testing.T) {
 	t.Parallel()
 	leaves := func(b *cosiapi.Bucket) {
 		b.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -142,7 +142,35 @@ func TestKeeps(t *testing.T) {
 			for _, change := range tc.other {
 				change(other)
 			}
-			if got := keeps(other, b); got != tc.want {
+			if got := needsBucket(other, b); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestImportsSameBucket(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		driver, imported, id string
+		want                 bool
+	}{
+		"the same ID":                            {"two", "photos", "photos", true},
+		"another ID":                             {"two", "films", "photos", false},
+		"the ID without the name of the backend": {"two", "photos", "east.photos", true},
+		"the ID with the name of a backend":      {"two", "west.photos", "photos", true},
+		"another name for the backend":           {"two", "west.photos", "east.photos", true},
+		"another bucket of that backend":         {"two", "east.films", "east.photos", false},
+		"a Bucket of the same driver":            {"one", "photos", "photos", false},
+		"a Bucket that imports nothing":          {"two", "", "", false},
+		"an ID that ends with a dot":             {"two", "east.", "west.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, other := &cosiapi.Bucket{}, &cosiapi.Bucket{}
+			b.Spec.DriverName, b.Status.BucketID = "one", tc.id
+			other.Spec.DriverName, other.Spec.ExistingBucketID = tc.driver, tc.imported
+			if got := importsSameBucket(other, b); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})

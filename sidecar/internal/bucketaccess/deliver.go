@@ -4,33 +4,129 @@ package bucketaccess
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// deliver establishes that every Secret holds exactly what was granted: the
-// bucket of its own claim, and the one credential that all of them share.
-func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error) {
+// reserveSecrets ensures that all Secrets of the access exist and belong to it, before the first call to the driver: a
+// credential needs a place to be stored.
+func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (step.Verdict, error) {
+	w.secrets = w.secrets[:0]
+	for _, claim := range w.access.Spec.BucketClaims {
+		secret, err := r.Secrets.Reserve(ctx, w.access, claim)
+		if err != nil {
+			return r.secretBlocked(ctx, w, err)
+		}
+		w.secrets = append(w.secrets, secret)
+		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
+	}
+	return step.Next(), nil
+}
+
+// writeSecrets writes to every Secret exactly what was granted: the bucket of its claim, and the credential that all
+// Secrets of the access share.
+func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	r.Failures.Forget(w.Req)
+	r.History.Succeeded(w.Req)
 	infos := map[string]*cosi.ObjectProtocolAndBucketInfo{}
 	for _, granted := range w.response.GetBuckets() {
 		infos[granted.GetBucketId()] = granted.GetBucketInfo()
 	}
-	ids := idOf(a)
+	ids := bucketIDsByClaim(a)
 	for i, claim := range a.Spec.BucketClaims {
 		data := secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.response.GetCredentials())
-		content := Content{Data: data, Notes: bookkeeping(w.order, data, r.Now())}
-		if err := r.Secrets.Write(ctx, a, w.secrets[i], content); err != nil {
-			return r.blocked(ctx, w, err)
+		annotations := deliveryAnnotations(w.order, data, r.Now())
+		if err := r.Secrets.Write(ctx, a, w.secrets[i], data, annotations); err != nil {
+			return r.secretBlocked(ctx, w, err)
 		}
-		r.Expiries.note(w.Req, []*corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Annotations: content.Notes}, Data: data}}, r.Now())
 	}
-	r.Schedule.Granted(w.Req, r.Now())
+	r.Memory.setExpiry(w.Req, w.secrets)
+	r.Memory.granted(w.Req, r.Now())
 	return step.Next(), nil
+}
+
+// secretBlocked reports that a Secret cannot be written and checks again later, since the sidecar may not watch Secrets. In
+// a namespace that is being deleted, Secrets can disappear before their access; the access is about to be deleted, too.
+func (r *Reconciler) secretBlocked(ctx context.Context, w *work, err error) (step.Verdict, error) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return step.Wait("the deletion of the access, as its namespace is being deleted"), nil
+	}
+	p := secretProblem(err)
+	if p == nil {
+		return step.Verdict{}, err
+	}
+	if _, taken := errors.AsType[*TakenError](err); taken { // only the owner can repair it, so an expiry in it must not raise an alert
+		r.Memory.setExpiry(w.Req, nil)
+	}
+	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
+	return step.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
+}
+
+// secretProblem returns the problem behind an error of Secrets; nil if the error may be temporary.
+func secretProblem(err error) *conditions.Problem {
+	taken, isTaken := errors.AsType[*TakenError](err)
+	switch {
+	case isTaken && taken.Held:
+		return conditions.Block(conditions.SecretTaken, "%v. COSI creates it again once it is deleted.", taken)
+	case isTaken && taken.Immutable:
+		return conditions.Block(conditions.SecretNotWritable, "%v, so that COSI cannot write the credential to it. Delete that Secret, and COSI creates it again.", taken)
+	case isTaken:
+		return conditions.Block(conditions.SecretTaken,
+			"%v. COSI does not touch it. Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.", taken)
+	case refused(err):
+		return conditions.Block(conditions.SecretNotWritable, "The Kubernetes API refuses an access Secret: %v.", err)
+	default:
+		return nil
+	}
+}
+
+// reportStatus writes the conditions of a provisioned access.
+func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	first := !provisioned(a)
+	if err := r.RecordStatus(ctx, a, sameOrder, func() { setProvisioned(w) }); err != nil {
+		return step.Verdict{}, err
+	}
+	r.Memory.setGranting(w.Req, false)
+	if first {
+		r.Finished(a.Status.DriverName, metrics.OperationCreate, a.CreationTimestamp)
+	}
+	verdict, err := r.checkGrant(ctx, w)
+	if err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	return waitUntilDue(r.Now(), r.Now()), nil // a grant is due again already
+}
+
+// setProvisioned sets the conditions of an access that was granted and whose Secrets were written.
+func setProvisioned(w *work) {
+	a := w.access
+	conditions.Merge(&a.Status.Conditions, w.validated())
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+		Message: grantedMessage(w.response), Generation: a.Generation,
+	})
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "The last call to the driver succeeded.", Generation: a.Generation,
+	})
+}
+
+func grantedMessage(response *cosi.DriverGrantBucketAccessResponse) string {
+	const message = "This BucketAccess is granted and its Secrets are written."
+	if response.GetSharedCredential() {
+		return message + " Its credential is shared with other users, and still works after this BucketAccess is deleted."
+	}
+	return message
 }

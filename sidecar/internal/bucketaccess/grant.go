@@ -4,34 +4,232 @@ package bucketaccess
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// grant establishes that the backend has the account with exactly the asked
-// access: phase 2, repeated whenever settle finds it due.
+// reread checks before a grant that the API server still has this version of the access. Phase 1 creates nothing, and its
+// ID is stored only in the version that was read.
+func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.access.Status.AccountID == "" && !askedFor(w.access) {
+		return step.Next(), nil
+	}
+	return r.Reread(ctx, &w.Turn)
+}
+
+// errNoCleanupField refuses a grant that would leave no trace if the sidecar ended.
+var errNoCleanupField = driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, errors.New(
+	"the API server drops status.cleanup, without which an account of a one-phase driver could be lost. An administrator must install "+
+		"the CustomResourceDefinitions of this version"))
+
+// generateAccountID is phase 1: it stores status.accountID, and that there is something to clean up. The write is a
+// conflict if the access changed since it was read, for example because it is being deleted. A one-phase driver reports
+// the ID only with the grant, so only the cleanup is stored.
+func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	if a.Status.AccountID != "" {
+		return step.Next(), nil
+	}
+	if askedFor(a) {
+		w.order = orderOf(w.asked, "", w.Info)
+		return step.Next(), nil
+	}
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	id, err := r.Driver.GenerateAccountID(ctx, w.asked)
+	if w.Info.OnePhase {
+		id = ""
+	}
+	if err == nil {
+		err = r.claimAccountID(ctx, w, id)
+	}
+	if err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	r.History.Succeeded(w.Req)
+	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending })
+	w.Fresh, w.order = true, orderOf(w.asked, id, w.Info)
+	if err == nil && id == "" && !askedFor(a) {
+		return r.callFailed(ctx, w, errNoCleanupField)
+	}
+	return step.Next(), err
+}
+
+// grant is phase 2, repeated whenever checkGrant finds it due: the backend has the account with exactly the access that
+// was asked for.
 func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	end, wait := r.begin(w)
 	if end == nil {
 		return wait, nil
 	}
 	defer end()
-	if err := otherPhases(w.access, w.Info); err != nil {
+	if err := phasesChanged(w.access, w.Info); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	id, response, err := r.askFor(ctx, w)
-	if err := r.learn(ctx, w, id); err != nil {
+	r.Memory.setGranting(w.Req, true)
+	id, response, err := r.callGrant(ctx, w)
+	if err := r.storeAccountID(ctx, w, id); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
-	if w.wish {
-		r.Schedule.Spend(w.Req, w.Info.Epoch, r.Now())
+	if w.userCaused {
+		r.Memory.spendBudget(w.Req, r.Now())
 	}
-	if w.again != "" {
-		r.Regranted(w.again)
+	if w.regrant != "" {
+		r.Regranted(w.regrant)
 	}
 	return step.Next(), nil
+}
+
+// callGrant calls the driver. A one-phase driver need not report how its bucket is reached; its Bucket has that.
+func (r *Reconciler) callGrant(ctx context.Context, w *work) (string, *cosi.DriverGrantBucketAccessResponse, error) {
+	b := &cosiapi.Bucket{}
+	if w.Info.OnePhase {
+		var err error
+		if b, err = r.firstBucket(ctx, w.access); err != nil {
+			return "", nil, err
+		}
+	}
+	return r.Driver.GrantAccess(ctx, w.order.request, secretkeys.Known(b.Status.BucketInfo))
+}
+
+// firstBucket returns the first Bucket of the access from the cache; it is empty if there is none.
+func (r *Reconciler) firstBucket(ctx context.Context, a *cosiapi.BucketAccess) (*cosiapi.Bucket, error) {
+	b := &cosiapi.Bucket{}
+	if len(a.Status.AccessedBuckets) == 0 {
+		return b, nil
+	}
+	name := a.Status.AccessedBuckets[0].BucketName
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, client.ObjectKey{Name: name}, b)); err != nil {
+		return nil, fmt.Errorf("read Bucket %q from the cache: %w", name, err)
+	}
+	return b, nil
+}
+
+// lookUpAccount returns the ID of an account that a one-phase driver may have made; empty if it made none. Repeating the
+// grant by the same name reports the ID, or makes an account that is revoked next. A driver that refuses the grant has no
+// account of the name. What may have changed since the first grant is left out.
+func (r *Reconciler) lookUpAccount(ctx context.Context, w *work) (string, error) {
+	if err := phasesChanged(w.access, w.Info); err != nil {
+		return "", err
+	}
+	w.asked = idRequest(w.access)
+	w.asked.Rotation, w.asked.DisallowedAccessModes = "", nil
+	w.order = orderOf(w.asked, "", w.Info)
+	id, _, err := r.callGrant(ctx, w)
+	if id != "" || driver.MeansNothing(err) {
+		return id, nil
+	}
+	return "", err
+}
+
+// storeAccountID stores the ID that a one-phase driver reported with the grant, if it did. If the access has another ID
+// already, the new account is revoked, unless it belongs to another access.
+func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) error {
+	a, known := w.access, w.access.Status.AccountID
+	if id == "" || id == known {
+		return nil
+	}
+	if err := r.claimAccountID(ctx, w, id); err != nil {
+		return err
+	}
+	if known == "" {
+		w.order = orderOf(w.asked, id, w.Info)
+		return r.recordStatus(ctx, w, func() { a.Status.AccountID = id })
+	}
+	request := revokeRequest(a)
+	request.AccountId = id
+	if err := r.Driver.RevokeAccess(ctx, request); err != nil {
+		return err
+	}
+	return driver.Broken(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
+		"account_id is %q, and was %q for the same name before. The new account is revoked. Delete this BucketAccess and create it again", id, known))
+}
+
+// claimAccountID fails if the driver returned the ID of another access's account.
+func (r *Reconciler) claimAccountID(ctx context.Context, w *work, id string) error {
+	found, err := r.withAccount(ctx, id)
+	if err != nil || id == "" {
+		return err
+	}
+	for i := range found {
+		if sameDriverOtherAccess(&found[i], w.access) {
+			return errAccountIDTaken
+		}
+	}
+	if !r.History.ClaimID(w.Req, id) {
+		return errAccountIDTaken
+	}
+	return nil
+}
+
+// errAccountIDTaken does not name the other access: the user of this one reads it.
+var errAccountIDTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName,
+	errors.New("account_id belongs to another BucketAccess. An administrator must check the driver"))
+
+// begin begins a call unless another call for the same account, or for one of its buckets, is running.
+func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
+	var call inflight.Call
+	for _, id := range bucketIDs(w.access) {
+		call.Using = append(call.Using, inflight.BucketID(id))
+	}
+	if id := w.access.Status.AccountID; id != "" {
+		call.About = append(call.About, inflight.AccountID(id))
+	} else if askedFor(w.access) {
+		call.About = append(call.About, inflight.AccountID(cosiapi.AccountNameFor(w.access.UID)))
+	}
+	return r.Begin(&w.Attempt, call, "the same account or bucket")
+}
+
+// callFailed reports that a call failed, and waits until it may be repeated. A provisioned access stays provisioned.
+func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
+	failure, ok := driver.AsFailure(err)
+	if !ok {
+		return step.Verdict{}, err
+	}
+	a, asked := w.access, w.State()
+	reason, action := events.FailedGrantAccess, "GrantAccess"
+	if a.DeletionTimestamp != nil {
+		reason, action = events.FailedRevokeAccess, "RevokeAccess"
+	}
+	err = r.recordStatus(ctx, w, func() {
+		if a.DeletionTimestamp != nil {
+			calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
+			return
+		}
+		conditions.Merge(&a.Status.Conditions, w.validated())
+		calls.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	r.Events.Warn(a, reason, action, failure.Message())
+	return r.Failed(&w.Attempt, asked, failure), nil
+}
+
+// recordStatus writes the outcome of a call to the status; that of an orphaned access, which does not exist, only in memory.
+func (r *Reconciler) recordStatus(ctx context.Context, w *work, change func()) error {
+	if w.Gone {
+		change()
+		return nil
+	}
+	return r.RecordStatus(ctx, w.access, sameOrder, change)
 }

@@ -4,16 +4,51 @@ package bucketaccess
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// revoke establishes that the backend has no such account. Without an account
-// ID nothing was ever granted and nothing is called; with one the account may
-// exist, even if no grant ever succeeded.
-func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) {
+// ByAccount is the index of the accesses in the cache by status.accountID.
+const ByAccount = "accountID"
+
+// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them.
+func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	if a.Status.AccountID == "" {
+	r.Memory.setExpiry(w.Req, nil) // the credential is not renewed any more
+	for _, claim := range a.Spec.BucketClaims {
+		err := r.Secrets.Delete(ctx, a, claim.AccessSecretName)
+		if taken, ok := errors.AsType[*TakenError](err); ok {
+			message := taken.Error() + ". This BucketAccess is revoked after the Secret is deleted."
+			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
+			_, err := r.PatchStatus(ctx, a, func() {
+				conditions.Set(&a.Status.Conditions, conditions.Change{
+					Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
+					Reason: conditions.SecretNotWritable, Message: message, Generation: a.Generation,
+				})
+			})
+			return step.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), message), err
+		}
+		if err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	return step.Next(), nil
+}
+
+// findAccountID looks up the account ID before the revocation. A one-phase driver may have made the account without its ID
+// having been stored.
+func (r *Reconciler) findAccountID(ctx context.Context, w *work) (step.Verdict, error) {
+	if !askedFor(w.access) {
 		return step.Next(), nil
 	}
 	end, wait := r.begin(w)
@@ -21,8 +56,95 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 		return wait, nil
 	}
 	defer end()
-	if err := r.Driver.RevokeAccess(ctx, revokeRequest(a)); err != nil {
+	id, err := r.lookUpAccount(ctx, w)
+	if err == nil {
+		err = r.storeAccountID(ctx, w, id)
+	}
+	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	return step.Next(), nil
+}
+
+// checkUnshared waits while another access uses the account that is about to be revoked. The cache is good enough: no
+// account ID is stored for a second access, and a revoked account can be granted again.
+func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	found, err := r.withAccount(ctx, a.Status.AccountID)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	for i := range found {
+		other := &found[i]
+		if !needsAccount(other, a) {
+			continue
+		}
+		shared := sharedAccount(a) // without the name of the other access, which may be in another namespace
+		isNew, err := r.PatchStatus(ctx, a, func() { conditions.Set(&a.Status.Conditions, shared) })
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if isNew {
+			r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", shared.Message)
+		}
+		return step.Wait("the deletion of " + conditions.Names("BucketAccess", other.Namespace+"/"+other.Name)), nil
+	}
+	return step.Next(), nil
+}
+
+// withAccount returns the accesses in the cache that have an account ID.
+func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.BucketAccess, error) {
+	if id == "" {
+		return nil, nil
+	}
+	list := &cosiapi.BucketAccessList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{ByAccount: id}, objects.ReadOnly); err != nil {
+		return nil, fmt.Errorf("look up BucketAccesses with account ID %q in the cache: %w", id, err)
+	}
+	return list.Items, nil
+}
+
+// revoke removes the account from the backend. Without an account ID nothing was granted and nothing is called; with one
+// the account may exist even if no grant succeeded.
+func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.access.Status.AccountID == "" {
+		return step.Next(), nil
+	}
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	if err := r.Driver.RevokeAccess(ctx, revokeRequest(w.access)); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	return step.Next(), nil
+}
+
+// finishCleanup returns the access to the Controller: in the status, which users cannot write, then by the annotation. Both
+// writes are conflicts if the access asks for something else by now, so that an account ID that was stored meanwhile is
+// revoked.
+func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	if err := r.RecordStatus(ctx, a, sameOrder, func() { setCleanupFinished(a) }); err != nil {
+		return step.Verdict{}, err
+	}
+	err := r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+	r.History.Succeeded(w.Req)
+	return step.Done(), err
+}
+
+// setCleanupFinished records the end of the cleanup, and takes back the condition of a deletion that had to wait or failed.
+func setCleanupFinished(a *cosiapi.BucketAccess) {
+	if a.Status.Cleanup == cosiapi.CleanupPending {
+		a.Status.Cleanup = cosiapi.CleanupFinished
+	}
+	failed := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
+	if failed == nil || failed.Status == metav1.ConditionFalse {
+		return
+	}
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "This BucketAccess is revoked and its Secrets are deleted.", Generation: a.Generation,
+	})
 }

@@ -20,21 +20,23 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
-// untold reports whether no sidecar has said anything of the access.
-func untold(a *cosiapi.BucketAccess) bool {
-	said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionProvisioned)
-	return a.Status.AccountID == "" && said != nil && conditions.Reason(said.Reason).Owner() == conditions.Controller
+// neverReconciled reports whether no sidecar has written a condition of the access.
+func neverReconciled(a *cosiapi.BucketAccess) bool {
+	condition := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionProvisioned)
+	return a.Status.AccountID == "" && condition != nil && conditions.Reason(condition.Reason).Owner() == conditions.Controller
 }
 
-// askedFor reports whether there may be an account whose ID is not known: a driver with one
-// phase was perhaps asked for it.
+// mayHaveAccount reports whether the backend may have an account for the access.
+func mayHaveAccount(a *cosiapi.BucketAccess) bool { return a.Status.AccountID != "" || askedFor(a) }
+
+// askedFor reports whether there may be an account with an unknown ID: a one-phase driver may have been asked for it.
 func askedFor(a *cosiapi.BucketAccess) bool {
 	return a.Status.AccountID == "" && a.Status.Cleanup == cosiapi.CleanupPending
 }
 
-// otherPhases returns the failure of an access that was begun with a driver of the same
-// name and one phase, and is granted by one with two: it would make a second account.
-func otherPhases(a *cosiapi.BucketAccess, info driver.Info) error {
+// phasesChanged returns the failure of an access that was begun with a one-phase driver and whose driver of the same name
+// has two phases now: that would make a second account.
+func phasesChanged(a *cosiapi.BucketAccess, info driver.Info) error {
 	if info.OnePhase || !askedFor(a) {
 		return nil
 	}
@@ -43,13 +45,13 @@ func otherPhases(a *cosiapi.BucketAccess, info driver.Info) error {
 		cosiapi.AccountNameFor(a.UID)))
 }
 
-// provisioned reports whether the access was granted and delivered once.
+// provisioned reports whether the access was granted and its Secrets were written once.
 func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// sameOrder reports whether two states of an access ask the same of the driver.
-// Conditions, finalizers, labels and annotations of others ask nothing.
+// sameOrder reports whether two states of an access ask the same of the driver. Conditions, finalizers, labels and the
+// annotations of other components make no difference.
 func sameOrder(before, now client.Object) bool {
 	was, wasAccess := before.(*cosiapi.BucketAccess)
 	is, isAccess := now.(*cosiapi.BucketAccess)
@@ -63,27 +65,24 @@ func sameOrder(before, now client.Object) bool {
 	return equality.Semantic.DeepEqual(old, recent)
 }
 
-// inconsistency checks what the Controller handed over against the spec and
-// the driver; nil means that the access can be served.
+// inconsistency checks the hand-off against the spec and the driver; nil means that the access can be served.
 func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Problem {
-	handed := map[string]bool{}
+	var handedOff, asked []string
 	for _, b := range a.Status.AccessedBuckets {
-		handed[b.BucketClaimName] = true
+		handedOff = append(handedOff, b.BucketClaimName)
 	}
 	for _, claim := range a.Spec.BucketClaims {
-		if !handed[claim.BucketClaimName] {
-			return degraded("status.accessedBuckets lacks BucketClaim %q", claim.BucketClaimName)
-		}
-		delete(handed, claim.BucketClaimName)
+		asked = append(asked, claim.BucketClaimName)
+	}
+	slices.Sort(handedOff)
+	slices.Sort(asked)
+	if !slices.Equal(handedOff, asked) {
+		return degraded("status.accessedBuckets is of %s, and spec.bucketClaims of %s",
+			conditions.Names("BucketClaim", handedOff...), conditions.Names("BucketClaim", asked...))
 	}
 	for _, contradiction := range []string{conditions.RepeatedSecret(a), conditions.WithoutMode(a)} {
 		if contradiction != "" {
 			return conditions.Refuse(conditions.StatusDegraded, "%s", contradiction)
-		}
-	}
-	for _, b := range a.Status.AccessedBuckets {
-		if handed[b.BucketClaimName] {
-			return degraded("status.accessedBuckets names BucketClaim %q, which spec.bucketClaims does not", b.BucketClaimName)
 		}
 	}
 	if a.Status.Cleanup == cosiapi.CleanupFinished {
@@ -102,8 +101,7 @@ func degraded(format string, args ...any) *conditions.Problem {
 	return conditions.Refuse(conditions.StatusDegraded, "This BucketAccess contradicts itself: "+format+". Delete this BucketAccess and create it again.", args...)
 }
 
-// lacksProtocol says that a driver or Bucket lacks the protocol of the access;
-// empty means that it does not.
+// lacksProtocol returns the message for a driver or Bucket that lacks the protocol of the access; empty if it has it.
 func lacksProtocol(what string, has []cosiapi.Protocol, a *cosiapi.BucketAccess) string {
 	return conditions.Lacks(what, has, []cosiapi.Protocol{a.Spec.Protocol}, "this BucketAccess")
 }
@@ -128,7 +126,7 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
 		return unusable("%s Delete this BucketAccess.", conditions.Belongs(name, conditions.AnotherClaim, conditions.Names("BucketClaim", accessed.BucketClaimName)))
 	case b.DeletionTimestamp != nil || cosiapi.Released(b):
-		return leaving(a, accessed, b)
+		return bucketDeleting(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
 	case b.Status.BucketID != accessed.BucketID:
@@ -140,29 +138,15 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 	}
 }
 
-// Use returns what bucketProblem reads of a Bucket.
-func Use(b *cosiapi.Bucket) any {
-	return struct {
-		driver, namespace, claim, id   string
-		leaving, released, provisioned bool
-		protocols                      []cosiapi.Protocol
-	}{
-		b.Spec.DriverName, b.Spec.BucketClaimRef.Namespace, b.Spec.BucketClaimRef.Name, b.Status.BucketID,
-		b.DeletionTimestamp != nil, cosiapi.Released(b), conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue),
-		b.Status.Protocols,
-	}
-}
-
-// leaving returns the problem of a Bucket that is on its way out. One that somebody
-// deleted under its claim stays until the claim is deleted, too, and so does what
-// was granted on it.
-func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
+// bucketDeleting returns the problem of a Bucket that is being deleted. A Bucket that was deleted before its claim, and the
+// access to it, remain until the claim is deleted, too.
+func bucketDeleting(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
 	released := cosiapi.Released(b)
 	if released || !provisioned(a) || b.Status.BucketID != accessed.BucketID {
 		return unusable("Bucket %q or its BucketClaim %q is being deleted. Delete this BucketAccess and create it again for another claim.",
 			b.Name, accessed.BucketClaimName)
 	}
-	p := unusable("Bucket %q is being deleted and stays only until its BucketClaim %q is deleted. This BucketAccess works until then. "+
+	p := unusable("Bucket %q is being deleted and remains until its BucketClaim %q is deleted. This BucketAccess works until then. "+
 		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
 	p.Policy = conditions.Degrades
 	return p
@@ -182,8 +166,8 @@ func bucketIDs(a *cosiapi.BucketAccess) []string {
 	return slices.Compact(ids)
 }
 
-// idOf maps each claim of the access to its bucket ID.
-func idOf(a *cosiapi.BucketAccess) map[string]string {
+// bucketIDsByClaim maps each claim of the access to its bucket ID.
+func bucketIDsByClaim(a *cosiapi.BucketAccess) map[string]string {
 	ids := make(map[string]string, len(a.Status.AccessedBuckets))
 	for _, b := range a.Status.AccessedBuckets {
 		ids[b.BucketClaimName] = b.BucketID
@@ -191,11 +175,10 @@ func idOf(a *cosiapi.BucketAccess) map[string]string {
 	return ids
 }
 
-// grantedBuckets returns the buckets of the access as the driver gets them, in the
-// order of their IDs. Claims that share a backend bucket make one entry with
-// the modes of all of them.
+// grantedBuckets returns the buckets of the access for the driver, in the order of their IDs. Claims that share a backend
+// bucket make one entry with the modes of all of them.
 func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
-	ids := idOf(a)
+	ids := bucketIDsByClaim(a)
 	modes := map[string]cosiapi.BucketAccessModes{}
 	for _, claim := range a.Spec.BucketClaims {
 		id := ids[claim.BucketClaimName]
@@ -214,8 +197,8 @@ func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
 	return buckets
 }
 
-// serviceAccount returns the namespace and name of the ServiceAccount that the
-// driver gets; both are empty unless the access authenticates by it.
+// serviceAccount returns the namespace and name of the ServiceAccount for the driver; both are empty unless the access
+// authenticates by it.
 func serviceAccount(a *cosiapi.BucketAccess) (namespace, name string) {
 	if a.Status.AuthenticationType != cosiapi.AuthenticationTypeServiceAccount {
 		return "", ""
@@ -268,39 +251,37 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	return request
 }
 
-// isAnother reports whether two accesses of one driver are two.
-func isAnother(other, a *cosiapi.BucketAccess) bool {
+// sameDriverOtherAccess reports whether other is another access of the driver of a.
+func sameDriverOtherAccess(other, a *cosiapi.BucketAccess) bool {
 	return other.UID != a.UID && other.Status.DriverName == a.Status.DriverName
 }
 
-// Hold returns what shows that an access holds the names of its Secrets and its
-// account: while it goes it gives the names back first, and then the account.
-func Hold(a *cosiapi.BucketAccess) any {
+// HeldState returns what decides whether an access holds its account and the names of its Secrets, which others may wait for.
+func HeldState(a *cosiapi.BucketAccess) any {
 	return struct {
-		account            string
-		leaving, cleanedUp bool
-		cleanup            cosiapi.Cleanup
+		account             string
+		deleting, cleanedUp bool
+		cleanup             cosiapi.Cleanup
 	}{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
 }
 
-// keeps reports whether another access needs the account of one that is being
-// deleted. Of those that are all being deleted, each revokes it.
-func keeps(other, a *cosiapi.BucketAccess) bool {
-	return isAnother(other, a) && other.Status.AccountID == a.Status.AccountID && other.DeletionTimestamp == nil
+// needsAccount reports whether other needs the account of a, which is being deleted. If all that have the account are being
+// deleted, each revokes it.
+func needsAccount(other, a *cosiapi.BucketAccess) bool {
+	return sameDriverOtherAccess(other, a) && other.Status.AccountID == a.Status.AccountID && other.DeletionTimestamp == nil
 }
 
-// shared returns what an access says while another one keeps its account.
-func shared(a *cosiapi.BucketAccess) conditions.Change {
+// sharedAccount returns the condition of an access whose account another access needs.
+func sharedAccount(a *cosiapi.BucketAccess) conditions.Change {
 	return conditions.Change{
 		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,
-		Message: "The account of this BucketAccess is in use elsewhere, and would be revoked there, too. Its Secrets are deleted, and it stays. " +
-			"An administrator must look for another BucketAccess with its status.accountID.",
+		Message: "The account of this BucketAccess is also used by another BucketAccess, so it is not revoked. The Secrets of this BucketAccess are deleted; " +
+			"the BucketAccess remains until the other one is deleted. An administrator can find the other one by its status.accountID.",
 		Generation: a.Generation,
 	}
 }
 
-// validated returns what ResourcesValidated says of an access that is granted, or
-// about to be.
+// validated returns the condition ResourcesValidated of an access that is granted, or about to be.
 func (w *work) validated() conditions.Change {
 	if w.warning != nil {
 		return w.warning.Validated(w.access.Generation)

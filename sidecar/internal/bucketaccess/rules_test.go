@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -95,19 +94,19 @@ func TestDue(t *testing.T) {
 		change   func(*cosiapi.BucketAccess, *corev1.Secret)
 		periodic time.Time
 		why      string
-		again    string
+		reason   string
 		next     time.Time
 	}{
 		"everything is in order": {},
 		"the time of the interval is known": {
 			periodic: later, next: later,
 		},
-		"the interval has passed": {periodic: now, why: "interval", again: metrics.RegrantInterval, next: now},
+		"the interval has passed": {periodic: now, why: "interval", reason: metrics.RegrantInterval, next: now},
 		"not provisioned": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.Conditions = nil }, why: "not provisioned",
 		},
 		"the account ID is lost": {
-			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.AccountID = "" }, why: "not provisioned", again: metrics.RegrantRepair,
+			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.AccountID = "" }, why: "not provisioned", reason: metrics.RegrantRepair,
 		},
 		"the last grant failed": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) {
@@ -115,25 +114,25 @@ func TestDue(t *testing.T) {
 					Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionTrue, Reason: conditions.Retrying,
 				})
 			},
-			why: "failed", again: metrics.RegrantRepair,
+			why: "failed", reason: metrics.RegrantRepair,
 		},
 		"a value was changed": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: `data of Secret "s1"`, reason: metrics.RegrantRepair,
 		},
 		"a key was added": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: `data of Secret "s1"`, reason: metrics.RegrantRepair,
 		},
 		"the Secret is new": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`, reason: metrics.RegrantRepair,
 		},
 		"another request": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request", again: metrics.RegrantDriver,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request", reason: metrics.RegrantDriver,
 		},
 		"another rotation": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
 				s.Annotations[grantAnnotation], s.Annotations[cosiapi.DeliveredRotationAnnotation] = "old", "once"
 			},
-			why: "another request", again: metrics.RegrantRotation,
+			why: "another rotation", reason: metrics.RegrantRotation,
 		},
 		"the credential is renewed later": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
@@ -145,26 +144,24 @@ func TestDue(t *testing.T) {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
 				s.Annotations[renewAnnotation] = now.Format(time.RFC3339)
 			},
-			why: "expires soon", again: metrics.RegrantExpiry,
+			why: "expires soon", reason: metrics.RegrantExpiry, next: now,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, data := granted(), map[string][]byte{"AWS_ACCESS_KEY_ID": []byte("AK")}
 			secret := &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: "s1", Annotations: bookkeeping(order{digest: "digest"}, data, now)}, Data: data,
+				ObjectMeta: metav1.ObjectMeta{Name: "s1", Annotations: deliveryAnnotations(order{digest: "digest"}, data, now)}, Data: data,
 			}
 			if tc.change != nil {
 				tc.change(a, secret)
 			}
-			why, next := due(a, []*corev1.Secret{secret}, "digest", tc.periodic, now)
-			if (why == "") != (tc.why == "") || !strings.Contains(why, tc.why) {
-				t.Errorf("reason: want %q, got %q", tc.why, why)
+			found, next := due(a, []*corev1.Secret{secret}, order{digest: "digest"}, tc.periodic, now)
+			if found == nil {
+				found = &dueGrant{}
 			}
-			if why != "" {
-				if got := occasion(a, []*corev1.Secret{secret}, order{digest: "digest"}, why, now); got != tc.again {
-					t.Errorf("what the metric says: want %q, got %q", tc.again, got)
-				}
+			if (found.why == "") != (tc.why == "") || !strings.Contains(found.why, tc.why) || found.reason != tc.reason {
+				t.Errorf("want %q (%s), got %+v", tc.why, tc.reason, *found)
 			}
 			if !next.Equal(tc.next) {
 				t.Errorf("next: want %v, got %v", tc.next, next)
@@ -313,54 +310,6 @@ func TestBucketProblemNamesNothingForeign(t *testing.T) {
 	}
 }
 
-func TestWishesAreLimited(t *testing.T) {
-	t.Parallel()
-	now, req, other := time.Now(), reconcile.Request{}, reconcile.Request{}
-	other.Name = "other"
-	s := &Schedule{}
-	granted := 0
-	for second := range 3600 {
-		if at := now.Add(time.Duration(second) * time.Second); s.Rest(req, 1, at) == 0 {
-			s.Spend(req, 1, at)
-			granted++
-		}
-	}
-	if most := grantsAtOnce + 60; granted < most-1 || granted > most {
-		t.Errorf("an hour of a wish each second: want %d grants, got %d", most, granted)
-	}
-	if rest := s.Rest(other, 1, now); rest != 0 {
-		t.Errorf("another access waits: %v", rest)
-	}
-	if late := now.Add(time.Hour - time.Second); s.Rest(req, 1, late) == 0 || s.Rest(req, 2, late) != 0 {
-		t.Error("only a driver that says something new ends the wait")
-	}
-	s.Forget(req)
-	if len(s.spent) != 0 || s.Rest(req, 1, now) != 0 {
-		t.Errorf("an access that is gone is remembered: %v", s.spent)
-	}
-}
-
-func TestSchedule(t *testing.T) {
-	t.Parallel()
-	now, req := time.Now(), reconcile.Request{}
-	never := &Schedule{}
-	if !never.Next(req, now).IsZero() {
-		t.Error("no interval must mean never")
-	}
-	daily := &Schedule{Interval: 24 * time.Hour}
-	first := daily.Next(req, now)
-	if wait := first.Sub(now); wait < 12*time.Hour || wait > 24*time.Hour {
-		t.Errorf("after a start: want between half and the whole interval, got %v", wait)
-	}
-	if again := daily.Next(req, now.Add(time.Hour)); !again.Equal(first) {
-		t.Errorf("the time moves: %v and %v", first, again)
-	}
-	daily.Granted(req, now)
-	if wait := daily.Next(req, now).Sub(now); wait < 24*time.Hour || wait > 29*time.Hour {
-		t.Errorf("after a grant: want the interval and at most a fifth more, got %v", wait)
-	}
-}
-
 func TestRevokeRequestNamesEachBucketOnce(t *testing.T) {
 	t.Parallel()
 	a := granted()
@@ -374,7 +323,7 @@ func TestRevokeRequestNamesEachBucketOnce(t *testing.T) {
 	}
 }
 
-func TestKeeps(t *testing.T) {
+func TestNeedsAccount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		other func(*cosiapi.BucketAccess)
@@ -392,7 +341,7 @@ func TestKeeps(t *testing.T) {
 			other := a.DeepCopy()
 			a.UID, other.UID = "one", "two"
 			tc.other(other)
-			if got := keeps(other, a); got != tc.want {
+			if got := needsAccount(other, a); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,197 +15,172 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/sidecar/internal/proof"
 )
 
-// conflictTries is how often a write to a Secret is tried when somebody else
-// writes to it at the same time.
-const conflictTries = 3
+// Annotations of an access Secret. Users can write Secrets, so none of them proves anything.
+const (
+	// ownerAnnotation is the UID of the access that the Secret was made for.
+	ownerAnnotation = cosiapi.AccessUIDAnnotation
+	// driverAnnotation is the driver whose sidecar writes the Secret. The policy cosi-sidecar-secrets reads it.
+	driverAnnotation = "cooper.dev/driver"
+)
 
-// Secrets is the SecretStore in the Kubernetes API. Use NewSecrets.
+// formerAnnotations were written by earlier versions and are removed with the next write.
+func formerAnnotations() []string {
+	return []string{"cooper.dev/account", "cooper.dev/account-proof", "cooper.dev/data-proof"}
+}
+
+// Secrets writes the access Secrets of one driver. Use NewSecrets.
 type Secrets struct {
 	store  objects.Store
-	keeper Keeper
+	driver string
 }
 
-// A Keeper is the sidecar that keeps Secrets. All fields are required.
-type Keeper struct {
-	// Driver is the name of its driver.
-	Driver string
-	// Proof proves what it wrote.
-	Proof *proof.Key
-	// Inherit is told of an access that is gone and has an account, as one of its
-	// Secrets proves.
-	Inherit func(*cosiapi.BucketAccess)
+// NewSecrets returns the Secrets of a driver, written with c. Secrets are read one by one and from the API server: the
+// sidecar may neither list nor watch them by default.
+func NewSecrets(c client.Client, live client.Reader, driver string) Secrets {
+	return Secrets{store: objects.NewStore(c, live), driver: driver}
 }
 
-// NewSecrets returns the SecretStore that writes with c. It reads Secrets one by
-// one and past every cache: the sidecar may neither list nor watch them.
-func NewSecrets(c client.Client, live client.Reader, keeper Keeper) Secrets {
-	return Secrets{store: objects.NewStore(c, live), keeper: keeper}
-}
-
-// A TakenError says that the name of an access Secret is not free.
+// A TakenError says that an access Secret cannot be written until a user changes something.
 type TakenError struct {
 	// Name of the Secret.
 	Name string
-	// Why it is not free, as the end of a sentence.
+	// Why it cannot be written, as the end of a sentence.
 	Why string
-	// Held says that it is the access's own and on its way out, and that others
-	// must take their finalizers off first.
-	Held bool
+	// Held says that the Secret belongs to the access and is being deleted, but has the finalizer of another component;
+	// Immutable says that it belongs to the access and was made immutable.
+	Held, Immutable bool
 }
 
 // Error implements error.
 func (e *TakenError) Error() string { return fmt.Sprintf("Secret %q %s", e.Name, e.Why) }
 
-// A SealedError says that an access Secret belongs to its access and cannot be
-// written, because somebody made it immutable.
-type SealedError struct {
-	// Name of the Secret.
-	Name string
-}
-
-// Error implements error.
-func (e *SealedError) Error() string { return fmt.Sprintf("Secret %q is immutable", e.Name) }
-
-// Reserve makes sure that the Secret of one claim exists, belongs to the access
-// and has its finalizer and references. What it holds stays as it is. A Secret
-// that belongs to somebody else is left alone, for which Reserve returns a
-// *TakenError, unless our finalizer alone keeps it for an access that is gone.
+// Reserve ensures that the Secret of one claim exists, belongs to the access and has its finalizer and references. Its
+// data are left as they are. The error is a *TakenError if the Secret belongs to another owner; an orphaned access Secret
+// that is being deleted loses our finalizer.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
-	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
-	var taken TakenError
-	for try := range conflictTries {
-		var secret *corev1.Secret
-		var err error
-		if try > 0 || !untold(a) { // otherwise there is most likely none
-			secret, err = s.get(ctx, key)
-		}
-		if err != nil {
-			return nil, err
-		}
-		taken = TakenError{Name: key.Name, Why: "is changed by somebody else all the time"}
-		switch {
-		case secret == nil:
-			secret, err = s.create(ctx, a, claim)
-		case !owns(a, secret):
-			err = s.forceRelease(ctx, secret, a.UID)
-		case secret.DeletionTimestamp != nil:
-			err = s.removeProtection(ctx, secret)
-		default:
-			err = s.repair(ctx, a, claim, secret)
-		}
-		switch {
-		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && secret != nil:
-			continue
-		case err != nil:
-			return nil, err
-		case secret.DeletionTimestamp == nil:
-			return secret, nil
-		case len(secret.Finalizers) > 0:
-			taken = TakenError{Name: key.Name, Why: "is being deleted, and cannot go because of its finalizers: " + conditions.List(secret.Finalizers), Held: true}
+	if neverReconciled(a) { // the Secret is unlikely to exist
+		if secret, err := s.create(ctx, a, claim); !apierrors.IsAlreadyExists(err) {
+			return secret, err
 		}
 	}
-	return nil, &taken
+	secret, err := s.get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName})
+	switch {
+	case err != nil:
+		return nil, err
+	case secret == nil:
+		return s.create(ctx, a, claim)
+	case secret.DeletionTimestamp == nil && owns(a, secret):
+		_, err = s.store.Patch(ctx, secret, func() { addMetadata(a, claim, secret) })
+		return secret, err
+	case secret.DeletionTimestamp == nil:
+		return nil, notOwned(secret)
+	case owns(a, secret):
+		err = s.removeFinalizer(ctx, secret)
+	default:
+		err = s.releaseOrphan(ctx, secret)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err == nil && len(secret.Finalizers) > 0 {
+		return nil, &TakenError{Name: secret.Name, Why: "is being deleted, but is held by the finalizers " + conditions.List(secret.Finalizers), Held: true}
+	}
+	return s.create(ctx, a, claim)
 }
 
-// A Content is what Write delivers.
-type Content struct {
-	// Data replaces all data of the Secret.
-	Data map[string][]byte
-	// Notes are annotations to set; an empty value removes one.
-	Notes map[string]string
-}
-
-// Write makes the Secret, which Reserve returned, hold exactly the content. It
-// writes nothing if it does already.
-func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error {
-	notes, err := s.records(ctx, a, secret)
-	if err != nil {
-		return err
+// Write makes the Secret, which Reserve returned, hold exactly the data, and sets annotations; an empty value removes one.
+// It writes nothing if the Secret is current.
+func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
+	owned := func(_, now client.Object) bool {
+		current, ok := now.(*corev1.Secret)
+		return ok && current.DeletionTimestamp == nil && owns(a, current)
 	}
-	maps.Copy(notes, content.Notes)
-	if notes[dataProofAnnotation], err = s.keeper.Proof.Prove(ctx, ofData(secret), dataDigest(content.Data)); err != nil {
-		return err
-	}
-	for range conflictTries {
-		_, err := s.store.Patch(ctx, secret, func() {
-			secret.Data = content.Data
-			for key, value := range notes {
-				if value == "" {
-					delete(secret.Annotations, key)
-				} else {
-					metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
-				}
+	return s.store.Record(ctx, secret, owned, func() {
+		secret.Data = data
+		for _, key := range formerAnnotations() {
+			delete(secret.Annotations, key)
+		}
+		for key, value := range annotations {
+			if value == "" {
+				delete(secret.Annotations, key)
+			} else {
+				metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
 			}
-		})
-		if !apierrors.IsConflict(err) {
-			return err
 		}
-		newer, err := s.get(ctx, client.ObjectKeyFromObject(secret))
-		if err != nil {
-			return err
-		}
-		if newer == nil || newer.DeletionTimestamp != nil || !owns(a, newer) {
-			return &TakenError{Name: secret.Name, Why: "was deleted or replaced while COSI wrote to it"}
-		}
-		*secret = *newer
-	}
-	return &TakenError{Name: secret.Name, Why: "is changed by somebody else all the time"}
+	})
 }
 
-// Release takes our finalizer off the Secret and deletes it. A Secret that does
-// not belong to the access is left alone, except that our finalizer does not stay
-// on one that belongs to nobody. The error is a *TakenError while the finalizer of
-// somebody else keeps the Secret.
-func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
+// Delete deletes the Secret of an access and removes our finalizer. A Secret that belongs to another owner is left alone;
+// an orphaned access Secret only loses our finalizer. The error is a *TakenError while a finalizer of another component
+// holds the Secret.
+func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: name}
 	secret, err := s.get(ctx, key)
 	if err != nil || secret == nil {
 		return err
 	}
 	if !owns(a, secret) {
-		return s.leave(ctx, a, secret)
+		err := s.releaseOrphan(ctx, secret)
+		if refused(err) { // it must not delay the revocation
+			return nil
+		}
+		return ignoreTaken(err)
 	}
-	if err := s.removeProtection(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.removeFinalizer(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	uid, version := secret.UID, secret.ResourceVersion
-	var deleted error
 	if secret.DeletionTimestamp == nil {
-		deleted = s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		err := s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete Secret %q: %w", key, err)
+		}
 	}
-	if deleted == nil && len(secret.Finalizers) == 0 {
-		return nil // the API server removes at once what nothing holds
+	if len(secret.Finalizers) > 0 {
+		return &TakenError{Name: name, Why: "is held by the finalizers " + conditions.List(secret.Finalizers)}
 	}
-	// A conflict is no failure if the name has another Secret by now.
-	if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
-		return fmt.Errorf("delete Secret %q: %w", key, deleted)
-	}
-	left, err := s.get(ctx, key)
-	if err != nil || left == nil || left.UID != uid {
-		return err
-	}
-	if len(left.Finalizers) == 0 && deleted != nil {
-		return fmt.Errorf("delete Secret %q: %w", key, deleted)
-	}
-	return &TakenError{Name: name, Why: "cannot go because of its finalizers: " + conditions.List(left.Finalizers)}
+	return nil
 }
 
-// leave leaves a Secret to others that an access names which goes. Nothing of that
-// may hold up its revocation.
-func (s Secrets) leave(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret) error {
-	if !stripped(secret) {
-		return nil
+// ReleaseOrphan removes our finalizer from a Secret that is being deleted and that no access owns: a copy, a Secret from
+// a backup, or one whose access was deleted without cleanup.
+func (s Secrets) ReleaseOrphan(ctx context.Context, key types.NamespacedName) error {
+	secret, err := s.get(ctx, key)
+	if err != nil || secret == nil || secret.DeletionTimestamp == nil {
+		return err
 	}
-	err := s.releaseStripped(ctx, secret, a.UID)
-	if _, taken := errors.AsType[*TakenError](err); taken || refused(err) || apierrors.IsNotFound(err) {
+	return ignoreTaken(s.releaseOrphan(ctx, secret))
+}
+
+// releaseOrphan removes our finalizer from a Secret that no access owns. It returns a *TakenError, and changes nothing, if
+// an access owns the Secret, or another driver's sidecar or another component made it.
+func (s Secrets) releaseOrphan(ctx context.Context, secret *corev1.Secret) error {
+	driver := secret.Annotations[driverAnnotation]
+	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || driver != "" && driver != s.driver {
+		return notOwned(secret)
+	}
+	name, uid := accessOf(secret)
+	if len(validate.IsPathSegmentName(name)) == 0 && name != "" {
+		access := &cosiapi.BucketAccess{}
+		err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
+		}
+		if err == nil && access.UID == uid && names(access, secret.Name) {
+			return notOwned(secret)
+		}
+	}
+	return s.removeFinalizer(ctx, secret)
+}
+
+// ignoreTaken returns nil for a *TakenError and for a Secret that does not exist any more.
+func ignoreTaken(err error) error {
+	if _, taken := errors.AsType[*TakenError](err); taken || apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -229,46 +204,20 @@ func (s Secrets) create(ctx context.Context, a *cosiapi.BucketAccess, claim cosi
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: claim.AccessSecretName},
 		Type:       corev1.SecretTypeOpaque,
 	}
-	mark(a, claim, secret)
+	addMetadata(a, claim, secret)
 	if err := s.store.Client.Create(ctx, secret); err != nil {
 		return nil, fmt.Errorf("create %s: %w", objects.Name(secret), err)
 	}
 	return secret, nil
 }
 
-// repair gives an own Secret back what somebody took off it.
-func (s Secrets) repair(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) error {
-	notes, err := s.records(ctx, a, secret)
-	if err != nil {
-		return err
-	}
-	_, err = s.store.Patch(ctx, secret, func() {
-		mark(a, claim, secret)
-		for key, value := range notes {
-			cosiapi.SetAnnotation(secret, key, value)
-		}
-	})
+func (s Secrets) removeFinalizer(ctx context.Context, secret *corev1.Secret) error {
+	_, err := s.store.Patch(ctx, secret, func() { cosiapi.RemoveProtection(secret) })
 	return err
 }
 
-// owns reports whether the Secret was made for the very access: by its
-// controller or, if it has none, by the UID that mark noted on it. The latter
-// finds a Secret whose owner references were removed, as the deletion of an
-// access with --cascade=orphan does. One of a type that we never make is a user's
-// own, whatever it says: the policy cosi-sidecar-secrets keeps us from writing and
-// deleting it, and the revocation would wait for that.
-func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
-	if secret.Type != corev1.SecretTypeOpaque {
-		return false
-	}
-	if owner := metav1.GetControllerOf(secret); owner != nil {
-		return ofAccess(owner) && owner.UID == a.UID
-	}
-	return secret.Annotations[ownerAnnotation] == string(a.UID)
-}
-
-// mark puts owner, finalizer, label and references on the Secret in memory.
-func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) {
+// addMetadata adds owner, finalizer, label and references to the Secret in memory.
+func addMetadata(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) {
 	if metav1.GetControllerOf(secret) == nil {
 		owner := metav1.NewControllerRef(a, cosiapi.GroupVersion().WithKind("BucketAccess"))
 		secret.OwnerReferences = append(secret.OwnerReferences, *owner)
@@ -281,131 +230,43 @@ func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *core
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
 
-func (s Secrets) removeProtection(ctx context.Context, secret *corev1.Secret) error {
-	_, err := s.store.Patch(ctx, secret, func() { cosiapi.RemoveProtection(secret) })
-	return err
+// owns reports whether the Secret, which the access names, was made for this very access. A Secret of a type that COSI
+// never makes is a user's own: the policy cosi-sidecar-secrets denies the sidecar to write or delete it.
+func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
+	_, uid := accessOf(secret)
+	return secret.Type == corev1.SecretTypeOpaque && uid == a.UID && uid != ""
 }
 
-// Look cleans up behind the access that a Secret was made for, if that is gone.
-func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
-	secret, err := s.get(ctx, key)
-	if err != nil || secret == nil {
-		return err
-	}
-	err = s.forceRelease(ctx, secret, "")
-	if _, left := errors.AsType[*TakenError](err); left || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// forceRelease looks after a Secret whose access is gone: whoever took the
-// finalizer off that access left nobody who would. If the Secret proves that the
-// access has an account, that is revoked first; otherwise our finalizer comes
-// off, once the Secret is being deleted. For every other Secret it does nothing.
-// For one that says no access, there is releaseStripped. Unless the finalizer is off it
-// returns a *TakenError. last is the access that the Secret may go with, if any.
-func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret, last types.UID) error {
-	if Stranded(secret) {
-		return s.releaseStripped(ctx, secret, last)
-	}
-	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
-	name, uid := madeFor(secret)
-	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || stripped(secret) {
-		return taken
-	}
-	access := &cosiapi.BucketAccess{}
-	switch err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access); {
-	case err == nil && access.UID == uid:
-		return taken
-	case client.IgnoreNotFound(err) != nil && len(validate.IsPathSegmentName(name)) == 0: // what cannot be a name is none
-		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
-	}
-	left, err := s.recorded(ctx, secret)
-	if err != nil {
-		return err
-	}
-	switch other := secret.Annotations[driverAnnotation]; {
-	case other != "" && other != s.keeper.Driver:
-		taken.Why = fmt.Sprintf("was left by BucketAccess %q, behind which the sidecar of driver %q cleans up", name, other)
-		return taken
-	case left != nil && left.UID == uid:
-		s.keeper.Inherit(left)
-		taken.Why, taken.Held = fmt.Sprintf("was left by BucketAccess %q, which is being revoked", name), true
-		return taken
-	case secret.DeletionTimestamp == nil:
-		return taken
-	default:
-		return s.removeProtection(ctx, secret)
-	}
-}
-
-// MadeFor returns the access that a Secret of a driver was made for, as long as
-// our finalizer holds the Secret; the UID is empty if there is none.
-func MadeFor(secret metav1.Object, driver string) (reconcile.Request, types.UID) {
-	name, uid := madeFor(secret)
-	if uid == "" || !cosiapi.HasProtection(secret) || secret.GetAnnotations()[driverAnnotation] != driver {
-		return reconcile.Request{}, ""
-	}
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: name}}, uid
-}
-
-// Slim takes off a Secret in the cache, of which there are metadata alone, what
-// MadeFor and Stranded do not read: our record of the account is most of it.
-func Slim(obj any) (any, error) {
-	secret, ok := obj.(metav1.Object)
-	if !ok {
-		return obj, nil
-	}
-	notes := secret.GetAnnotations()
-	maps.DeleteFunc(notes, func(key, _ string) bool {
-		return key != ownerAnnotation && key != driverAnnotation && key != cosiapi.BucketAccessReferenceAnnotation
-	})
-	secret.SetAnnotations(notes)
-	secret.SetLabels(nil)
-	secret.SetManagedFields(nil)
-	return obj, nil
-}
-
-// madeFor returns the name and UID of the access that a Secret was made for, by its
-// controller or, if it has none, by what mark noted on it. The UID is empty if it
-// was made for none. A copy in another namespace, as the restoration of a backup
-// may make, counts as made for an access of that one, which has none of the UID:
-// so our finalizer does not hold it for ever.
-func madeFor(secret metav1.Object) (name string, uid types.UID) {
-	owner, notes := metav1.GetControllerOf(secret), secret.GetAnnotations()
+// accessOf returns the name and UID of the access that a Secret was made for: its controller or, as after a deletion with
+// --cascade=orphan, the annotations. The UID is empty if there is none.
+func accessOf(secret metav1.Object) (name string, uid types.UID) {
+	owner, annotations := metav1.GetControllerOf(secret), secret.GetAnnotations()
 	switch {
 	case owner == nil:
-		_, name, _ = strings.Cut(notes[cosiapi.BucketAccessReferenceAnnotation], "/")
-		return name, types.UID(notes[ownerAnnotation])
-	case ofAccess(owner):
+		_, name, _ = strings.Cut(annotations[cosiapi.BucketAccessReferenceAnnotation], "/")
+		return name, types.UID(annotations[ownerAnnotation])
+	case strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && owner.Kind == "BucketAccess":
 		return owner.Name, owner.UID
 	default:
 		return "", ""
 	}
 }
 
-// ofAccess reports whether an owner is a BucketAccess.
-func ofAccess(owner *metav1.OwnerReference) bool {
-	return strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && owner.Kind == "BucketAccess"
+// names reports whether the access names the Secret.
+func names(a *cosiapi.BucketAccess, secret string) bool {
+	return slices.ContainsFunc(a.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool { return c.AccessSecretName == secret })
 }
 
-// ownerOf returns, for a message, whom a Secret belongs to.
-func ownerOf(secret *corev1.Secret) string {
-	if secret.Type != corev1.SecretTypeOpaque {
-		return fmt.Sprintf("somebody else, who made it with type %q,", secret.Type)
-	}
+// notOwned returns the error for a Secret that belongs to another owner.
+func notOwned(secret *corev1.Secret) *TakenError {
+	why := "was not created for this BucketAccess"
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		if ofAccess(owner) {
-			return fmt.Sprintf("BucketAccess %q with UID %q", owner.Name, owner.UID)
-		}
-		return fmt.Sprintf("%s %q", owner.Kind, owner.Name)
+		why = fmt.Sprintf("belongs to %s %q with UID %q and not to this BucketAccess", owner.Kind, owner.Name, owner.UID)
 	}
-	return "somebody else"
+	return &TakenError{Name: secret.Name, Why: why}
 }
 
-// refused reports whether the API will not store a Secret however often it is
-// asked: the request is forbidden, over a quota, or invalid.
+// refused reports whether the API rejects a Secret for good: the request is forbidden, exceeds a quota, or is invalid.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err))

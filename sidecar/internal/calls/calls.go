@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calls decides when an object may call its driver, and remembers what
-// became of calls that failed. It holds what the reconcilers of both kinds
-// share.
-//
-// It must not make calls itself, and knows of an object neither spec nor status.
+// Package calls decides when a reconciler may call the driver for an object, and records the outcome. Both reconcilers of
+// the sidecar share it. It makes no calls itself.
 package calls
 
 import (
@@ -21,107 +18,119 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// A Kit is for the reconciler of one kind. All fields are required.
-type Kit struct {
+// A Caller is what the reconciler of one kind needs for calls to the driver. All fields are required.
+type Caller struct {
 	kit.Kit
 
 	// Info is the driver's latest response to DriverGetInfo.
 	Info func() driver.Info
-	// InFlight holds the IDs that calls are running for.
+	// InFlight holds the IDs for which calls are running.
 	InFlight *inflight.Keys
-	// Shares bounds the calls with the same parameters.
+	// Shares limits the calls with the same parameters.
 	Shares *inflight.Shares
-	// Given holds the IDs that were given to objects.
-	Given *IDs
-	// Failures holds the calls that failed.
-	Failures *Failures
+	// History remembers the calls for each object.
+	History *History
 	// Trigger starts a reconcile when an ID or a share becomes free.
 	Trigger *Trigger
-	// StepLimit bounds a step; it must be longer than the deadline of a call.
+	// StepLimit is the deadline of a step; it must be longer than the deadline of a call.
 	StepLimit time.Duration
 }
 
-// A Turn is one reconcile of an object that makes calls.
-type Turn struct {
+// An Attempt is one reconcile of an object that makes calls.
+type Attempt struct {
 	kit.Turn
 
-	// Asks is the part of the object's spec that the driver is asked about, and
-	// what else an administrator changes to have another try.
+	// Asks is the part of the object's spec that the driver is asked about, and what else an administrator changes to
+	// trigger another try.
 	Asks any
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
 
-	// waits says that the object waits for a share.
-	waits bool
+	// waitsForShare says that the object is in the queue for a share.
+	waitsForShare bool
 }
 
-func (t *Turn) turn() *Turn { return t }
+func (a *Attempt) attempt() *Attempt { return a }
 
 // DriverName implements kit.Work.
-func (t *Turn) DriverName() string { return t.Info.Name }
+func (a *Attempt) DriverName() string { return a.Info.Name }
+
+// Key identifies the object in History and Shares. An object that does not exist any more has a key of its own, so that
+// its failures are not those of its successor.
+func (a *Attempt) Key() reconcile.Request {
+	key := a.Req
+	if a.Gone {
+		key.Name += "/" + string(a.Object.GetUID())
+	}
+	return key
+}
+
+// State is what a call for the object depends on now.
+func (a *Attempt) State() State {
+	return State{Object: Fingerprint(a.Object, a.Asks), Driver: a.Info.Epoch, Rotation: a.Object.GetAnnotations()[cosiapi.RotateAnnotation]}
+}
 
 // Shared is kit.Shared for the steps of this package.
-func Shared[W interface{ turn() *Turn }](name string, do func(context.Context, *Turn) (step.Verdict, error)) step.Step[W] {
-	return step.Named(name, func(ctx context.Context, w W) (step.Verdict, error) { return do(ctx, w.turn()) })
+func Shared[W interface{ attempt() *Attempt }](name string, do func(context.Context, *Attempt) (step.Verdict, error)) step.Step[W] {
+	return step.Named(name, func(ctx context.Context, w W) (step.Verdict, error) { return do(ctx, w.attempt()) })
 }
 
-// Due establishes that the last failure of a call for the object is long enough
-// ago.
-func (k *Kit) Due(_ context.Context, t *Turn) (step.Verdict, error) {
-	return k.until(k.Failures.Wait(t.Req, t.State())), nil
+// Forget drops what is remembered of an object that does not exist any more.
+func (c *Caller) Forget(key reconcile.Request) {
+	c.History.Forget(key)
+	c.Shares.Leave(key)
 }
 
-// Share establishes that calls with the same parameters, which most likely end at one
-// backend, leave workers to others, also if all of them hang. The object then has a
-// share until Leave; while it has none, the reconcile starts again when there is one.
-func (k *Kit) Share(t *Turn, parameters ...map[string]string) step.Verdict {
-	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(t.Object)}
-	t.waits = !k.Shares.Take(t.Req, digest(parameters), k.Failures.Failed(t.Req), func() { k.Trigger.Enqueue(req) })
-	if t.waits {
+// AwaitRetry waits until the last failed call for the object may be repeated.
+func (c *Caller) AwaitRetry(_ context.Context, a *Attempt) (step.Verdict, error) {
+	return c.until(c.History.Wait(a.Key(), a.State())), nil
+}
+
+// Share waits for a share of the workers for calls with the same parameters, which most likely reach the same backend: a
+// backend that hangs then leaves workers to the others. The object keeps its share until Leave; while it waits, the
+// reconcile starts again when a share is free.
+func (c *Caller) Share(a *Attempt, parameters ...map[string]string) step.Verdict {
+	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
+	a.waitsForShare = !c.Shares.Take(a.Key(), digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
+	if a.waitsForShare {
 		return step.Wait("the end of calls with the same parameters, which have their share of the workers")
 	}
 	return step.Next()
 }
 
-// Leave gives the share of the object back, if it has one, and ends its wait for one
-// unless this reconcile waits. It is called at the end of each.
-func (k *Kit) Leave(t *Turn) {
-	if !t.waits {
-		k.Shares.Leave(t.Req)
+// Leave returns the share of the object, or ends its wait for one unless this reconcile waits. It is called at the end of
+// each reconcile.
+func (c *Caller) Leave(a *Attempt) {
+	if !a.waitsForShare {
+		c.Shares.Leave(a.Key())
 	}
 }
 
-// Begin begins a call, which is over when end is called. While another call for
-// what of names runs, it begins nothing: end is nil, and the reconcile starts
-// again when that call has ended.
-func (k *Kit) Begin(t *Turn, call inflight.Call, of string) (end func(), wait step.Verdict) {
-	end = k.InFlight.Try(call, func() { k.Trigger.Enqueue(t.Req) })
+// Begin begins a call, which is over when end is called. While another call for the same keys runs, end is nil, and the
+// reconcile starts again when that call has ended. of names the keys.
+func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), wait step.Verdict) {
+	end = c.InFlight.Try(call, func() { c.Trigger.Enqueue(a.Req) })
 	if end == nil {
 		return nil, step.Wait("the end of another call for " + of)
 	}
 	return end, step.Next()
 }
 
-// Failed notes that a call failed, after that was written to the object, and
-// waits until it may be repeated. asked is the State that the call was made for.
-func (k *Kit) Failed(t *Turn, asked State, f *driver.Failure) step.Verdict {
-	k.CountFailure(t.Info.Name, &t.Turn)
-	return k.until(k.Failures.Note(t.Req, asked, f))
+// Failed records that a call failed, after that was written to the object, and waits until it may be repeated. asked is
+// the State that the call was made for.
+func (c *Caller) Failed(a *Attempt, asked State, f *driver.Failure) step.Verdict {
+	c.CountFailure(a.Info.Name, &a.Turn)
+	return c.until(c.History.NoteFailure(a.Key(), asked, f))
 }
 
 // until waits for the time of the next call.
-func (k *Kit) until(wait time.Duration) step.Verdict {
+func (c *Caller) until(wait time.Duration) step.Verdict {
 	switch wait {
 	case 0:
 		return step.Next()
 	case Forever:
-		return step.Wait("a change of the " + k.Kind + " or the driver")
+		return step.Wait("a change of the " + c.Kind + " or the driver")
 	default:
 		return step.WaitAtMost(wait, "the time of the next call")
 	}
-}
-
-// State is what a call for the object is made for now.
-func (t *Turn) State() State {
-	return State{Object: Fingerprint(t.Object, t.Asks), Driver: t.Info.Epoch, Rotation: t.Object.GetAnnotations()[cosiapi.RotateAnnotation]}
 }

@@ -98,16 +98,9 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 	return err
 }
 
-// Redact takes secrets that an account has from before this Driver was connected
-// out of what the driver says: genuine ones like those in its responses, others
-// only out of what it says about the account.
-func (d *Driver) Redact(account string, secrets []string, genuine bool) {
-	if genuine {
-		d.secrets.give(account, secrets)
-		return
-	}
-	d.secrets.find(account, secrets)
-}
+// Redact removes secrets of an account, which were read from its Secrets, from all messages about that account. Users can
+// write Secrets, so the messages about other accounts are left as they are.
+func (d *Driver) Redact(account string, secrets []string) { d.secrets.find(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {

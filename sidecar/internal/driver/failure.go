@@ -36,7 +36,7 @@ type Failure struct {
 
 // Terminal reports whether repeating the call cannot help before the object or
 // the driver changes.
-func (f *Failure) Terminal() bool { return f.Outcome.Verdict == cosi.Terminal }
+func (f *Failure) Terminal() bool { return f.Outcome.Disposition == cosi.Terminal }
 
 // UntilReconnect reports whether not even a resync may repeat the call.
 func (f *Failure) UntilReconnect() bool { return f.Outcome.UntilReconnect }
@@ -97,7 +97,7 @@ func failed(method string, err error) error {
 func Broken(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),
-		Outcome: cosi.Outcome{Method: method, Code: codes.OK, Verdict: cosi.Terminal},
+		Outcome: cosi.Outcome{Method: method, Code: codes.OK, Disposition: cosi.Terminal},
 		Detail:  printable(problem.Error()),
 	}
 }

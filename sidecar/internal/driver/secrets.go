@@ -4,208 +4,235 @@ package driver
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 const (
-	// redacted stands for a credential that a driver put into a message.
+	// redacted replaces a credential that a driver put into a message.
 	redacted = "[redacted]"
 	// minSecret is the length below which a value is part of too many words.
 	minSecret = 8
-	// keptSecrets is how many secrets of an account are known: after a rotation
-	// the former ones count as well.
+	// keptSecrets is how many secrets of an account are kept: after a rotation the former ones count as well.
 	keptSecrets = 8
-	// maxGiven bounds the memory for all secrets that the driver gave, in bytes. It
-	// is enough for tens of thousands of accounts.
+	// maxGiven limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
+	// accounts.
 	maxGiven = 32 << 20
-	// perSecret is about what a secret takes beside its value.
-	perSecret = 512
 )
 
-// secretValues are the secrets that the driver gave out. A driver must not put
-// one into a message, and one that does must not bring it into conditions,
-// Events, logs and traces, whomever the message is about. They are known in plain,
-// since no text can be searched for a digest, until their account is revoked or
-// too many others were given since.
+// secretValues are the secrets that the driver returned. A driver must not put a secret into a message; one that does must
+// not leak it into conditions, Events, logs and traces, whatever the message is about. Secrets are kept in plain text, since
+// no text can be searched for a digest, until their account is revoked or too many others were returned since.
 type secretValues struct {
 	mu       sync.Mutex
 	accounts map[string]*accountSecrets
 	grants   uint64
-	// size is what the given secrets take, in bytes.
+	// size is the memory for given secrets, in bytes.
 	size int
-	// holders counts the accounts that a secret was given for.
-	holders map[string]int
-	// byMiddle has the given secrets by the middle of each of their forms: however
-	// many there are, a text is searched once. All private keys begin alike.
-	byMiddle map[string][]string
 }
 
-// accountSecrets are the secrets of one account, the newest last.
+// accountSecrets are the secrets of one account, the newest last. given are from the driver's responses. found are from
+// access Secrets, which users can write: they must not redact what other users read.
 type accountSecrets struct {
-	// given are from the driver's responses, found from access Secrets, of which
-	// nothing proves that no user wrote them: users must not blank what others read.
-	given, found []string
+	given, found []secret
 	// grant is the number of the last grant.
 	grant uint64
 }
 
-// give notes the secrets that a response has for an account.
-func (v *secretValues) give(account string, secrets []string) {
+// A secret is all forms in which a message may contain one, the plain one first.
+type secret []string
+
+func (s secret) size() (bytes int) {
+	for _, form := range s {
+		bytes += len(form)
+	}
+	return bytes
+}
+
+// give stores the secrets of an account in a response.
+func (v *secretValues) give(account string, values []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	a := v.of(account, secrets)
-	if a == nil {
-		return
-	}
 	v.grants++
-	a.grant = v.grants
-	for _, secret := range secrets {
-		if knowable(secret) && !slices.Contains(a.given, secret) {
-			a.given = append(a.given, secret)
-			v.hold(secret)
-			v.release(a, len(a.given)-keptSecrets)
+	v.each(account, values, func(a *accountSecrets, value string) {
+		a.grant = v.grants
+		if has(a.given, value) {
+			return
 		}
-	}
+		a.given = append(a.given, forms(value))
+		v.size += a.given[len(a.given)-1].size()
+		v.drop(a, len(a.given)-keptSecrets)
+	})
 	for v.size > maxGiven {
-		oldest := v.oldest()
-		v.release(oldest, len(oldest.given))
+		var oldest *accountSecrets
+		for _, a := range v.accounts {
+			if len(a.given) > 0 && (oldest == nil || a.grant < oldest.grant) {
+				oldest = a
+			}
+		}
+		v.drop(oldest, len(oldest.given))
 	}
 }
 
-// find notes the secrets that an access Secret has for an account.
-func (v *secretValues) find(account string, secrets []string) {
+// find stores the secrets of an account in its access Secret.
+func (v *secretValues) find(account string, values []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	a := v.of(account, secrets)
-	for _, secret := range secrets {
-		if a != nil && knowable(secret) && !slices.Contains(a.found, secret) {
-			a.found = slices.Concat(a.found[max(0, len(a.found)+1-keptSecrets):], []string{secret})
+	v.each(account, values, func(a *accountSecrets, value string) {
+		if !has(a.given, value) && !has(a.found, value) {
+			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptSecrets):]), forms(value))
 		}
-	}
+	})
 }
 
-// of returns what is known of an account; nil if there is nothing to be known.
-func (v *secretValues) of(account string, secrets []string) *accountSecrets {
-	if account == "" || !slices.ContainsFunc(secrets, knowable) {
-		return nil
-	}
+// each calls do for each value that can be searched for.
+func (v *secretValues) each(account string, values []string, do func(a *accountSecrets, value string)) {
 	if v.accounts == nil {
-		v.accounts, v.holders, v.byMiddle = map[string]*accountSecrets{}, map[string]int{}, map[string][]string{}
+		v.accounts = map[string]*accountSecrets{}
 	}
-	if v.accounts[account] == nil {
-		v.accounts[account] = &accountSecrets{}
-	}
-	return v.accounts[account]
-}
-
-func knowable(secret string) bool {
-	return len(secret) >= minSecret && len(secret) <= cosi.MaxCredentialLength
-}
-
-// oldest returns the account whose grant is the longest ago, of those with given
-// secrets.
-func (v *secretValues) oldest() *accountSecrets {
-	var oldest *accountSecrets
-	for _, a := range v.accounts {
-		if len(a.given) > 0 && (oldest == nil || a.grant < oldest.grant) {
-			oldest = a
+	for _, value := range values {
+		if account == "" || len(value) < minSecret || len(value) > cosi.MaxCredentialLength {
+			continue
 		}
+		if v.accounts[account] == nil {
+			v.accounts[account] = &accountSecrets{}
+		}
+		do(v.accounts[account], value)
 	}
-	return oldest
 }
 
-// forget forgets an account.
+func has(secrets []secret, value string) bool {
+	return slices.ContainsFunc(secrets, func(s secret) bool { return s[0] == value })
+}
+
+// drop drops the n oldest given secrets of an account.
+func (v *secretValues) drop(a *accountSecrets, n int) {
+	for ; n > 0; n-- {
+		v.size -= a.given[0].size()
+		a.given = slices.Clone(a.given[1:])
+	}
+}
+
+// forget drops an account.
 func (v *secretValues) forget(account string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if a := v.accounts[account]; a != nil {
-		v.release(a, len(a.given))
+		v.drop(a, len(a.given))
 		delete(v.accounts, account)
 	}
 }
 
-func (v *secretValues) hold(secret string) {
-	v.holders[secret]++
-	if v.holders[secret] > 1 {
-		return
-	}
-	v.size += len(secret) + perSecret
-	for _, form := range forms(secret) {
-		v.byMiddle[middle(form)] = append(v.byMiddle[middle(form)], secret)
-	}
-}
-
-// release forgets the n oldest of the given secrets of an account.
-func (v *secretValues) release(a *accountSecrets, n int) {
-	for ; n > 0; n-- {
-		secret := a.given[0]
-		a.given = slices.Clone(a.given[1:])
-		v.holders[secret]--
-		if v.holders[secret] > 0 {
-			continue
-		}
-		delete(v.holders, secret)
-		v.size -= len(secret) + perSecret
-		for _, form := range forms(secret) {
-			at := middle(form)
-			v.byMiddle[at] = slices.DeleteFunc(v.byMiddle[at], func(other string) bool { return other == secret })
-			if len(v.byMiddle[at]) == 0 {
-				delete(v.byMiddle, at)
-			}
-		}
-	}
-}
-
-// without returns a text about an account without the secrets that were given for
-// any, those in the account's own Secrets, and passwords in URLs.
+// without returns a text about an account without the secrets that the driver returned for any account, those in the
+// account's own access Secrets, and passwords in URLs.
 func (v *secretValues) without(account, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	suspects := map[string]bool{}
-	if a := v.accounts[account]; a != nil {
-		for _, secret := range a.found {
-			suspects[secret] = true
+	var contained []string
+	for name, a := range v.accounts {
+		secrets := a.given
+		if name == account {
+			secrets = slices.Concat(a.given, a.found)
+		}
+		for _, s := range secrets {
+			for _, form := range s {
+				if strings.Contains(text, form) {
+					contained = append(contained, form)
+				}
+			}
 		}
 	}
-	for i := range max(0, len(text)+1-minSecret) {
-		for _, secret := range v.byMiddle[text[i:i+minSecret]] {
-			suspects[secret] = true
-		}
-	}
-	longest := func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) } // one may be part of another
-	for _, secret := range slices.SortedFunc(maps.Keys(suspects), longest) {
-		for _, form := range forms(secret) {
-			text = strings.ReplaceAll(text, form, redacted)
-		}
+	slices.SortFunc(contained, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be part of another
+	for _, form := range contained {
+		text = strings.ReplaceAll(text, form, redacted)
 	}
 	return cosi.RedactURLs(text)
 }
 
-// middle returns the bytes in the middle of a form, by which it is found.
-func middle(form string) string {
-	at := (len(form) - minSecret) / 2
-	return strings.Clone(form[at : at+minSecret])
+// forms returns the ways to write a secret in a message, the plain one first.
+func forms(value string) secret {
+	quoted := strconv.Quote(value)
+	others := []string{
+		url.QueryEscape(value), url.PathEscape(value), quoted[1 : len(quoted)-1],
+		base64.RawStdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)),
+	}
+	if text, err := json.Marshal(value); err == nil {
+		others = append(others, string(text[1:len(text)-1]))
+	}
+	slices.Sort(others)
+	others = slices.DeleteFunc(slices.Compact(others), func(form string) bool { return form == value })
+	return append(secret{value}, others...)
 }
 
-// forms returns the ways to write a secret in a message.
-func forms(secret string) []string {
-	quoted := strconv.Quote(secret)
-	all := []string{
-		secret, url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1],
-		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+// ofAccount is the key of the account ID in the context of a call.
+type ofAccount struct{}
+
+// about returns the context for a call, which says what account it is about.
+func about(ctx context.Context, request any) context.Context {
+	if named, ok := request.(interface{ GetAccountId() string }); ok {
+		return context.WithValue(ctx, ofAccount{}, named.GetAccountId())
 	}
-	if text, err := json.Marshal(secret); err == nil {
-		all = append(all, string(text[1:len(text)-1]))
+	return ctx
+}
+
+func accountIn(ctx context.Context) string {
+	account, ok := ctx.Value(ofAccount{}).(string)
+	if !ok {
+		return ""
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return account
+}
+
+// redact returns the error of a call without secrets.
+func (v *secretValues) redact(ctx context.Context, err error) error {
+	said := status.Convert(err)
+	text := v.without(accountIn(ctx), said.Message())
+	if text == said.Message() {
+		return err
+	}
+	return status.Error(said.Code(), text)
+}
+
+// intercept learns the secrets in responses and takes them out of errors.
+func (v *secretValues) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	err := invoke(ctx, method, request, reply, conn, options...)
+	if err != nil {
+		return v.redact(ctx, err)
+	}
+	if response, ok := reply.(proto.Message); ok {
+		v.give(accountIn(ctx), cosi.SecretsIn(response))
+	}
+	return nil
+}
+
+// redacting passes the outcome of calls on to a handler without secrets.
+type redacting struct {
+	stats.Handler
+
+	secrets *secretValues
+}
+
+// HandleRPC implements stats.Handler.
+func (r redacting) HandleRPC(ctx context.Context, what stats.RPCStats) {
+	if end, ok := what.(*stats.End); ok && end.Error != nil {
+		without := *end
+		without.Error = r.secrets.redact(ctx, end.Error)
+		what = &without
+	}
+	r.Handler.HandleRPC(ctx, what)
 }

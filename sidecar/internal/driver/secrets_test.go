@@ -13,7 +13,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Secrets are kept in memory as long as their account lives, and of each account a few.
+// Secrets are kept in memory until their account is revoked, and a few of each account.
 func TestSecretValuesAreForgotten(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
@@ -28,29 +28,28 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 			t.Errorf("account %d: want %d secrets each, got %+v", account, keptSecrets, a)
 		}
 		if text := v.without("", "it is the same for all"); text != "it is [redacted]" {
-			t.Errorf("what others were given, too, is forgotten with account %d: %s", account-1, text)
+			t.Errorf("a secret that other accounts have, too, is forgotten with account %d: %s", account-1, text)
 		}
 		v.forget(fmt.Sprint(account))
 	}
-	if len(v.accounts)+len(v.holders)+len(v.byMiddle)+v.size != 0 {
+	if len(v.accounts)+v.size != 0 {
 		t.Errorf("accounts that are revoked are remembered: %+v", v)
 	}
 }
 
-// However much a driver gives, the memory for it is bounded, and what was given
-// last is known.
+// The memory for secrets is bounded, and the secrets that were returned last are known.
 func TestSecretValuesAreBounded(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	v := &secretValues{size: maxGiven - n/2*cosi.MaxCredentialLength} // as if there were thousands
 	long := func(account int) string {
 		return strings.Repeat(fmt.Sprintf("%08d", account), cosi.MaxCredentialLength/8)
 	}
+	v := &secretValues{size: maxGiven - n/2*forms(long(0)).size()} // as if there were thousands
 	for account := range n {
 		v.give(fmt.Sprint(account), []string{long(account), "short"})
 	}
-	if v.size > maxGiven || len(v.holders) > n/2 {
-		t.Errorf("%d secrets take %d bytes", len(v.holders), v.size)
+	if v.size > maxGiven {
+		t.Errorf("the secrets take %d bytes", v.size)
 	}
 	for account, want := range map[int]bool{0: false, n - 1: true} {
 		if got := v.without("", long(account)) == redacted; got != want {
@@ -63,6 +62,7 @@ func TestRedactText(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
 	v.give("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
+	v.find("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // and then returned again
 	v.give("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
 	v.find("one", []string{"the bucket"})
 	for name, tc := range map[string]struct{ account, said, want string }{

@@ -9,104 +9,100 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Shares bounds how many objects of one class are worked on at once, so that a
-// class whose calls all hang leaves workers to the others. It never blocks: who
-// finds no share waits in line and is called back when one is reserved for it.
-// First tries and others have a line each, which take turns: neither a crowd
-// that fails nor a stream of new objects keeps the other from the shares.
+// Shares limits how many objects with the same parameters are processed at once, so that a backend whose calls all hang
+// leaves workers to the others. It never blocks: an object without a share waits in a queue and is called back when a share
+// is reserved for it. First tries and retries have a queue each, served in turn, so that neither delays the other for long.
 type Shares struct {
-	// PerClass is the number of shares of each class.
-	PerClass int
+	// PerPool is the number of shares for the same parameters.
+	PerPool int
 
 	mu      sync.Mutex
-	claims  map[reconcile.Request]*claim
-	classes map[string]*class
+	members map[reconcile.Request]*member
+	pools   map[string]*pool
 }
 
-// A claim is that of an object that has a share or waits for one.
-type claim struct {
-	class string
-	line  int
+// A member is an object that has a share or waits for one.
+type member struct {
+	pool  string
+	queue int
 	wake  func()
 	has   bool
 }
 
-// A class is one of which objects have shares; others wait only while all are taken.
-type class struct {
+// A pool is the shares for the same parameters; objects wait only while all are taken.
+type pool struct {
 	taken int
-	// lines are those who wait, for the first try and for another one, and turn is
-	// the line that comes next.
-	lines [2][]*claim
-	turn  int
+	// queues are the waiting first tries and the waiting retries; next is the queue that is served next.
+	queues [2][]*member
+	next   int
 }
 
-// Take reports whether the object has a share, which it keeps until Leave. If not, it
-// waits; wake is called once a share is reserved for it, and must neither block nor
-// call Shares. again says that this is not the first try.
-func (s *Shares) Take(req reconcile.Request, of string, again bool, wake func()) bool {
+// Take reports whether the object has a share of the named pool, which it keeps until Leave. If not, it waits; wake is
+// called once a share is reserved for it, and must neither block nor call Shares.
+func (s *Shares) Take(req reconcile.Request, name string, retry bool, wake func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	it := &claim{class: of, wake: wake}
-	if again {
-		it.line = 1
+	it := &member{pool: name, wake: wake}
+	if retry {
+		it.queue = 1
 	}
-	if before := s.claims[req]; before != nil {
-		if before.has || before.line == it.line {
+	if before := s.members[req]; before != nil {
+		if before.has || before.queue == it.queue {
 			return before.has
 		}
 		s.leave(req, before)
 	}
-	if s.claims == nil {
-		s.claims, s.classes = map[reconcile.Request]*claim{}, map[string]*class{}
+	if s.members == nil {
+		s.members, s.pools = map[reconcile.Request]*member{}, map[string]*pool{}
 	}
-	c := s.classes[of]
-	if c == nil {
-		c = &class{}
-		s.classes[of] = c
+	p := s.pools[name]
+	if p == nil {
+		p = &pool{}
+		s.pools[name] = p
 	}
-	s.claims[req] = it
-	if it.has = c.taken < s.PerClass; it.has {
-		c.taken++
+	s.members[req] = it
+	if it.has = p.taken < s.PerPool; it.has {
+		p.taken++
 	} else {
-		c.lines[it.line] = append(c.lines[it.line], it)
+		p.queues[it.queue] = append(p.queues[it.queue], it)
 	}
 	return it.has
 }
 
-// Leave ends what Take began: the object neither has a share nor waits for one.
+// Leave undoes Take: the object neither has a share nor waits for one.
 func (s *Shares) Leave(req reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if it := s.claims[req]; it != nil {
+	if it := s.members[req]; it != nil {
 		s.leave(req, it)
 	}
 }
 
-func (s *Shares) leave(req reconcile.Request, it *claim) {
-	delete(s.claims, req)
-	c := s.classes[it.class]
+func (s *Shares) leave(req reconcile.Request, it *member) {
+	delete(s.members, req)
+	p := s.pools[it.pool]
 	if !it.has {
-		c.lines[it.line] = slices.DeleteFunc(c.lines[it.line], func(other *claim) bool { return other == it })
+		p.queues[it.queue] = slices.DeleteFunc(p.queues[it.queue], func(other *member) bool { return other == it })
 		return
 	}
-	if heir := c.next(); heir != nil {
-		heir.has = true
-		heir.wake()
+	if successor := p.pop(); successor != nil {
+		successor.has = true
+		successor.wake()
 		return
 	}
-	if c.taken--; c.taken == 0 {
-		delete(s.classes, it.class)
+	if p.taken--; p.taken == 0 {
+		delete(s.pools, it.pool)
 	}
 }
 
-// next takes the one who comes next out of its line; nil if nobody waits.
-func (c *class) next() *claim {
-	for range c.lines {
-		line := &c.lines[c.turn]
-		c.turn = (c.turn + 1) % len(c.lines)
-		if len(*line) > 0 {
-			it := (*line)[0]
-			*line = slices.Delete(*line, 0, 1)
+// pop removes the member that is served next from its queue; nil if none waits.
+func (p *pool) pop() *member {
+	for range p.queues {
+		queue := &p.queues[p.next]
+		p.next = (p.next + 1) % len(p.queues)
+		if len(*queue) > 0 {
+			it := (*queue)[0]
+			*queue = slices.Delete(*queue, 0, 1)
 			return it
 		}
 	}

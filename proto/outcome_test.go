@@ -40,7 +40,7 @@ func TestOutcomesHoldEveryRPCWithEveryCode(t *testing.T) {
 	}
 }
 
-func TestVerdictFor(t *testing.T) {
+func TestDispositionOf(t *testing.T) {
 	t.Parallel()
 	terminal := map[codes.Code]bool{
 		codes.InvalidArgument: true, codes.AlreadyExists: true, codes.OutOfRange: true, codes.Unimplemented: true,
@@ -54,8 +54,8 @@ func TestVerdictFor(t *testing.T) {
 			case terminal[code]:
 				want = cosi.Terminal
 			}
-			if got := cosi.VerdictFor(method, code); got != want {
-				t.Errorf("VerdictFor(%s, %s) = %s, want %s", method, code, got, want)
+			if got := cosi.DispositionOf(method, code); got != want {
+				t.Errorf("DispositionOf(%s, %s) = %s, want %s", method, code, got, want)
 			}
 		}
 	}
@@ -70,25 +70,25 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		"a bucket that does not exist yet may appear": {
 			cosi.Provisioner_DriverGetBucket_FullMethodName, codes.NotFound,
-			cosi.Outcome{Verdict: cosi.Retryable, Reason: "the backend has no bucket of this ID yet"},
+			cosi.Outcome{Disposition: cosi.Retryable, Reason: "the backend has no bucket of this ID yet"},
 		},
 		"access to several buckets that one credential cannot serve": {
 			cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, codes.OutOfRange,
 			cosi.Outcome{
-				Verdict: cosi.Terminal,
-				Reason:  "the driver cannot make one credential for several buckets; use one access for each bucket",
+				Disposition: cosi.Terminal,
+				Reason:      "the driver cannot make one credential for several buckets; use one access for each bucket",
 			},
 		},
 		"a driver without the call will not have it until it is replaced": {
 			cosi.Provisioner_DriverCreateBucket_FullMethodName, codes.Unimplemented,
 			cosi.Outcome{
-				Verdict: cosi.Terminal, UntilReconnect: true,
+				Disposition: cosi.Terminal, UntilReconnect: true,
 				Reason: "the driver does not implement this call; is it a two-phase COSI v1alpha2 driver?",
 			},
 		},
 		"a code that gRPC does not define counts as unknown": {
 			cosi.Provisioner_DriverCreateBucket_FullMethodName, codes.Code(99),
-			cosi.Outcome{Code: codes.Unknown, Verdict: cosi.Retryable, Reason: "the driver failed without saying how"},
+			cosi.Outcome{Code: codes.Unknown, Disposition: cosi.Retryable, Reason: "the driver failed without saying how"},
 		},
 	}
 	for name, test := range tests {

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Verdict says what the caller of an RPC does about its outcome.
-type Verdict int
+// Disposition says what the caller of an RPC does about its outcome.
+type Disposition int
 
 const (
 	// OK: the call did what was asked.
-	OK Verdict = iota
+	OK Disposition = iota
 	// Terminal: repeating the same call to the same driver cannot help. The caller stops until the
 	// object, the driver or the connection changes, apart from a slow resync.
 	Terminal
@@ -22,7 +22,7 @@ const (
 )
 
 // String returns "OK", "Terminal" or "Retryable".
-func (v Verdict) String() string {
+func (v Disposition) String() string {
 	switch v {
 	case OK:
 		return "OK"
@@ -31,18 +31,18 @@ func (v Verdict) String() string {
 	case Retryable:
 		return "Retryable"
 	default:
-		return fmt.Sprintf("Verdict(%d)", int(v))
+		return fmt.Sprintf("Disposition(%d)", int(v))
 	}
 }
 
-// Outcome is one row of the table (RPC, gRPC code) -> verdict.
+// Outcome is one row of the table (RPC, gRPC code) -> disposition.
 type Outcome struct {
 	// Method is the full method name, such as Provisioner_DriverCreateBucket_FullMethodName.
 	Method string
 	// Code is one of the 17 canonical gRPC codes.
 	Code codes.Code
-	// Verdict is what the caller does.
-	Verdict Verdict
+	// Disposition is what the caller does.
+	Disposition Disposition
 	// UntilReconnect says that a terminal outcome stands until the connection to the driver is
 	// made again, so that not even the resync repeats the call.
 	UntilReconnect bool
@@ -52,8 +52,8 @@ type Outcome struct {
 
 // rule is the part of an outcome that the code alone decides.
 type rule struct {
-	verdict Verdict
-	reason  string
+	disposition Disposition
+	reason      string
 }
 
 // OutcomeOf returns the row for a full method name and a code. It is total: a code that gRPC does
@@ -65,7 +65,7 @@ func OutcomeOf(method string, code codes.Code) Outcome {
 		code = codes.Unknown
 		general = generalRules()[code]
 	}
-	outcome := Outcome{Method: method, Code: code, Verdict: general.verdict, Reason: general.reason}
+	outcome := Outcome{Method: method, Code: code, Disposition: general.disposition, Reason: general.reason}
 	if reason, found := particularReasons()[method][code]; found {
 		outcome.Reason = reason
 	}
@@ -73,9 +73,9 @@ func OutcomeOf(method string, code codes.Code) Outcome {
 	return outcome
 }
 
-// VerdictFor returns only the verdict of OutcomeOf.
-func VerdictFor(method string, code codes.Code) Verdict {
-	return OutcomeOf(method, code).Verdict
+// DispositionOf returns only the disposition of OutcomeOf.
+func DispositionOf(method string, code codes.Code) Disposition {
+	return OutcomeOf(method, code).Disposition
 }
 
 // Outcomes returns the whole table, every RPC of the contract with every code.
@@ -129,7 +129,7 @@ func generalRules() map[codes.Code]rule {
 }
 
 // particularReasons holds what KEP-1979 says about a code at one RPC, by RPC section. A reason
-// never changes the verdict.
+// never changes the disposition.
 func particularReasons() map[string]map[codes.Code]string {
 	const (
 		bucketConflict  = "a bucket of this identity exists and does not fit the request"

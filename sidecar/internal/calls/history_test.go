@@ -25,8 +25,8 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	before := calls.State{Object: "o1", Driver: 1}
 	retryable := &driver.Failure{}
-	terminal := &driver.Failure{Outcome: cosi.Outcome{Verdict: cosi.Terminal}}
-	untilReconnect := &driver.Failure{Outcome: cosi.Outcome{Verdict: cosi.Terminal, UntilReconnect: true}}
+	terminal := &driver.Failure{Outcome: cosi.Outcome{Disposition: cosi.Terminal}}
+	untilReconnect := &driver.Failure{Outcome: cosi.Outcome{Disposition: cosi.Terminal, UntilReconnect: true}}
 	for name, tc := range map[string]struct {
 		failure  *driver.Failure
 		now      calls.State
@@ -43,12 +43,12 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failures := calls.NewFailures(backoff.Options{Base: time.Hour, Max: time.Hour}, 2*time.Hour)
-			failures.Note(request("a"), before, tc.failure)
-			if got := failures.Wait(request("a"), tc.now); got < tc.min || got > tc.max {
+			history := calls.NewHistory(backoff.Options{Base: time.Hour, Max: time.Hour}, 2*time.Hour)
+			history.NoteFailure(request("a"), before, tc.failure)
+			if got := history.Wait(request("a"), tc.now); got < tc.min || got > tc.max {
 				t.Errorf("wait: want between %v and %v, got %v", tc.min, tc.max, got)
 			}
-			if got := failures.Wait(request("b"), before); got != 0 {
+			if got := history.Wait(request("b"), before); got != 0 {
 				t.Errorf("another object waits: %v", got)
 			}
 		})
@@ -57,17 +57,44 @@ func TestFailures(t *testing.T) {
 
 func TestForgottenFailureStartsBackoffAgain(t *testing.T) {
 	t.Parallel()
-	failures := calls.NewFailures(backoff.Options{Base: time.Hour, Max: 100 * time.Hour}, 0)
+	history := calls.NewHistory(backoff.Options{Base: time.Hour, Max: 100 * time.Hour}, 0)
 	state := calls.State{Object: "o"}
 	for range 5 {
-		failures.Note(request("a"), state, &driver.Failure{})
+		history.NoteFailure(request("a"), state, &driver.Failure{})
 	}
-	failures.Forget(request("a"))
-	if got := failures.Wait(request("a"), state); got != 0 {
+	history.Succeeded(request("a"))
+	if got := history.Wait(request("a"), state); got != 0 {
 		t.Errorf("an object without a failure waits: %v", got)
 	}
-	if got := failures.Note(request("a"), state, &driver.Failure{}); got > 2*time.Hour {
+	if got := history.NoteFailure(request("a"), state, &driver.Failure{}); got > 2*time.Hour {
 		t.Errorf("the first wait after a success: want at most 2h, got %v", got)
+	}
+}
+
+func TestClaimID(t *testing.T) {
+	t.Parallel()
+	first, second := request("first"), request("second")
+	for name, tc := range map[string]struct {
+		before func(*calls.History)
+		want   bool
+	}{
+		"no object has the ID":                {func(*calls.History) {}, true},
+		"another object has it":               {func(h *calls.History) { h.ClaimID(first, "x") }, false},
+		"the object has it already":           {func(h *calls.History) { h.ClaimID(second, "x") }, true},
+		"the object that had it was deleted":  {func(h *calls.History) { h.ClaimID(first, "x"); h.Forget(first) }, true},
+		"a call for the owner succeeded":      {func(h *calls.History) { h.ClaimID(first, "x"); h.Succeeded(first) }, false},
+		"the object that had it has another":  {func(h *calls.History) { h.ClaimID(first, "x"); h.ClaimID(first, "y") }, true},
+		"an object without an ID was deleted": {func(h *calls.History) { h.ClaimID(first, "x"); h.Forget(second) }, false},
+		"the ID was refused for the object":   {func(h *calls.History) { h.ClaimID(first, "x"); h.ClaimID(second, "x") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			history := calls.NewHistory(backoff.Options{}, 0)
+			tc.before(history)
+			if got := history.ClaimID(second, "x"); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
 	}
 }
 

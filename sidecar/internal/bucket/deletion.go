@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// checkReleased waits while a claim needs the Bucket that is being deleted.
+func (r *Reconciler) checkReleased(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	switch planOf(b) {
+	case release, remove:
+		if !cosiapi.HasProtection(b) {
+			return step.Done(), nil
+		}
+		return step.Next(), nil
+	case hold:
+		_, err := r.PatchStatus(ctx, b, func() {
+			held := conditions.Change{
+				Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.ClaimStillBound,
+				Message: holdMessage(b), Generation: b.Generation,
+			}
+			conditions.Set(&b.Status.Conditions, held)
+			held.Type, held.Status = cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown
+			conditions.Set(&b.Status.Conditions, held)
+		})
+		return step.Wait("the deletion of the BucketClaim that is bound to the Bucket"), err
+	default:
+		return step.Done(), nil
+	}
+}
+
+// findID looks up the bucket ID before the deletion. A one-phase driver may have made the bucket without its ID having been
+// stored: repeating the request by the same name reports the ID, or makes a bucket that is deleted next. A driver that
+// refuses the request has no bucket of the name.
+func (r *Reconciler) findID(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	if planOf(b) != remove || b.Status.BucketID != "" {
+		return step.Next(), nil
+	}
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	if err := phasesChanged(b, w.Info); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	id, _, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
+	if driver.MeansNothing(err) {
+		w.notCreated = true
+		return step.Next(), nil
+	}
+	if id != "" {
+		err = r.storeID(ctx, w, id)
+	}
+	if err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	return step.Next(), nil
+}
+
+// deleteBucket deletes the backend bucket, if that is the plan. It acts on a copy that was just compared with the API
+// server, so that a policy that changed to Retain is respected until the end. A bucket that may never have been created is
+// deleted, too: its ID is stored, and a call whose response was lost may have created it.
+func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	if planOf(b) != remove || w.notCreated {
+		return step.Next(), nil
+	}
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	err := r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
+	if err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	return step.Next(), nil
+}
+
+// removeFinalizer removes our finalizer. The write is a conflict if the Bucket asks for something else since it was
+// compared with the API server.
+func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	deleted := *b.DeletionTimestamp
+	if err := r.clearFailure(ctx, b); err != nil {
+		return step.Verdict{}, err
+	}
+	if err := r.Record(ctx, b, sameOrder, func() { cosiapi.RemoveProtection(b) }); err != nil {
+		return step.Verdict{}, err
+	}
+	r.History.Succeeded(w.Req)
+	r.Deleted(b.Spec.DriverName, deleted, b.Status.Conditions)
+	return step.Done(), nil
+}
+
+// clearFailure takes back the condition of a deletion that had to wait or failed, if the finalizer of another component
+// keeps the Bucket visible.
+func (r *Reconciler) clearFailure(ctx context.Context, b *cosiapi.Bucket) error {
+	failed := meta.FindStatusCondition(b.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
+	if failed == nil || len(b.Finalizers) < 2 {
+		return nil
+	}
+	return r.RecordStatus(ctx, b, sameOrder, func() {
+		conditions.Set(&b.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+			Message: "COSI has finished the deletion. The Bucket remains until other components remove their finalizers.", Generation: b.Generation,
+		})
+	})
+}

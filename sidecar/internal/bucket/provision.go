@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// checkDriver checks that the driver can serve the Bucket before anything is written to it or asked of the driver. It ends
+// the reconcile of a Bucket that is provisioned.
+func (r *Reconciler) checkDriver(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	p := inconsistency(b, w.Info)
+	if p == nil && !complete(b) {
+		return step.Next(), nil
+	}
+	_, err := r.PatchStatus(ctx, b, func() {
+		if p != nil {
+			p.Report(&b.Status.Conditions, b.Generation)
+			return
+		}
+		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
+		observeGeneration(b)
+	})
+	if err != nil || p == nil {
+		return step.Done(), err
+	}
+	r.warn(b, events.FailedCreateBucket, "CreateBucket", p.Message)
+	return step.Wait("another response of the driver to DriverGetInfo"), nil
+}
+
+// observeGeneration marks the conditions of a Bucket as valid for its current generation.
+func observeGeneration(b *cosiapi.Bucket) {
+	for i := range b.Status.Conditions {
+		b.Status.Conditions[i].ObservedGeneration = b.Generation
+	}
+}
+
+// protect adds the finalizer, so that the Bucket cannot disappear after the first call to the driver.
+func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+	changed, err := r.Patch(ctx, w.bucket, func() { cosiapi.AddProtection(w.bucket) })
+	w.Fresh = w.Fresh || changed
+	return step.Next(), err
+}
+
+// awaitRetry waits until the calls that create or verify the bucket may be made. While it waits, the last result stays
+// valid for a Bucket that is bound meanwhile, which its conditions say.
+func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (step.Verdict, error) {
+	verdict, err := r.AwaitRetry(ctx, &w.Attempt)
+	if err != nil || verdict.Goes() {
+		return verdict, err
+	}
+	_, err = r.PatchStatus(ctx, w.bucket, func() { observeGeneration(w.bucket) })
+	return verdict, err
+}
+
+// reread checks before phase 2 that the API server still has this version of the Bucket. Phase 1 creates nothing, and its
+// ID is stored only in the version that was read.
+func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket.Status.BucketID == "" && !askedFor(w.bucket) {
+		return step.Next(), nil
+	}
+	return r.Reread(ctx, &w.Turn)
+}
+
+// generateID stores status.bucketID: phase 1 of a new bucket, or the ID that an administrator gave. The write is a conflict
+// if the Bucket changed since it was read, for example because it is being deleted. Only an administrator may give a Bucket
+// the ID of another one; a driver may not. For a one-phase driver only the name that it will be asked for can be stored.
+func (r *Reconciler) generateID(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	if b.Status.BucketID != "" || b.Spec.ExistingBucketID == "" && askedFor(b) {
+		return step.Next(), nil
+	}
+	id := b.Spec.ExistingBucketID
+	if id == "" {
+		var err error
+		id, err = r.Driver.GenerateBucketID(ctx, &cosi.DriverGenerateBucketIdRequest{
+			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
+		})
+		if err == nil && !w.Info.OnePhase {
+			err = r.claimID(ctx, w, id)
+		}
+		if err != nil {
+			return r.callFailed(ctx, w, err)
+		}
+		r.History.Succeeded(w.Req)
+	}
+	if w.Info.OnePhase && b.Spec.ExistingBucketID == "" {
+		_, err := r.Patch(ctx, b, func() { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, id) })
+		w.Fresh = true
+		return step.Next(), err
+	}
+	_, err := r.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
+	w.Fresh = true
+	return step.Next(), err
+}
+
+// create is phase 2: the backend has the bucket of a dynamically provisioned Bucket.
+func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	if err := phasesChanged(b, w.Info); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	id, response, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
+	if err := r.storeID(ctx, w, id); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	if err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	w.response = response
+	return step.Next(), nil
+}
+
+// storeID stores the ID that a one-phase driver reported in phase 2, if it did.
+func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
+	b := w.bucket
+	switch known := b.Status.BucketID; {
+	case id == "" || id == known:
+		return nil
+	case known != "":
+		return driver.Broken(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
+			"bucket_id is %q, and was %q for the same name before. An administrator must check the driver", id, known))
+	}
+	if err := r.claimID(ctx, w, id); err != nil {
+		return err
+	}
+	return r.RecordStatus(ctx, b, sameOrder, func() { b.Status.BucketID = id })
+}
+
+// verify checks that the backend has the bucket of an imported Bucket, or of one that another implementation made. It
+// creates nothing.
+func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	response, err := r.Driver.GetBucket(ctx, &cosi.DriverGetBucketRequest{
+		BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
+	})
+	if err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	w.response = response
+	return step.Next(), nil
+}
+
+// reportStatus writes the driver's response to the status.
+func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	r.History.Succeeded(w.Req)
+	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && !adopted(b)
+	if err := r.RecordStatus(ctx, b, sameOrder, func() { setProvisioned(w) }); err != nil {
+		return step.Verdict{}, err
+	}
+	if first {
+		r.Finished(b.Spec.DriverName, metrics.OperationCreate, b.CreationTimestamp)
+	}
+	return step.Done(), nil
+}
+
+// setProvisioned sets the status of a Bucket from the driver's response.
+func setProvisioned(w *work) {
+	b := w.bucket
+	b.Status.Protocols = secretkeys.Protocols(w.response)
+	b.Status.BucketInfo = secretkeys.BucketInfo(w.response)
+	conditions.Set(&b.Status.Conditions, validated(b, w.Info))
+	conditions.Set(&b.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+		Message: "The backend has the bucket.", Generation: b.Generation,
+	})
+	conditions.Set(&b.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "The last call to the driver succeeded.", Generation: b.Generation,
+	})
+}

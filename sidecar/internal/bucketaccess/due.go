@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// Annotations of an access Secret that describe what was delivered, so that a sidecar that starts sees what changed
+// without a call to the driver. They hold no credential.
+const (
+	// grantAnnotation is a digest of the request for the grant and of the driver's revision.
+	grantAnnotation = "cooper.dev/grant"
+	// dataAnnotation is a digest of the data as delivered.
+	dataAnnotation = "cooper.dev/data"
+	// renewAnnotation is when an expiring credential is renewed, in RFC 3339.
+	renewAnnotation = "cooper.dev/renew-at"
+)
+
+const (
+	// renewShare is the part of the remaining lifetime of a credential that is left when it is renewed: a third, at most
+	// maxReserve.
+	renewShare = 3
+	maxReserve = 24 * time.Hour
+	// minRenewal limits how often a driver is asked that never extends a credential.
+	minRenewal = time.Minute
+)
+
+// skipUnchanged ends the reconcile of an access that was found current, if neither it nor the driver changed since, nor
+// its Secrets, where they are watched. Where they are not, they are read again after a while.
+func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (step.Verdict, error) {
+	last, valid := r.Memory.lastChecked(w.Req)
+	now := r.Now()
+	if last == nil || w.warning != nil || last.access != version(w.access) || last.grant != w.order.digest || !last.due.IsZero() && !now.Before(last.due) {
+		return step.Next(), nil
+	}
+	if r.WatchSecrets {
+		secrets, err := r.watchedSecrets(ctx, w)
+		if err != nil || secrets != last.secrets {
+			return step.Next(), err
+		}
+	} else if now.Sub(last.at) >= valid {
+		return step.Next(), nil
+	}
+	return waitUntilDue(last.due, now), nil
+}
+
+// watchedSecrets returns the versions of the access's Secrets in the cache.
+func (r *Reconciler) watchedSecrets(ctx context.Context, w *work) (string, error) {
+	var versions strings.Builder
+	for _, claim := range w.access.Spec.BucketClaims {
+		secret, key := &metav1.PartialObjectMetadata{}, client.ObjectKey{Namespace: w.access.Namespace, Name: claim.AccessSecretName}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		if err := client.IgnoreNotFound(r.Client.Get(ctx, key, secret)); err != nil {
+			return "", fmt.Errorf("read Secret %q from the cache: %w", key, err)
+		}
+		versions.WriteString(version(secret))
+	}
+	return versions.String(), nil
+}
+
+// version identifies one state of one object.
+func version(object metav1.Object) string {
+	return string(object.GetUID()) + "/" + object.GetResourceVersion() + "\n"
+}
+
+// awaitShare waits for a share of the workers for objects of the same class, before anything is read for a call that
+// will certainly be made. For a provisioned access, checkGrant decides whether one will.
+func (r *Reconciler) awaitShare(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	if a.DeletionTimestamp != nil && !mayHaveAccount(a) || a.DeletionTimestamp == nil && grantMissing(a) == "" {
+		return step.Next(), nil
+	}
+	return r.awaitShareOf(ctx, w)
+}
+
+// awaitShareOf waits for a share of the class that the parameters of the access and of its first Bucket make: with the
+// parameters of all Buckets, a user who combines a few classes would have the shares of many.
+func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (step.Verdict, error) {
+	b, err := r.firstBucket(ctx, w.access)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	return r.Share(&w.Attempt, w.access.Status.Parameters, b.Spec.Parameters), nil
+}
+
+// checkGrant ends the reconcile of a current access: granted as asked, delivered, and not to be renewed yet. A grant that
+// is due waits for its turn.
+func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, error) {
+	a, now := w.access, r.Now()
+	periodic := r.Memory.periodic(w.Req, now)
+	if w.Info.OnePhase {
+		periodic = time.Time{} // many one-phase drivers make another key with each grant
+	}
+	r.Memory.learnExpiry(w.Req, w.secrets)
+	found, next := due(a, w.secrets, w.order, periodic, now)
+	if found != nil {
+		return r.grantDue(ctx, w, *found)
+	}
+	_, err := r.PatchStatus(ctx, a, func() {
+		conditions.Merge(&a.Status.Conditions, w.validated())
+		if a.Status.Cleanup == "" { // granted by an early version
+			a.Status.Cleanup = cosiapi.CleanupPending
+		}
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	current := checked{access: version(a), secrets: versions(w.secrets), grant: w.order.digest, at: now, due: next}
+	if w.warning != nil { // it ends with changes of other objects
+		current.access = ""
+	}
+	r.Memory.setCurrent(w.Req, current)
+	return waitUntilDue(next, now), nil
+}
+
+// grantDue lets a grant that is due go ahead once the credential can be stored and the limits permit it.
+func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (step.Verdict, error) {
+	now := r.Now()
+	for _, s := range w.secrets {
+		if ptr.Deref(s.Immutable, false) && stale(s, w.order, now) != nil {
+			return r.secretBlocked(ctx, w, &TakenError{Name: s.Name, Why: "is immutable", Immutable: true})
+		}
+	}
+	if w.userCaused = found.reason != metrics.RegrantInterval; w.userCaused {
+		if wait := r.Memory.awaitBudget(w.Req, w.Info.Epoch, now); wait > 0 {
+			return step.WaitAtMost(wait, "the time of another grant, after many in a row"), nil
+		}
+	}
+	if found.background() {
+		if wait := r.Memory.awaitBackground(w.Req, now); wait > 0 {
+			return step.WaitAtMost(wait, "the rate limit of background grants"), nil
+		}
+	}
+	w.regrant = found.reason
+	log.FromContext(ctx).V(1).Info("Granting access", "reason", found.why)
+	return r.awaitShareOf(ctx, w)
+}
+
+func versions(secrets []*corev1.Secret) string {
+	var all strings.Builder
+	for _, secret := range secrets {
+		all.WriteString(version(secret))
+	}
+	return all.String()
+}
+
+// waitUntilDue waits until a current access is due again; a zero time means never.
+func waitUntilDue(next, now time.Time) step.Verdict {
+	if next.IsZero() {
+		return step.Done()
+	}
+	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again")
+}
+
+// An order is what the driver is asked to grant.
+type order struct {
+	request *cosi.DriverGrantBucketAccessRequest
+	// digest identifies everything that the grant depends on.
+	digest string
+}
+
+// orderOf returns what the driver is asked to grant to an account. A one-phase driver is asked by the name of the account,
+// whose ID may be empty until the driver has reported it.
+func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account string, info driver.Info) order {
+	request := grantRequest(asked, account)
+	if info.OnePhase {
+		request.AccountId = asked.GetAccountName()
+	}
+	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
+	parts := struct {
+		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string
+
+		Parameters map[string]string
+		Buckets    []bucket
+	}{
+		Account: account, Protocol: request.GetProtocol().GetType().String(),
+		Authentication: request.GetAuthenticationType().GetType().String(),
+		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
+		Rotation: request.GetRotation(), Revision: info.Revision, Parameters: request.GetParameters(),
+	}
+	// The modes that the class disallows never change after the hand-off and are no part of the digest: a sidecar version
+	// that starts to send them would grant every access again.
+	for _, b := range request.GetBuckets() {
+		parts.Buckets = append(parts.Buckets, bucket{
+			b.GetBucketId(), b.GetObjectDataAccessMode().GetMode().String(),
+			b.GetObjectMetadataAccessMode().GetMode().String(), b.GetBucketMetadataAccessMode().GetMode().String(),
+		})
+	}
+	return order{request: request, digest: digest(parts)}
+}
+
+func digest(v any) string {
+	// Marshal sorts the keys of maps; strings, bytes and maps of them never fail.
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// deliveryAnnotations returns the annotations of a Secret that is delivered now.
+func deliveryAnnotations(o order, data map[string][]byte, now time.Time) map[string]string {
+	annotations := map[string]string{
+		grantAnnotation: o.digest, dataAnnotation: digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
+	}
+	if expiry, ok := secretkeys.Expiry(data); ok {
+		annotations[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
+	}
+	return annotations
+}
+
+// renewal returns when an expiring credential is renewed.
+func renewal(now, expiry time.Time) time.Time {
+	reserve := min(expiry.Sub(now)/renewShare, maxReserve)
+	at := expiry.Add(-reserve)
+	if soonest := now.Add(minRenewal); at.Before(soonest) {
+		return soonest
+	}
+	return at
+}
+
+// A dueGrant is why a grant is due, for the log and for the metric.
+type dueGrant struct{ why, reason string }
+
+// background reports whether what was granted works for now and is what the user asks for: only the driver or the interval
+// require another grant, of all accesses at once.
+func (d dueGrant) background() bool {
+	return d.reason == metrics.RegrantDriver || d.reason == metrics.RegrantInterval
+}
+
+// due returns why the driver must be asked for the access (again); nil means that the access is current until next, which is
+// zero if no time is set.
+func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, periodic, now time.Time) (found *dueGrant, next time.Time) {
+	if why := grantMissing(a); why != "" {
+		reason := metrics.RegrantRepair
+		if !provisioned(a) {
+			reason = "" // the first grant
+		}
+		return &dueGrant{why, reason}, next
+	}
+	next = periodic
+	for _, s := range secrets {
+		if d := stale(s, o, now); d != nil && (found == nil || found.background()) {
+			found = d
+		}
+		if at, ok := renewalOf(s); ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if found == nil && !periodic.IsZero() && !now.Before(periodic) {
+		found = &dueGrant{"the regrant interval has passed", metrics.RegrantInterval}
+	}
+	return found, next
+}
+
+// grantMissing returns why the last grant does not count, whatever the Secrets hold.
+func grantMissing(a *cosiapi.BucketAccess) (why string) {
+	if !provisioned(a) || a.Status.AccountID == "" {
+		return "the access is not provisioned"
+	}
+	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {
+		return "the last call to the driver failed"
+	}
+	return ""
+}
+
+// stale returns why a Secret must be written again; nil means that it is current.
+func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
+	at, expires := renewalOf(s)
+	switch {
+	case s.Annotations[dataAnnotation] != digest(s.Data):
+		return &dueGrant{fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name), metrics.RegrantRepair}
+	case expires && !now.Before(at):
+		return &dueGrant{fmt.Sprintf("the credential in Secret %q expires soon", s.Name), metrics.RegrantExpiry}
+	case s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation():
+		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another rotation", s.Name), metrics.RegrantRotation}
+	case s.Annotations[grantAnnotation] != o.digest:
+		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or configuration of the driver", s.Name), metrics.RegrantDriver}
+	default:
+		return nil
+	}
+}
+
+// renewalOf returns when the credential in a Secret is renewed; ok is false if it does not expire.
+func renewalOf(s *corev1.Secret) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation])
+	return at, err == nil
+}

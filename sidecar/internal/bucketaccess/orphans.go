@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kit"
+	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+)
+
+// reconcileOrphans cleans up after the accesses of one name that were deleted without cleanup, because their finalizer was
+// removed manually, while this sidecar ran. It returns after what time it must run again at the latest, zero for never.
+func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request) (time.Duration, error) {
+	var errs []error
+	var soonest time.Duration
+	for _, a := range r.Memory.orphans(req) {
+		log.FromContext(ctx).Info("Cleaning up an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
+		w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: a, Gone: true}, Asks: a.Spec, Info: r.Info()}, access: a}
+		result, err := kit.Run(ctx, r.Kit, r.orphanSteps(), w)
+		r.Leave(&w.Attempt)
+		errs = append(errs, err)
+		if after := result.RequeueAfter; after > 0 && (soonest == 0 || after < soonest) {
+			soonest = after
+		}
+	}
+	return soonest, errors.Join(errs...)
+}
+
+func (r *Reconciler) orphanSteps() []step.Step[*work] {
+	return step.Uninterrupted(r.StepLimit,
+		step.Named("confirmGone", r.confirmGone),                      // the API server does not have the access
+		calls.Shared[*work]("awaitRetry", r.AwaitRetry),               // the backoff of the last failed call has passed
+		step.Named("awaitShare", r.awaitShare),                        // a worker is free for this class
+		step.BeforeStop(step.Named("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
+		step.Named("keepUsedAccount", r.keepUsedAccount),              // an account that another access has is not revoked
+		step.BeforeStop(step.Named("revokeOrphan", r.revoke)),         // the account is gone
+		step.Named("deleteOrphanSecrets", r.deleteOrphanSecrets),      // our finalizer holds none of its Secrets
+	)
+}
+
+// confirmGone checks that the API server does not have the access.
+func (r *Reconciler) confirmGone(ctx context.Context, w *work) (step.Verdict, error) {
+	now := &cosiapi.BucketAccess{}
+	err := r.Live.Get(ctx, w.Req.NamespacedName, now)
+	switch {
+	case err == nil && now.UID == w.access.UID:
+		r.orphanDone(w)
+		return step.Done(), nil
+	case client.IgnoreNotFound(err) != nil:
+		return step.Verdict{}, fmt.Errorf("read BucketAccess %q: %w", w.Req, err)
+	default:
+		return step.Next(), nil
+	}
+}
+
+func (r *Reconciler) orphanDone(w *work) {
+	r.Forget(w.Key())
+	r.Memory.orphanDone(w.access)
+}
+
+// keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. The cache is good
+// enough, as it is for checkUnshared.
+func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	found, err := r.withAccount(ctx, a.Status.AccountID)
+	for i := range found {
+		if other := &found[i]; sameDriverOtherAccess(other, a) {
+			log.FromContext(ctx).Info("The account of an orphaned BucketAccess is in use and not revoked",
+				"account", a.Status.AccountID, "user", other.Namespace+"/"+other.Name)
+			a.Status.AccountID = ""
+		}
+	}
+	return step.Next(), err
+}
+
+// deleteOrphanSecrets deletes the Secrets of an orphaned access. One that the finalizer of another component holds is left
+// to it.
+func (r *Reconciler) deleteOrphanSecrets(ctx context.Context, w *work) (step.Verdict, error) {
+	for _, claim := range w.access.Spec.BucketClaims {
+		if err := ignoreTaken(r.Secrets.Delete(ctx, w.access, claim.AccessSecretName)); err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	r.orphanDone(w)
+	return step.Done(), nil
+}

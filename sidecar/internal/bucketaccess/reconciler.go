@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bucketaccess reconciles the BucketAccesses that the Controller handed off to the sidecar of one driver
+// (KEP-1979, "Generating Bucket Access Credentials" and "Deleting a BucketAccess", the sidecar's part). A reconcile is
+// a list of steps; the decisions are pure functions in rules.go and due.go.
+//
+// It reads neither BucketClaims nor classes, and writes only the Secrets of its own accesses.
+package bucketaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/kit"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+)
+
+// Provisioner is the part of a driver that grants and revokes access. Its errors are *driver.Failure.
+type Provisioner interface {
+	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
+	GrantAccess(
+		ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
+	) (id string, response *cosi.DriverGrantBucketAccessResponse, err error)
+	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
+	// Redact removes secrets of an account from all messages about that account from now on.
+	Redact(account string, secrets []string)
+}
+
+// Reconciler reconciles BucketAccesses. All fields are required.
+type Reconciler struct {
+	calls.Caller
+
+	// Secrets writes the access Secrets.
+	Secrets Secrets
+	// Driver grants and revokes access.
+	Driver Provisioner
+	// Memory holds what the API does not store of each access.
+	Memory *Memory
+	// SecretPoll is the interval at which a reconcile that waits for a Secret checks it again.
+	SecretPoll time.Duration
+	// Regranted counts a repeated grant, by one of the Regrant constants of package metrics.
+	Regranted func(reason string)
+	// WatchSecrets says that the cache has the metadata of access Secrets.
+	WatchSecrets bool
+}
+
+// work is the state of one reconcile.
+type work struct {
+	calls.Attempt
+
+	access *cosiapi.BucketAccess
+	// asked is the phase 1 request; order is the phase 2 request, once the account has an ID.
+	asked *cosi.DriverGenerateBucketAccessIdRequest
+	order order
+	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
+	secrets []*corev1.Secret
+	// warning is a problem of an access that keeps working.
+	warning *conditions.Problem
+	// regrant is the reason for a repeated grant; empty for the first grant.
+	regrant string
+	// userCaused says that a user may have caused the grant, which counts against the access's budget.
+	userCaused bool
+	// response is the driver's response to the grant.
+	response *cosi.DriverGrantBucketAccessResponse
+}
+
+// Reconcile implements reconcile.Reconciler. Orphaned accesses of the name come first: their Secrets may be in the way of
+// the present one.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	orphanAfter, orphanErr := r.reconcileOrphans(ctx, req)
+	result, err := r.reconcilePresent(ctx, req)
+	if orphanAfter > 0 && (result.RequeueAfter == 0 || orphanAfter < result.RequeueAfter) {
+		result.RequeueAfter = orphanAfter
+	}
+	return result, errors.Join(orphanErr, err)
+}
+
+func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	a := &cosiapi.BucketAccess{}
+	if err := r.Client.Get(ctx, req.NamespacedName, a); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Forget(req)
+			r.Memory.Forget(req)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
+	}
+	w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}
+	defer r.Leave(&w.Attempt)
+	if !r.responsible(w) {
+		return reconcile.Result{}, nil
+	}
+	steps := r.deletionSteps()
+	if a.DeletionTimestamp == nil {
+		w.asked = idRequest(a)
+		if id := a.Status.AccountID; id != "" {
+			w.order = orderOf(w.asked, id, w.Info)
+		}
+		steps = r.provisioningSteps()
+	}
+	return kit.Run(ctx, r.Kit, steps, w)
+}
+
+// responsible reports whether the Controller handed the access to this driver and its cleanup is not finished.
+func (r *Reconciler) responsible(w *work) bool {
+	a := w.access
+	return a.Status.DriverName == w.Info.Name && r.Options.Scope.Includes(a.Namespace) && !a.CleanedUp()
+}
+
+func (r *Reconciler) provisioningSteps() []step.Step[*work] {
+	return step.Uninterrupted(r.StepLimit,
+		kit.Shared[*work]("seen", r.Seen),                                     // the cache has this sidecar's last write
+		step.Named("checkDriver", r.checkDriver),                              // the driver can serve what was handed off
+		step.Named("protect", r.protect),                                      // the access has the finalizer
+		step.Named("checkBuckets", r.checkBuckets),                            // its Buckets are provisioned and its own
+		step.Named("skipUnchanged", r.skipUnchanged),                          // ends if nothing changed since the last check
+		calls.Shared[*work]("awaitRetry", r.AwaitRetry),                       // the backoff of the last failed call has passed
+		step.Named("awaitShare", r.awaitShare),                                // a worker is free for this class
+		step.Named("reserveSecrets", r.reserveSecrets),                        // the Secrets exist and belong to the access
+		step.Named("checkGrant", r.checkGrant),                                // ends if the grant is current
+		step.Named("reread", r.reread),                                        // the API server still has this version
+		step.BeforeStop(step.Named("generateAccountID", r.generateAccountID)), // phase 1; the ID is stored
+		step.BeforeStop(step.Named("grant", r.grant)),                         // phase 2
+		step.Named("writeSecrets", r.writeSecrets),                            // the Secrets hold the credential
+		step.Named("reportStatus", r.reportStatus),                            // the conditions say that it is provisioned
+	)
+}
+
+func (r *Reconciler) deletionSteps() []step.Step[*work] {
+	return step.Uninterrupted(r.StepLimit,
+		kit.Shared[*work]("seen", r.Seen),                             // the cache has this sidecar's last write
+		calls.Shared[*work]("awaitRetry", r.AwaitRetry),               // the backoff of the last failed call has passed
+		kit.Shared[*work]("reread", r.Reread),                         // the API server still has this version
+		step.Named("deleteSecrets", r.deleteSecrets),                  // the Secrets are gone
+		step.Named("awaitShare", r.awaitShare),                        // a worker is free for this class
+		step.BeforeStop(step.Named("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
+		step.Named("checkUnshared", r.checkUnshared),                  // no other access uses the account
+		step.BeforeStop(step.Named("revoke", r.revoke)),               // the account is gone
+		step.Named("finishCleanup", r.finishCleanup),                  // the Controller may remove its finalizer
+	)
+}
+
+// checkDriver ends the reconcile of an access whose hand-off is inconsistent or that the driver cannot serve.
+func (r *Reconciler) checkDriver(ctx context.Context, w *work) (step.Verdict, error) {
+	if p := inconsistency(w.access, w.Info); p != nil {
+		return step.Wait("a change of the BucketAccess or the driver"), r.reportProblem(ctx, w, p)
+	}
+	return step.Next(), nil
+}
+
+// reportProblem writes a problem to the conditions of the access.
+func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) error {
+	a := w.access
+	_, err := r.PatchStatus(ctx, a, func() { p.Report(&a.Status.Conditions, a.Generation) })
+	return err
+}
+
+// protect adds the finalizer, which the Controller usually has added already, and removes the annotation for a finished
+// cleanup: an access that is restored from a backup of its deletion would be released without its Secrets and account.
+func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+	changed, err := r.Patch(ctx, w.access, func() {
+		cosiapi.AddProtection(w.access)
+		cosiapi.RemoveAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation)
+	})
+	w.Fresh = w.Fresh || changed
+	return step.Next(), err
+}
+
+// checkBuckets checks that every Bucket of the access exists, belongs to its claim and driver, is provisioned and is not
+// being deleted. A problem that the cache shows before the first grant is confirmed with the API server. Access to a
+// Bucket that only waits for the deletion of its claim is maintained until then.
+func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	for _, accessed := range a.Status.AccessedBuckets {
+		p, err := checkBucket(ctx, r.Client, a, accessed)
+		if p != nil && err == nil && !provisioned(a) {
+			p, err = checkBucket(ctx, r.Live, a, accessed)
+		}
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if p == nil {
+			continue
+		}
+		if p.Policy == conditions.Waits {
+			r.Events.Inform(a, events.WaitingForBucket, "GrantAccess", p.Message)
+		} else {
+			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.Message)
+		}
+		if p.Policy == conditions.Degrades {
+			w.warning = p
+			continue
+		}
+		return step.Wait(fmt.Sprintf("a change of Bucket %q", accessed.BucketName)), r.reportProblem(ctx, w, p)
+	}
+	return step.Next(), nil
+}
+
+// checkBucket returns the problem of one Bucket of an access; nil means that it can be used.
+func checkBucket(ctx context.Context, reader client.Reader, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*conditions.Problem, error) {
+	b := &cosiapi.Bucket{}
+	err := reader.Get(ctx, client.ObjectKey{Name: accessed.BucketName}, b)
+	if apierrors.IsNotFound(err) {
+		return missingBucket(a, accessed.BucketName), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Bucket %q: %w", accessed.BucketName, err)
+	}
+	return bucketProblem(a, accessed, b), nil
+}
