@@ -81,11 +81,11 @@ func (s *system) confine() {
 // one who may change Buckets otherwise.
 func (s *system) guard() {
 	s.t.Helper()
-	manifest, err := deploy.Protection()
+	policies, err := deploy.Policies()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+	for document := range strings.SplitSeq(string(policies[deploy.ProtectionPolicies]), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			s.t.Fatal(err)
