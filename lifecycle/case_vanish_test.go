@@ -364,8 +364,8 @@ func TestForgedSecrets(t *testing.T) {
 	}
 }
 
-// A tenant takes off an access Secret what says whose it is. It holds no namespace
-// all the same, and the account is revoked.
+// Without the admission policies, a tenant removes from an access Secret what names its access. The Secret still does not
+// hold the namespace, and the account is revoked.
 func TestSecretThatWasStripped(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-stripped")
@@ -414,7 +414,7 @@ func TestSecretThatWasStripped(t *testing.T) {
 			deleted(w, tenant, access)
 			w.runSidecar()
 		}},
-		"after its access has gone": {setup{watchSecrets: true, unguarded: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"after its access has gone": {setup{watchSecrets: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			w.delete(access.DeepCopy())
 			w.gone(access.DeepCopy(), secret(access, 0))
 			copied := secret(access, 0)
@@ -425,7 +425,7 @@ func TestSecretThatWasStripped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.options.backoff = patient()
+			tc.options.backoff, tc.options.unguarded = patient(), true
 			w := pair(t, tc.options)
 			access := w.granted("app", "keys", "photos")
 			tc.play(w, w.tenant(), access)

@@ -82,7 +82,7 @@ func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{AdmissionPlugins: []string{"OwnerReferencesPermissionEnforcement"}})
 	f := newFlowOn(t, env, system.Options{})
 	f.run(t)
-	sidecar := env.ClientFor(env.User("only-writes-secrets"))
+	writer := env.ClientFor(env.User("only-writes-secrets"))
 	f.Create(&rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "secret-writer"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}},
@@ -91,11 +91,9 @@ func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "secret-writer"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "only-writes-secrets"}},
 	})
-	owned := newSecret(f.Namespace, "owned", func(s *corev1.Secret) {
-		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
-	})
+	owned := newSecret(f.Namespace, "owned", ofAccess(f.access))
 	env.Eventually("the plugin refuses the reference", func(ctx context.Context) error {
-		if err := sidecar.Create(ctx, owned.DeepCopy()); err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
+		if err := writer.Create(ctx, owned.DeepCopy()); err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
 			return fmt.Errorf("want a refusal by the plugin, got %w", err)
 		}
 		return nil

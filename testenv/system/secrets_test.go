@@ -39,7 +39,14 @@ func newSecret(namespace, name string, changes ...func(*corev1.Secret)) *corev1.
 	return secret
 }
 
-// orphaned is forAccess for one whose owner was taken off.
+// ofAccess makes the access the owner of a Secret.
+func ofAccess(access metav1.Object) func(*corev1.Secret) {
+	return func(s *corev1.Secret) {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
+	}
+}
+
+// orphaned is ofAccess for one whose owner was taken off.
 func orphaned(s *corev1.Secret) { s.Annotations = map[string]string{"cooper.dev/access-uid": "6f1c"} }
 
 // stripped is for the Secret of an access that says no more whose it is.
@@ -76,9 +83,7 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	annotate(t, env, ofTenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
 	access := newAccess(ofTenant, "app", "keys")
 	until(t, "there is an access", func(ctx context.Context) error { return env.Client.Create(ctx, access) })
-	forAccess := func(s *corev1.Secret) {
-		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
-	}
+	forAccess := ofAccess(access)
 	app, lost, stranger := newSecret(ofTenant, "app", forAccess), newSecret(ofTenant, "lost", orphaned), newSecret(ofTenant, "stranger")
 	bare := newSecret(ofTenant, "bare", stripped)
 	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
