@@ -12,7 +12,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml policies/drivers.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
+//go:embed crds/*.yaml rbac/*.yaml policies/crds.yaml policies/drivers.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
@@ -26,9 +26,10 @@ func CRDs() (map[string][]byte, error) { return manifests("crds") }
 // the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
-// Policies returns the manifests of the admission policies that every installation has, by file name: drivers.yaml, which
-// limits a sidecar to the objects of the driver whose Lease in SystemNamespace it may hold, and ProtectionPolicies. Each
-// holds policies and their bindings, in YAML documents separated by "---". The policy in secrets.yaml is in RBAC.
+// Policies returns the manifests of the admission policies that every installation has, by file name: crds.yaml, which
+// refuses to delete CRDs, drivers.yaml, which limits a sidecar to the objects of the driver whose Lease in SystemNamespace
+// it may hold, and ProtectionPolicies. Each holds policies and their bindings, in YAML documents separated by "---". RBAC
+// returns one more policy, in secrets.yaml.
 func Policies() (map[string][]byte, error) { return manifests("policies") }
 
 // ProtectionPolicies is the file in Policies that reserves COSI's finalizer and annotations for COSI.

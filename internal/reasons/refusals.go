@@ -129,8 +129,9 @@ func ofStatus() map[string]refused {
 // expressions that put these together.
 func ofPolicies() map[string]refused {
 	const (
-		confined = "COSI needs no more, and who takes over one of its components is not to get it."
-		compare  = "An administrator must compare what runs there with the release, in its version, too. A person must use an account of their own."
+		confined  = "COSI needs no more, and who takes over one of its components is not to get it."
+		uninstall = "Follow the steps of an uninstallation in docs/howto/deploy.md."
+		compare   = "An administrator must compare what runs there with the release, in its version, too. A person must use an account of their own."
 	)
 	otherClass := refused{
 		"An administrator allows each namespace its classes.",
@@ -144,10 +145,16 @@ func ofPolicies() map[string]refused {
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
 		"A sidecar may write only Secrets of BucketAccesses, and its key and the entries of its driver's credential store in its own namespace.": {confined, compare},
-		"cosi-obc may make and delete only Buckets that stand for buckets which exist.":                                                          {confined, compare},
-		"cosi-obc may write only Secrets of type Opaque.":                                                                                        {confined, compare},
-		"cosi-obc may write only what an ObjectBucketClaim owns.":                                                                                {confined, compare},
-		"Objects of COSI that cosi-obc makes have names that begin with obc-.":                                                                   {confined, compare},
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
+		},
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and with reclaimPolicy Delete their data. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
+		},
+		"cosi-obc may make and delete only Buckets that stand for buckets which exist.": {confined, compare},
+		"cosi-obc may write only Secrets of type Opaque.":                               {confined, compare},
+		"cosi-obc may write only what an ObjectBucketClaim owns.":                       {confined, compare},
+		"Objects of COSI that cosi-obc makes have names that begin with obc-.":          {confined, compare},
 		"The finalizer objectstorage.k8s.io/protection belongs to COSI, which removes it after the cleanup. If a deleted object remains, read its conditions and Events. If this is an exported manifest, remove metadata.finalizers from it; a full replacement must keep the current finalizer. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
 			"Without the finalizer, the object would be deleted and its bucket or credential would remain in the backend.",
 			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",
