@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
 // copiesOfSecrets creates Secrets with and without COSI's finalizer as the accounts that create Secrets.
@@ -104,4 +106,98 @@ func userWith(t *testing.T, env *testenv.Env, namespace, name string, roles ...s
 		}
 	}
 	return env.ClientFor(env.User(name))
+}
+
+// TestStorageAdministratorReleasesABucket follows the condition of a Bucket that is deleted although no claim ever bound
+// to it, with the role for administrators of storage.
+func TestStorageAdministratorReleasesABucket(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	name := "storage-admin-" + f.Namespace
+	f.Create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.StorageAdminRole},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}},
+	})
+	admin := f.Env.ClientFor(f.Env.User(name))
+	bucket := &cosiapi.Bucket{
+		ObjectMeta: metav1.ObjectMeta{Name: "made-" + f.Namespace},
+		Spec: cosiapi.BucketSpec{
+			DriverName: f.driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete,
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: f.Namespace, Name: "photos"},
+		},
+	}
+	f.Env.Eventually("the role counts", func(ctx context.Context) error { return admin.Create(ctx, bucket) })
+	f.WaitCondition(bucket, cosiapi.ConditionProvisioned)
+	if err := admin.Delete(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	f.Env.Eventually("the Bucket says how it is released", func(ctx context.Context) error {
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(bucket), bucket); err != nil {
+			return err
+		}
+		held := meta.FindStatusCondition(bucket.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
+		if held == nil || !strings.Contains(held.Message, "Set the annotation "+cosiapi.BucketClaimBeingDeletedAnnotation) {
+			return fmt.Errorf("its condition is %v", held)
+		}
+		return nil
+	})
+	mark := merge(`{"metadata":{"annotations":{"` + cosiapi.BucketClaimBeingDeletedAnnotation + `":"` + cosiapi.ReleaseMark(bucket) + `"}}}`)
+	if err := admin.Patch(t.Context(), bucket, mark); err != nil {
+		t.Fatalf("the administrator does as the condition says: %v", err)
+	}
+	f.Env.Gone(bucket)
+	if has := f.driver.Inventory(); len(has.Buckets) != 0 {
+		t.Errorf("the driver still has %+v", has.Buckets)
+	}
+}
+
+// TestExportedManifest applies a claim as kubectl get -o yaml printed it, once COSI has removed an annotation that it had
+// then, as a GitOps tool with the tenant's rights does.
+func TestExportedManifest(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	tenant := userWith(t, f.Env, f.Namespace, "gitops", "edit")
+	f.Env.Eventually("the role counts", func(ctx context.Context) error { return tenant.Create(ctx, f.claim) })
+	f.Create(f.access)
+	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+	exported := testenv.Get(f.Env, f.claim.DeepCopy())
+	if _, marked := exported.Annotations[cosiapi.HasBucketAccessReferencesAnnotation]; !marked {
+		t.Fatalf("the exported claim has the annotations %v", exported.Annotations)
+	}
+	manifest := func() *unstructured.Unstructured {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(exported)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &unstructured.Unstructured{Object: content}
+		object.SetGroupVersionKind(cosiapi.GroupVersion().WithKind("BucketClaim"))
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		delete(object.Object, "status")
+		return object
+	}
+	apply := func(object *unstructured.Unstructured) error {
+		return tenant.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("gitops"), client.ForceOwnership)
+	}
+	f.Delete(f.access)
+	f.Env.Eventually("COSI removes its annotation", func(ctx context.Context) error {
+		if err := f.Client().Get(ctx, client.ObjectKeyFromObject(f.claim), f.claim); err != nil {
+			return err
+		}
+		if _, marked := f.claim.Annotations[cosiapi.HasBucketAccessReferencesAnnotation]; marked {
+			return fmt.Errorf("its annotations are %v", f.claim.Annotations)
+		}
+		return nil
+	})
+	if err := apply(manifest()); err == nil || !strings.Contains(err.Error(), "If this is an exported manifest, remove them from it") {
+		t.Errorf("want a refusal that says what to do, got %v", err)
+	}
+	clean := manifest()
+	clean.SetAnnotations(nil)
+	clean.SetFinalizers(nil)
+	if err := apply(clean); err != nil {
+		t.Errorf("without what belongs to COSI: %v", err)
+	}
+	f.Delete(f.claim)
 }
