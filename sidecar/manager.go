@@ -96,6 +96,9 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err := Add(mgr, o.Sidecar); err != nil {
 		return nil, err
 	}
+	if err := reportPolicies(mgr, o.Logger); err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr)))

@@ -96,7 +96,8 @@ func (s *system) guard() {
 	s.Create(&rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"buckets"}, Verbs: []string{"update"}}},
-	}, &rbacv1.ClusterRoleBinding{
+	})
+	s.Create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},

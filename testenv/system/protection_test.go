@@ -5,9 +5,12 @@ package system_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -200,4 +203,52 @@ func TestExportedManifest(t *testing.T) {
 		t.Errorf("without what belongs to COSI: %v", err)
 	}
 	f.Delete(f.claim)
+}
+
+// TestSidecarLogsMissingPolicies starts the sidecar with the policies, without one, and without the right to read them.
+func TestSidecarLogsMissingPolicies(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{Private: true})
+	lines := make(chan string, 10000)
+	logger := funcr.New(func(_, args string) { lines <- args }, funcr.Options{Verbosity: 1})
+	f := newFlowOn(t, env, system.Options{Logger: &logger})
+	const missing, unknown, started = "Admission policies are missing", "Cannot check whether the admission policies", "Reconciled"
+	logged := func() string {
+		var all strings.Builder
+		for len(lines) > 0 {
+			all.WriteString(<-lines + "\n")
+		}
+		return all.String()
+	}
+	f.Create(f.claim, f.access)
+	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+	if log := logged(); strings.Contains(log, missing) || strings.Contains(log, unknown) || !strings.Contains(log, started) {
+		t.Errorf("with all policies, the log is\n%s", log)
+	}
+	untilLogged := func(want string) {
+		t.Helper()
+		f.Restart(f.Sidecar(f.driver.Name()))
+		log := ""
+		env.Eventually("it is logged", func(context.Context) error {
+			if log += logged(); !strings.Contains(log, want) {
+				return fmt.Errorf("no line has %q:\n%s", want, log)
+			}
+			return nil
+		})
+	}
+	env.Delete(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-protection-create"}})
+	untilLogged(`"policies"="cosi-protection-create"`)
+	testenv.Change(env, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: deploy.SidecarRole}}, func(role *rbacv1.ClusterRole) {
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "admissionregistration.k8s.io" })
+	})
+	account := env.ClientFor(env.User("system:serviceaccount:cosi-system:cosi-sidecar-" + f.driver.Name() + "-" + f.Namespace))
+	env.Eventually("the sidecar may not read policies", func(ctx context.Context) error {
+		policy := &admissionv1.ValidatingAdmissionPolicy{}
+		if err := account.Get(ctx, client.ObjectKey{Name: "cosi-protection"}, policy); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("want forbidden, got %w", err)
+		}
+		return nil
+	})
+	untilLogged(unknown)
+	f.Delete(f.access)
 }
