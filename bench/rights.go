@@ -34,12 +34,11 @@ func (s *system) allow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if manifests["protection"], err = deploy.Protection(); err != nil {
+	policies, err := deploy.Policies()
+	if err != nil {
 		return err
 	}
-	if manifests["own driver"], err = deploy.OwnDriver(); err != nil {
-		return err
-	}
+	maps.Copy(manifests, policies)
 	for _, d := range s.drivers {
 		if manifests[d.name], err = deploy.DriverLease(d.name); err != nil {
 			return err

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploy holds the manifests that install Cooper's API: the CRDs, which
-// are generated from api/v1alpha2, the RBAC roles of controller, sidecar and
-// users, and the admission policies that guard what COSI notes on objects, and those of one driver from the sidecars of
-// others. It only carries files; it must not import anything else of this module nor talk to a cluster.
+// Package deploy holds the manifests that install Cooper's API: the CRDs, which are generated from api/v1alpha2, the RBAC
+// roles of controller, sidecar and users, and the admission policies. It only carries files; it must not import anything
+// else of this module nor talk to a cluster.
 package deploy
 
 import (
@@ -13,7 +12,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml policies/protection.yaml policies/drivers.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
+//go:embed crds/*.yaml rbac/*.yaml policies/crds.yaml policies/drivers.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
@@ -27,25 +26,14 @@ func CRDs() (map[string][]byte, error) { return manifests("crds") }
 // the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
-// Protection returns the manifest of the admission policy cosi-protection and of
-// its binding, two YAML documents.
-func Protection() ([]byte, error) {
-	data, err := files.ReadFile("policies/protection.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("read the embedded policy: %w", err)
-	}
-	return data, nil
-}
+// Policies returns the manifests of the admission policies that every installation has, by file name: crds.yaml, which
+// refuses to delete CRDs, drivers.yaml, which limits a sidecar to the objects of the driver whose Lease in SystemNamespace
+// it may hold, and ProtectionPolicies. Each holds policies and their bindings, in YAML documents separated by "---". RBAC
+// returns one more policy, in secrets.yaml.
+func Policies() (map[string][]byte, error) { return manifests("policies") }
 
-// OwnDriver returns the manifest of the admission policy cosi-sidecar-driver, which leaves a sidecar the objects of the
-// driver whose Lease in SystemNamespace it may hold, and of its binding, two YAML documents.
-func OwnDriver() ([]byte, error) {
-	data, err := files.ReadFile("policies/drivers.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("read the embedded policy: %w", err)
-	}
-	return data, nil
-}
+// ProtectionPolicies is the file in Policies that reserves COSI's finalizer and annotations for COSI.
+const ProtectionPolicies = "protection.yaml"
 
 // sample and sampleNamespace are the driver whose manifests stand for those of every driver.
 const (
@@ -94,7 +82,7 @@ const (
 	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
 	// StorageAdminRole is for administrators of classes and Buckets.
 	StorageAdminRole = "cosi-storage-admin"
-	// OverrideRole is for those who may change what COSI alone changes as a rule.
+	// OverrideRole is for accounts that may change COSI's finalizer and annotations.
 	OverrideRole = "cosi-override"
 )
 

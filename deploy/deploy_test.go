@@ -3,15 +3,18 @@
 package deploy_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
 // TestRolesOfANamespacedSidecar compares what a sidecar that serves some namespaces may do outside of them with what
@@ -20,8 +23,9 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 	t.Parallel()
 	roles := clusterRoles(t)
 	for role, resources := range map[string][]string{
-		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status", "cooper.dev/buckets"},
-		deploy.SidecarEventsRole:  {"events.k8s.io/events"},
+		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status", "cooper.dev/buckets",
+			"admissionregistration.k8s.io/validatingadmissionpolicies", "admissionregistration.k8s.io/validatingadmissionpolicybindings"},
+		deploy.SidecarEventsRole: {"events.k8s.io/events"},
 	} {
 		want := slices.DeleteFunc(slices.Clone(roles[deploy.SidecarRole]), func(right string) bool {
 			_, resource, _ := strings.Cut(right, " ")
@@ -29,6 +33,36 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 		})
 		if diff := cmp.Diff(want, roles[role]); diff != "" {
 			t.Errorf("%s (-what %s holds +what it holds):\n%s", role, deploy.SidecarRole, diff)
+		}
+	}
+}
+
+// TestPoliciesAreKnown compares the policies of the manifests with those that doctor, check and the sidecar look for.
+func TestPoliciesAreKnown(t *testing.T) {
+	t.Parallel()
+	policies, err := deploy.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := deploy.RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(policies, roles)
+	installed := map[string][]string{}
+	for _, manifest := range policies {
+		for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+			object := metav1.PartialObjectMetadata{}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatal(err)
+			}
+			installed[object.Kind] = append(installed[object.Kind], object.Name)
+		}
+	}
+	want := slices.Sorted(slices.Values(preflight.Policies()))
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		if diff := cmp.Diff(want, slices.Sorted(slices.Values(installed[kind]))); diff != "" {
+			t.Errorf("%s (-known +installed):\n%s", kind, diff)
 		}
 	}
 }

@@ -46,6 +46,8 @@ func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
 		"the mark of a claim":                    {"claim", note(cosiapi.HasBucketAccessReferencesAnnotation, "other"), true},
 		"the mark of a claim, taken off":         {"claim", func(o client.Object) { o.SetAnnotations(nil) }, true},
 		"the reference of a Secret":              {"Secret", note(cosiapi.BucketAccessReferenceAnnotation, "a/b"), true},
+		"the driver of a Secret":                 {"Secret", note("cooper.dev/driver", "other.example.com"), true},
+		"the access of a Secret":                 {"Secret", note(cosiapi.AccessUIDAnnotation, "other"), true},
 		"a rotation":                             {"access", note(cosiapi.RotateAnnotation, "now"), false},
 		"an annotation of the user's":            {"claim", note("example.com/team", "a"), false},
 		"an annotation that only looks like one": {"claim", note("objectstorage.example.com/a", "a"), false},

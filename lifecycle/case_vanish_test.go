@@ -262,7 +262,7 @@ func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// A tenant removes the owner from an access Secret. It can still be deleted, and the account is revoked.
+// Without the admission policies, a tenant removes the owner from an access Secret. It can still be deleted, and the account is revoked.
 func TestSecretWithoutItsOwner(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-without-owner")
@@ -304,7 +304,7 @@ func TestSecretWithoutItsOwner(t *testing.T) {
 			})
 			w.delete(access.DeepCopy())
 		}},
-		"after its access was deleted": {setup{watchSecrets: true, unguarded: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"after its access was deleted": {setup{watchSecrets: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			w.delete(access.DeepCopy())
 			w.gone(access.DeepCopy(), secret(access, 0))
 			copied := secret(access, 0)
@@ -315,7 +315,7 @@ func TestSecretWithoutItsOwner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.options.backoff = patient()
+			tc.options.backoff, tc.options.unguarded = patient(), true
 			w := pair(t, tc.options)
 			access := w.granted("app", "keys", "photos")
 			tc.play(w, w.tenant(), access)

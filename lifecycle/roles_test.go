@@ -43,8 +43,9 @@ func (w *world) applyRoles() {
 	w.must(err)
 	manifests["driver"], err = deploy.DriverLease(w.setup.fake.Name)
 	w.must(err)
-	manifests["protection"], err = deploy.Protection()
+	policies, err := deploy.Policies()
 	w.must(err)
+	manifests["protection"] = policies[deploy.ProtectionPolicies]
 	for _, manifest := range manifests {
 		w.applyManifest(manifest)
 	}

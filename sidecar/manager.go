@@ -3,15 +3,18 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
@@ -93,6 +96,9 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err := Add(mgr, o.Sidecar); err != nil {
 		return nil, err
 	}
+	if err := reportPolicies(mgr, o.Logger); err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr)))
@@ -116,4 +122,21 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 	options.LeaderElectionResourceLockInterface = lock
 	o.Lease.Apply(options)
 	return nil
+}
+
+// reportPolicies makes the manager log, once when it starts to work, which admission policies are missing that keep users
+// from removing COSI's finalizers and annotations. Without them, credentials and buckets may outlive their objects.
+func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		missing, err := preflight.MissingPolicies(ctx, mgr.GetAPIReader(), preflight.ProtectionPolicies()...)
+		switch {
+		case err != nil:
+			log.V(1).Info("Cannot check whether the admission policies of COSI are installed", "reason", err.Error())
+		case len(missing) > 0:
+			log.Info("Admission policies are missing or do not deny: users can remove COSI's finalizers, and credentials and buckets then "+
+				"remain in the backend. Install them with kubectl apply --server-side -f deploy/policies/protection.yaml or the chart cosi-controller",
+				"policies", strings.Join(missing, ", "))
+		}
+		return nil
+	}))
 }

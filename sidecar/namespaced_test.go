@@ -52,30 +52,34 @@ func (s *system) confine() {
 // one who may change Buckets otherwise.
 func (s *system) guard() {
 	s.t.Helper()
-	manifest, err := deploy.Protection()
+	policies, err := deploy.Policies()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+	for document := range strings.SplitSeq(string(policies[deploy.ProtectionPolicies]), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			s.t.Fatal(err)
 		}
 		s.Create(object)
 	}
-	user := s.namespace + "-storage-admin"
+	user := s.namespace + "-changes-buckets"
+	s.Create(&rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"buckets"}, Verbs: []string{"update"}}},
+	})
 	s.Create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.StorageAdminRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	})
 	bucket := s.bucket()
 	bucket.Spec.DriverName = "guard.example.test"
 	s.Create(bucket)
-	admin := s.ClientFor(s.User(user))
+	editor := s.ClientFor(s.User(user))
 	s.Eventually("the policy counts", func(ctx context.Context) error {
 		cosiapi.AddProtection(bucket)
-		err := admin.Update(ctx, bucket.DeepCopy(), client.DryRunAll)
+		err := editor.Update(ctx, bucket.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), "cosi-protection") {
 			return fmt.Errorf("want a refusal by the policy, got %w", err)
 		}

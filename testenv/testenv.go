@@ -41,6 +41,9 @@ type Options struct {
 	// Private starts a control plane for this test alone, for what would disturb others. It is stopped at the end of
 	// the test.
 	Private bool
+	// AdmissionPlugins are enabled in addition to those that Kubernetes enables by default, in a control plane for this
+	// test alone.
+	AdmissionPlugins []string
 	// CRDs are the manifests of other CustomResourceDefinitions than those of Cooper, by a name for messages, in a
 	// control plane for this test alone.
 	CRDs map[string][]byte
@@ -106,8 +109,8 @@ func Start(tb testing.TB, o Options) *Env {
 
 func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, error) {
 	tb.Helper()
-	if o.Private || o.CRDs != nil {
-		cp, err := startControlPlane(tb.Context(), o.CRDs)
+	if o.Private || o.CRDs != nil || o.AdmissionPlugins != nil {
+		cp, err := startControlPlane(tb.Context(), o)
 		if err == nil {
 			tb.Cleanup(func() {
 				if err := cp.Stop(); err != nil {
@@ -121,23 +124,24 @@ func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, erro
 	defer shared.Unlock()
 	if shared.controlPlane == nil && shared.err == nil {
 		// It outlives the test that happens to be the first.
-		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()), nil)
+		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()), o)
 	}
 	return shared.controlPlane, shared.err
 }
 
-func startControlPlane(ctx context.Context, crds map[string][]byte) (*controlplane.ControlPlane, error) {
-	if crds == nil {
+func startControlPlane(ctx context.Context, o Options) (*controlplane.ControlPlane, error) {
+	if o.CRDs == nil {
 		var err error
-		if crds, err = deploy.CRDs(); err != nil {
+		if o.CRDs, err = deploy.CRDs(); err != nil {
 			return nil, err
 		}
 	}
 	quietOnce()
 	return controlplane.Start(ctx, controlplane.Options{
-		Binaries: binaries.Options{Progress: os.Stderr},
-		CRDs:     crds,
-		Audit:    true,
+		Binaries:         binaries.Options{Progress: os.Stderr},
+		CRDs:             o.CRDs,
+		Audit:            true,
+		AdmissionPlugins: o.AdmissionPlugins,
 	})
 }
 

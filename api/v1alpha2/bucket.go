@@ -17,6 +17,8 @@ import (
 // +kubebuilder:selectablefield:JSONPath=`.spec.existingBucketID`
 // +kubebuilder:selectablefield:JSONPath=`.status.bucketID`
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
+// +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driverName`
 // +kubebuilder:printcolumn:name="Bucket ID",type=string,JSONPath=`.status.bucketID`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.deletionPolicy`

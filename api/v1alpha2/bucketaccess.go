@@ -13,6 +13,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:selectablefield:JSONPath=`.status.driverName`
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
+// +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
+// +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketAccessClassName`
 // +kubebuilder:printcolumn:name="First claim",type=string,JSONPath=`.spec.bucketClaims[0].bucketClaimName`
 // +kubebuilder:printcolumn:name="First secret",type=string,JSONPath=`.spec.bucketClaims[0].accessSecretName`

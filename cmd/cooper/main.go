@@ -51,7 +51,7 @@ func subcommands() []subcommand {
 		{name: "down", short: "end what up started", prepare: prepareDown},
 		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", prepare: prepareControlPlane},
 		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
-		{name: "check", short: "say whose CRDs a cluster has, and whether Cooper's can be installed there", prepare: prepareCheck},
+		{name: "check", short: "show whose CRDs a cluster has, missing admission policies, and whether Cooper's CRDs can be installed", prepare: prepareCheck},
 		{name: "migrate", short: "print what is to be done to move buckets of COSI v1alpha1 to v1alpha2; it changes nothing", prepare: prepareMigrate},
 		{name: "new driver", short: "write the skeleton of a driver, whose tests pass", prepare: prepareNewDriver},
 		{name: "probe", short: "ask a health address once: exit 0 if it reports that all is well", prepare: prepareProbe},

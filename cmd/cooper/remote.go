@@ -63,7 +63,7 @@ func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writ
 }
 
 func prepareCheck(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	o, kubeconfig := crds.Options{}, kubeconfigFlag(flags)
+	o, kubeconfig := crds.Options{Policies: true}, kubeconfigFlag(flags)
 	flags.BoolVar(&o.Replace, "replace-crds", false, replaceCRDs)
 	return func(ctx context.Context, stdout, _ io.Writer) error {
 		if *kubeconfig == "" {

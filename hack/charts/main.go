@@ -29,6 +29,7 @@ func copies() [][2]string {
 	return [][2]string{
 		{"crds/*.yaml", "charts/cosi-controller/files/crds"},
 		{"rbac/*.yaml", "charts/cosi-controller/files/rbac"},
+		{"policies/crds.yaml", "charts/cosi-controller/files/policies"},
 		{"policies/drivers.yaml", "charts/cosi-controller/files/policies"},
 		{"policies/protection.yaml", "charts/cosi-controller/files/policies"},
 		{"monitoring/dashboard.json", "charts/cosi-controller/files/monitoring"},

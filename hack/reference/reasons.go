@@ -23,7 +23,7 @@ import (
 )
 
 // policyFiles hold the admission policies whose refusals a user can meet.
-var policyFiles = []string{"deploy/policies/classes.yaml", "deploy/policies/drivers.yaml", "deploy/policies/protection.yaml", "deploy/rbac/secrets.yaml", "deploy/obc/policy.yaml"}
+var policyFiles = []string{"deploy/policies/classes.yaml", "deploy/policies/crds.yaml", "deploy/policies/drivers.yaml", "deploy/policies/protection.yaml", "deploy/rbac/secrets.yaml", "deploy/obc/policy.yaml"}
 
 // reasonsPage explains what users read on their objects, and lists what the API server may refuse.
 func reasonsPage(root string) (string, error) {
@@ -60,7 +60,7 @@ func reasonsPage(root string) (string, error) {
 	if err := refusalRows(&page, fromCRDs); err != nil {
 		return "", err
 	}
-	page.WriteString("\n## What admission policies refuse\n\nWhere an administrator has applied them. A message with `+` is put together with names.\n\n| policy | message | why | what to do |\n|---|---|---|---|\n")
+	page.WriteString("\n## What admission policies refuse\n\nAll of them are part of the installation, except the samples `cosi-bucket-classes-by-namespace` and\n`cosi-bucket-access-classes-by-namespace`. A message with `+` is an expression that adds names.\n\n| policy | message | why | what to do |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromPolicies); err != nil {
 		return "", err
 	}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight says in the words of an administrator why a component
-// cannot begin its work with an API server. It looks kinds up and must not
-// read or write objects.
+// Package preflight checks whether an API server has what a component needs: the kinds of api/v1alpha2, without which it
+// cannot start, and the admission policies. It must not write.
 package preflight
 
 import (

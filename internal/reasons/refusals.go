@@ -129,8 +129,9 @@ func ofStatus() map[string]refused {
 // expressions that put these together.
 func ofPolicies() map[string]refused {
 	const (
-		confined = "COSI needs no more, and who takes over one of its components is not to get it."
-		compare  = "An administrator must compare what runs there with the release, in its version, too. A person must use an account of their own."
+		confined  = "COSI needs no more, and who takes over one of its components is not to get it."
+		uninstall = "Follow the steps of an uninstallation in docs/howto/deploy.md."
+		compare   = "An administrator must compare what runs there with the release, in its version, too. A person must use an account of their own."
 	)
 	otherClass := refused{
 		"An administrator allows each namespace its classes.",
@@ -139,22 +140,32 @@ func ofPolicies() map[string]refused {
 	return map[string]refused{
 		`'This namespace may not use BucketClass "' + object.spec.bucketClassName + '". An administrator must add it to the annotation cooper.dev/bucket-classes of the namespace.'`:                    otherClass,
 		`'This namespace may not use BucketAccessClass "' + object.spec.bucketAccessClassName + '". An administrator must add it to the annotation cooper.dev/bucket-access-classes of the namespace.'`: otherClass,
-		"A sidecar may change only Buckets and BucketAccesses of its own driver, whose Lease in cosi-system it may hold. Apply the driver's lease.yaml with the Role to hold it and a RoleBinding. Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver, too.": {
+		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver, whose Lease in cosi-system it may hold. Apply the driver's lease.yaml with the Role to hold it and a RoleBinding. Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver, too.": {
 			"The account of the sidecar has no right to the Lease of the driver, by which the policy knows whose it is.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
 		"A sidecar may write only Secrets of BucketAccesses, and its key and the entries of its driver's credential store in its own namespace.": {confined, compare},
-		"cosi-obc may make and delete only Buckets that stand for buckets which exist.":                                                          {confined, compare},
-		"cosi-obc may write only Secrets of type Opaque.":                                                                                        {confined, compare},
-		"cosi-obc may write only what an ObjectBucketClaim owns.":                                                                                {confined, compare},
-		"Objects of COSI that cosi-obc makes have names that begin with obc-.":                                                                   {confined, compare},
-		"the finalizer objectstorage.k8s.io/protection is COSI's: it is taken off once COSI has cleaned up. Delete the object, and if it stays, read its conditions and Events. A replacement must keep the finalizer. Who may override this holds the verb override (ClusterRole cosi-override).": {
-			"Without the finalizer, the object would be gone and its bucket or credential would stay in the backend.",
-			"See by kubectl cosi status what a deletion waits for. With kubectl replace, keep metadata.finalizers as it is.",
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
 		},
-		"annotations of objectstorage.k8s.io are COSI's and may not be changed. A replacement must keep them. Who may override this holds the verb override (ClusterRole cosi-override).": {
-			"COSI notes there what still uses the object.",
-			"Leave these annotations as they are, and with kubectl replace keep them. A restoration needs the ClusterRole cosi-override.",
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and with reclaimPolicy Delete their data. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
+		},
+		"cosi-obc may make and delete only Buckets that stand for buckets which exist.": {confined, compare},
+		"cosi-obc may write only Secrets of type Opaque.":                               {confined, compare},
+		"cosi-obc may write only what an ObjectBucketClaim owns.":                       {confined, compare},
+		"Objects of COSI that cosi-obc makes have names that begin with obc-.":          {confined, compare},
+		"The finalizer objectstorage.k8s.io/protection belongs to COSI, which removes it after the cleanup. If a deleted object remains, read its conditions and Events. If this is an exported manifest, remove metadata.finalizers from it; a full replacement must keep the current finalizer. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
+			"Without the finalizer, the object would be deleted and its bucket or credential would remain in the backend.",
+			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",
+		},
+		"Annotations of objectstorage.k8s.io belong to COSI, as do cooper.dev/access-uid and cooper.dev/driver. If this is an exported manifest, remove them from it; a full replacement must keep the current ones. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
+			"COSI records there which objects are in use and which driver and access they belong to.",
+			"In a manifest for kubectl apply, leave these annotations out. With kubectl replace, keep the current ones. A restore tool needs the ClusterRole cosi-override.",
+		},
+		"Only COSI creates Secrets with the finalizer objectstorage.k8s.io/protection. Remove metadata.finalizers and metadata.ownerReferences from this copy of an access Secret. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
+			"No BucketAccess would ever release the copy, so neither it nor its namespace could be deleted.",
+			"Remove metadata.finalizers, ownerReferences, labels and annotations from the copy. COSI does not update a copy when the credential changes.",
 		},
 	}
 }

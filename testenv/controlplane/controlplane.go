@@ -43,6 +43,8 @@ type Options struct {
 	Audit bool
 	// Cluster makes it the control plane of a cluster with nodes; nil means that there are none.
 	Cluster *Cluster
+	// AdmissionPlugins are enabled in addition to those that Kubernetes enables by default.
+	AdmissionPlugins []string
 	// AuditPolicy is an audit.k8s.io/v1 Policy; empty means DefaultAuditPolicy.
 	AuditPolicy string
 }
@@ -70,9 +72,8 @@ type ControlPlane struct {
 	stopErr error
 }
 
-// Start builds the executables if needed, starts etcd, the API server with RBAC and the admission plugin
-// OwnerReferencesPermissionEnforcement, installs the CRDs and starts the controllers. What an earlier process that
-// was killed left running on DataDir is ended first.
+// Start builds the executables if needed, starts etcd and the API server with RBAC, installs the CRDs and starts the
+// controllers. It first ends the processes that an earlier, killed process left running on DataDir.
 //
 // It returns a *HeldError if a living process uses DataDir. After any error nothing is left running. All certificates
 // are made by each start and are valid for a week.

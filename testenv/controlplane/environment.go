@@ -54,7 +54,9 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 		server.Address, server.Port = loopback, strconv.Itoa(o.Port)
 	}
 	arguments := server.Configure()
-	arguments.Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	if len(o.AdmissionPlugins) > 0 {
+		arguments.Append("enable-admission-plugins", strings.Join(o.AdmissionPlugins, ","))
+	}
 	// Where others find the keys of service account tokens. The server would name an address of the machine, which
 	// its certificate does not have.
 	arguments.Set("external-hostname", loopback)

@@ -147,7 +147,7 @@ func (n *Node) cluster() (*controlplane.Cluster, error) {
 		ControllerManager: n.layout.program(binaries.ControllerManager), Scheduler: n.layout.program(binaries.Scheduler),
 		APIServer: map[string]string{
 			"advertise-address": address, "service-cluster-ip-range": services, "authorization-mode": "Node,RBAC",
-			"enable-admission-plugins":        "NodeRestriction,OwnerReferencesPermissionEnforcement",
+			"enable-admission-plugins":        "NodeRestriction",
 			"service-account-issuer":          issuer,
 			"service-account-jwks-uri":        issuer + "/openid/v1/jwks",
 			"egress-selector-config-file":     n.layout.path("egress.yaml"),

@@ -62,12 +62,11 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 	if err != nil {
 		return err
 	}
-	if manifests["protection.yaml"], err = deploy.Protection(); err != nil {
+	policies, err := deploy.Policies()
+	if err != nil {
 		return err
 	}
-	if manifests["drivers.yaml"], err = deploy.OwnDriver(); err != nil {
-		return err
-	}
+	maps.Copy(manifests, policies)
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		if err := applyManifest(ctx, admin, manifests[name]); err != nil {
 			return fmt.Errorf("manifest %s: %w", name, err)

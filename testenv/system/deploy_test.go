@@ -59,6 +59,10 @@ func TestDeploy(t *testing.T) {
 		t.Parallel()
 		secretsOfSidecars(t, env)
 	})
+	t.Run("copies", func(t *testing.T) {
+		t.Parallel()
+		copiesOfSecrets(t, env)
+	})
 	t.Run("own driver", func(t *testing.T) {
 		t.Parallel()
 		objectsOfDrivers(t, env)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// objectsOfDrivers changes Buckets and accesses with the account of a driver's Pod.
+// objectsOfDrivers changes Buckets, accesses and access Secrets with the account of a driver's Pod.
 func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:authenticated")
@@ -28,7 +29,7 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	tenant, _ := newTenant(t, env)
 	annotate(t, env, tenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
 	const own, other, none = "s3.cooper.dev", "gcs.cooper.dev", ""
-	buckets, accesses := map[string]client.Object{}, map[string]client.Object{}
+	buckets, accesses, secrets := map[string]client.Object{}, map[string]client.Object{}, map[string]client.Object{}
 	for driver, name := range map[string]string{own: "own", other: "other", none: "none"} {
 		access := newAccess(tenant, name, "keys")
 		until(t, "there is an access", func(ctx context.Context) error { return env.Client.Create(ctx, access) })
@@ -50,10 +51,22 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		if err := env.Client.Status().Update(t.Context(), access); err != nil {
 			t.Fatal(err)
 		}
-		if err := env.Client.Create(t.Context(), bucket); err != nil {
-			t.Fatal(err)
+		secret := newSecret(tenant, name, ofAccess(access), func(s *corev1.Secret) {
+			s.Finalizers, s.Annotations = []string{cosiapi.ProtectionFinalizer}, map[string]string{"cooper.dev/driver": driver}
+		})
+		for _, object := range []client.Object{bucket, secret} {
+			if err := env.Client.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
 		}
-		buckets[driver] = bucket
+		buckets[driver], secrets[driver] = bucket, secret
+	}
+	// A tenant can write this one, and must not keep the sidecar of the access from replacing it.
+	pretender := newSecret(tenant, "pretender", ofAccess(accesses[own]), func(s *corev1.Secret) {
+		s.Annotations = map[string]string{"cooper.dev/driver": other}
+	})
+	if err := env.Client.Create(t.Context(), pretender); err != nil {
+		t.Fatal(err)
 	}
 	changeAs := func(c client.Client, o client.Object) error {
 		return c.Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"metadata":{"annotations":{"a":"b"}}}`), client.DryRunAll)
@@ -68,6 +81,7 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		}
 		return nil
 	})
+	remove := func(o client.Object) error { return sidecar.Delete(t.Context(), o, client.DryRunAll) }
 	owner := ownerOf(t, env, tenant)
 	for name, tc := range map[string]struct {
 		err     error
@@ -82,6 +96,12 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		"report on an access of its driver":            {report(accesses[own], `{"accountID":"x"}`), true},
 		"report on an access of another driver":        {report(accesses[other], `{"accountID":"x"}`), false},
 		"change an access that nobody has handed over": {change(accesses[none]), false},
+		"change the Secret of its driver's access":     {change(secrets[own]), true},
+		"change the Secret of another driver's access": {change(secrets[other]), false},
+		"delete the Secret of its driver's access":     {remove(secrets[own]), true},
+		"delete the Secret of another driver's access": {remove(secrets[other]), false},
+		"delete a Secret that only says it is another": {remove(pretender), true},
+		"change any Secret as the namespace's owner":   {changeAs(owner, secrets[other]), true},
 		"change any Bucket as an administrator":        {changeAs(env.Client, buckets[other]), true},
 		"change any access as the namespace's owner":   {changeAs(owner, accesses[none]), true},
 		"hand an access over to itself": {report(accesses[none], `{"driverName":"s3.cooper.dev","authenticationType":"Key",`+
@@ -118,6 +138,6 @@ func merge(body string) client.Patch {
 
 // ofAnother reports whether the policy refused a request, and not RBAC, and said what an administrator can do.
 func ofAnother(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets and BucketAccesses of its own driver") &&
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets, BucketAccesses and access Secrets of its own driver") &&
 		strings.Contains(err.Error(), "Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver")
 }

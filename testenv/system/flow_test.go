@@ -5,9 +5,11 @@ package system_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +17,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -35,9 +38,15 @@ type flow struct {
 func newFlow(t *testing.T, o system.Options) *flow {
 	t.Helper()
 	fulltest.Drawn(t)
+	return newFlowOn(t, testenv.Start(t, testenv.Options{}), o)
+}
+
+// newFlowOn is newFlow on the control plane of env.
+func newFlowOn(t *testing.T, env *testenv.Env, o system.Options) *flow {
+	t.Helper()
 	driver, part := systemtest.NewDriver(t, driverfake.Options{})
 	o.Drivers = []system.Driver{part}
-	f := &flow{System: systemtest.Start(t, o), driver: driver}
+	f := &flow{System: systemtest.StartOn(t, env, o), driver: driver}
 	f.class = newClass(f.Namespace)
 	f.class.Spec.DriverName, f.class.Spec.DeletionPolicy = driver.Name(), cosiapi.DeletionPolicyDelete
 	accessClass := &cosiapi.BucketAccessClass{
@@ -62,7 +71,38 @@ func newFlow(t *testing.T, o system.Options) *flow {
 
 func TestAClaimAndAnAccessComeAndGo(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t, system.Options{})
+	newFlow(t, system.Options{}).run(t)
+}
+
+// TestOwnerReferencesPermissionEnforcement runs a whole system with an admission plugin that OpenShift enables: a writer
+// of an owner reference that blocks the owner's deletion then needs the right to update the owner's finalizers.
+func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
+	t.Parallel()
+	fulltest.Drawn(t)
+	env := testenv.Start(t, testenv.Options{AdmissionPlugins: []string{"OwnerReferencesPermissionEnforcement"}})
+	f := newFlowOn(t, env, system.Options{})
+	f.run(t)
+	writer := env.ClientFor(env.User("only-writes-secrets"))
+	f.Create(&rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "secret-writer"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}},
+	}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "secret-writer"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "secret-writer"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "only-writes-secrets"}},
+	})
+	owned := newSecret(f.Namespace, "owned", ofAccess(f.access))
+	env.Eventually("the plugin refuses the reference", func(ctx context.Context) error {
+		if err := writer.Create(ctx, owned.DeepCopy()); err == nil || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
+			return fmt.Errorf("want a refusal by the plugin, got %w", err)
+		}
+		return nil
+	})
+}
+
+// run grants the access to the claim, and deletes both.
+func (f *flow) run(t *testing.T) {
+	t.Helper()
 	f.Create(f.claim, f.access)
 	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
 	f.WaitCondition(f.claim, cosiapi.ConditionProvisioned)

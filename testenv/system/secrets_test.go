@@ -39,7 +39,14 @@ func newSecret(namespace, name string, changes ...func(*corev1.Secret)) *corev1.
 	return secret
 }
 
-// orphaned is forAccess for one whose owner was taken off.
+// ofAccess makes the access the owner of a Secret.
+func ofAccess(access metav1.Object) func(*corev1.Secret) {
+	return func(s *corev1.Secret) {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
+	}
+}
+
+// orphaned is ofAccess for one whose owner was taken off.
 func orphaned(s *corev1.Secret) { s.Annotations = map[string]string{"cooper.dev/access-uid": "6f1c"} }
 
 // stripped is for the Secret of an access that says no more whose it is.
@@ -61,9 +68,6 @@ func forToken(s *corev1.Secret) {
 // unnamed lets the API server choose a name.
 func unnamed(s *corev1.Secret) { s.GenerateName = "any-" }
 
-// sidecarKey makes a Secret the key of a sidecar.
-func sidecarKey(s *corev1.Secret) { s.Type = "cooper.dev/sidecar-key" }
-
 // secretsOfSidecars writes Secrets with the account of a driver's Pod.
 func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	t.Helper()
@@ -76,14 +80,11 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	annotate(t, env, ofTenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
 	access := newAccess(ofTenant, "app", "keys")
 	until(t, "there is an access", func(ctx context.Context) error { return env.Client.Create(ctx, access) })
-	forAccess := func(s *corev1.Secret) {
-		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
-	}
+	forAccess := ofAccess(access)
 	app, lost, stranger := newSecret(ofTenant, "app", forAccess), newSecret(ofTenant, "lost", orphaned), newSecret(ofTenant, "stranger")
 	bare := newSecret(ofTenant, "bare", stripped)
 	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
-	made := newSecret(ofDriver, "cosi-sidecar-key-made", sidecarKey)
-	for _, object := range []*corev1.Secret{app, lost, stranger, bare, own, key, neighbour, made} {
+	for _, object := range []*corev1.Secret{app, lost, stranger, bare, own, key, neighbour} {
 		if err := env.Client.Create(t.Context(), object); err != nil { // an administrator is not confined
 			t.Fatal(err)
 		}
@@ -125,12 +126,6 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		"delete an entry":                                    {remove(own), true},
 		"change what the driver reaches its store by":        {label(key), false},
 		"make what the driver reaches its store by an entry": {patch(t.Context(), sidecar, key, `{"metadata":{"labels":{"cooper.dev/credential-store":"x"}}}`), false},
-		"create its key":                                     {create(newSecret(ofDriver, "cosi-sidecar-key-s3", sidecarKey)), true},
-		"create its key in another driver's namespace":       {create(newSecret(ofOther, "cosi-sidecar-key-s3", sidecarKey)), false},
-		"create a key for the token of an account":           {create(newSecret(ofDriver, "cosi-sidecar-key-s3", forToken)), false},
-		"create a key of another name":                       {create(newSecret(ofDriver, "mine", sidecarKey)), false},
-		"change a key":                                       {label(made), false},
-		"delete a key":                                       {remove(made), false},
 		"delete an entry of another driver":                  {remove(neighbour), false},
 		"change an entry of another driver":                  {label(neighbour), false},
 		"as an administrator, create any Secret":             {env.Client.Create(t.Context(), newSecret(ofTenant, "", unnamed, forToken), client.DryRunAll), true},
@@ -219,7 +214,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 		}
 	}
 	want := []string{
-		"/cosi-metrics-auth", "/cosi-sidecar-buckets", "cosi-driver-" + driver + "/cosi-sidecar-key", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
+		"/cosi-metrics-auth", "/cosi-sidecar-buckets", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
 		"default/cosi-sidecar-events", "team-a/cosi-sidecar",
 	}
 	if driver != "azure" { // which has nothing to keep
@@ -240,21 +235,12 @@ func withoutStore(t *testing.T, env *testenv.Env, driver string) {
 		t.Fatal(err)
 	}
 	sidecar := env.ClientFor(config)
-	create := func(s *corev1.Secret) error { return sidecar.Create(t.Context(), s, client.DryRunAll) }
 	read := func(namespace, name string) error {
 		return client.IgnoreNotFound(sidecar.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.Secret{}))
 	}
-	const key = "cosi-sidecar-key-azure.cooper.dev"
 	until(t, "the account has lost the rights in all namespaces", func(context.Context) error {
 		if err := read("default", "any"); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("want a refusal, got %w", err)
-		}
-		return nil
-	})
-	until(t, "it may make the key of the sidecar", func(context.Context) error { return create(newSecret(driver, key, sidecarKey)) })
-	until(t, "the policy counts", func(context.Context) error {
-		if err := create(newSecret(driver, "mine")); !confined(err) {
-			return fmt.Errorf("want a refusal by the policy, got %w", err)
 		}
 		return nil
 	})
@@ -262,9 +248,8 @@ func withoutStore(t *testing.T, env *testenv.Env, driver string) {
 		err     error
 		allowed bool
 	}{
-		"read the key of the sidecar":                   {read(driver, key), true},
+		"create a Secret of its own":                    {sidecar.Create(t.Context(), newSecret(driver, "mine"), client.DryRunAll), false},
 		"read what the driver reaches its store by":     {read(driver, driver+"-credentials"), false},
-		"change the key of the sidecar":                 {patch(t.Context(), sidecar, newSecret(driver, key), `{"data":{}}`), false},
 		"read the Secret of an access that it serves":   {read("team-a", "app"), true},
 		"read a Secret of a namespace that it does not": {read("kube-system", "any"), false},
 	} {

@@ -4,12 +4,14 @@ package crds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,12 +22,15 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
 // Options say what is allowed.
 type Options struct {
 	// Replace allows that ours take the place of others' v1alpha2.
 	Replace bool
+	// Policies also reports to Out which admission policies are missing, if there are CRDs of ours.
+	Policies bool
 	// Out gets, for each CRD that is not ours, what differs.
 	Out io.Writer
 }
@@ -34,7 +39,7 @@ type Options struct {
 // that they may be replaced, or because they cannot be. It looks at all of them before it returns, and writes nothing.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("kinds of the API: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -66,7 +71,21 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	for _, f := range found {
 		fmt.Fprint(o.Out, f)
 	}
+	if o.Policies && slices.ContainsFunc(found, func(f finding) bool { return f.generation == Cooper }) {
+		reportPolicies(ctx, c, o.Out)
+	}
 	return verdict(found, o.Replace)
+}
+
+// reportPolicies says which admission policies an installation lacks. That does not prevent another one, which brings them.
+func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
+	missing, err := preflight.MissingPolicies(ctx, c, preflight.Policies()...)
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "cannot check the admission policies: %v\n", err)
+	case len(missing) > 0:
+		fmt.Fprintf(out, "admission policies are missing or do not deny: %s\n  kubectl apply --server-side -k deploy installs them\n", strings.Join(missing, ", "))
+	}
 }
 
 // Ours returns the CRDs of this version, in the order of their names.

@@ -146,10 +146,19 @@ func TestCheck(t *testing.T) {
 		served(t, env, c, crd.Name)
 	}
 	check("an empty cluster", false, "")
+	var nothing bytes.Buffer
+	if err := crds.Check(t.Context(), env.Config(), crds.Options{Policies: true, Out: &nothing}); err != nil || nothing.Len() > 0 {
+		t.Errorf("before the first installation, policies are reported: %v\n%s", err, nothing.String())
+	}
 	older := ours(t, "Bucket")
 	delete(older.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties, "bucketInfo")
 	install(older)
 	check("ours of an older version", false, "")
+	var out bytes.Buffer
+	err = crds.Check(t.Context(), env.Config(), crds.Options{Policies: true, Out: &out})
+	if err != nil || !strings.Contains(out.String(), "admission policies are missing or do not deny: cosi-protection, cosi-protection-create, ") {
+		t.Errorf("without the admission policies: %v\n%s", err, out.String())
+	}
 	stranger := ours(t, "BucketClaim")
 	stranger.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = "unapproved, a test"
 	install(stranger)

@@ -67,7 +67,7 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 		return step.Next(), nil
 	}
 	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI deletes neither. "+
-		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim.", foreign(bucket))
+		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim, which needs the ClusterRole cosi-override.", foreign(bucket))
 	isNew := !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 	err := r.writeStatus(ctx, w, func() {
 		p.Report(&w.claim.Status.Conditions, w.claim.Generation)

@@ -18,6 +18,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
 // doInstall is what to do about CRDs that are not there.
@@ -191,4 +192,23 @@ func (e *examination) missing(ctx context.Context, n need) ([]string, error) {
 		}
 	}
 	return missing, nil
+}
+
+// policies looks for the admission policies of the installation.
+func (e *examination) policies(ctx context.Context) []finding {
+	missing, err := preflight.MissingPolicies(ctx, e.client, preflight.Policies()...)
+	switch {
+	case apierrors.IsForbidden(err):
+		return []finding{{state: tree.Unknown, what: "Admission policies: you may not read them."}}
+	case err != nil:
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("Admission policies: %v.", err)}}
+	case len(missing) > 0:
+		return []finding{{
+			state: tree.Failed, what: fmt.Sprintf("Admission policies: %s: missing, or the binding does not deny.", strings.Join(missing, ", ")),
+			do: "An administrator must install them as docs/howto/deploy.md says: without them, users can remove COSI's finalizers, " +
+				"sidecars are not limited to their driver, and CRDs can be deleted by accident.",
+		}}
+	default:
+		return []finding{good("Admission policies: all %d are installed.", len(preflight.Policies()))}
+	}
 }

@@ -29,8 +29,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine controller, drivers, classes and your rights, and say what to do",
-		Long: "Examine CustomResourceDefinitions, controller, drivers, classes, what does not go, clocks and your rights, and say\n" +
-			"what to do. It exits with 1 if something is wrong. What you may not see it says, and goes on.",
+		Long: "Examine CustomResourceDefinitions, admission policies, controller, drivers, classes, stuck deletions, clocks and your\n" +
+			"rights, and say what to do. It exits with 1 if something is wrong. It reports what you may not read, and continues.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			namespace, err := p.Namespace()
@@ -79,7 +79,7 @@ func run(ctx context.Context, p *plugin.Plugin, namespace, system string) error 
 	}
 	wrong := 0
 	for _, check := range []func(*examination, context.Context) []finding{
-		(*examination).crds, (*examination).clocks, (*examination).rights, (*examination).read,
+		(*examination).crds, (*examination).policies, (*examination).clocks, (*examination).rights, (*examination).read,
 		(*examination).controller, (*examination).drivers, (*examination).clashes, (*examination).deletions, (*examination).states,
 	} {
 		for _, f := range check(e, ctx) {

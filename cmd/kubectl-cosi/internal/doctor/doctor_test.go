@@ -4,11 +4,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,6 +109,37 @@ func TestJudgeOfDefinitions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			expect(t, judge(tc.crd), tc.states, tc.words)
+		})
+	}
+}
+
+// failingReads is a client whose reads fail.
+type failingReads struct {
+	client.Client
+
+	err error
+}
+
+func (f failingReads) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return f.err
+}
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	policies := admissionv1.Resource("validatingadmissionpolicies")
+	for name, tc := range map[string]struct {
+		err   error
+		want  tree.State
+		words string
+	}{
+		"none is installed":     {apierrors.NewNotFound(policies, "any"), tree.Failed, "Admission policies: cosi-protection, cosi-protection-create, "},
+		"the user may not read": {apierrors.NewForbidden(policies, "any", nil), tree.Unknown, "you may not read them"},
+		"the API server fails":  {apierrors.NewInternalError(errors.New("etcd")), tree.Failed, "etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &examination{client: failingReads{err: tc.err}}
+			expect(t, e.policies(t.Context()), []tree.State{tc.want}, tc.words)
 		})
 	}
 }
