@@ -238,16 +238,24 @@ func TestReclaimPolicyRetain(t *testing.T) {
 	}
 }
 
-// TestNamesAndConfigOfNewBuckets sees what reaches the driver.
+// TestNamesAndConfigOfNewBuckets checks what reaches the driver, and that a claim gets no bucket by its name.
 func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
-	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, map[string]string{"bucketNameParameter": "name", "allowedAdditionalConfig": "maxSize, owner"})
-	claim := w.claim("named", class)
-	claim.Spec.BucketName, claim.Spec.AdditionalConfig = "wedding", map[string]string{"maxSize": "2G"}
+	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, map[string]string{"bucketPrefixParameter": "prefix", "allowedAdditionalConfig": "maxSize, owner"})
+	named := w.claim("named", class)
+	named.Spec.BucketName = "wedding"
+	w.Create(named)
+	w.phase(named, objectbucket.PhaseFailed, "does not let claims name their buckets")
+	if has := driver.Inventory(); len(has.Buckets) != 0 {
+		t.Errorf("the driver has %+v, want no bucket", has.Buckets)
+	}
+	w.Delete(named)
+	claim := w.claim("prefixed", class)
+	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "2G"}
 	w.Create(claim)
 	w.phase(claim, objectbucket.PhaseBound, "")
-	if diff := cmp.Diff(map[string]string{"name": "wedding", "maxSize": "2G"}, driver.Inventory().Buckets[0].Parameters); diff != "" {
+	if diff := cmp.Diff(map[string]string{"prefix": "photo-booth-", "maxSize": "2G"}, driver.Inventory().Buckets[0].Parameters); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}
 	w.Delete(claim)

@@ -30,14 +30,15 @@ const (
 	paramBucketClass = "bucketClassName"
 	// paramAccessClass names the BucketAccessClass of the credentials. By it a StorageClass is known to be COSI's.
 	paramAccessClass = "bucketAccessClassName"
-	// paramNameParameter is the driver's parameter that takes the name of a new bucket.
-	paramNameParameter = "bucketNameParameter"
 	// paramPrefixParameter is the driver's parameter that takes what a new bucket's name begins with.
 	paramPrefixParameter = "bucketPrefixParameter"
 	// paramAllowedConfig lists the keys of additionalConfig that go to the driver as parameters.
 	paramAllowedConfig = "allowedAdditionalConfig"
 	// paramNamespaces lists the namespaces that may use the StorageClass; without it, all may.
 	paramNamespaces = "namespaces"
+	// paramRemoved named the driver's parameter for the whole name of a new bucket. A StorageClass that has it is refused:
+	// a driver cannot tell which tenant asks for a name, so that a name could lead to another tenant's retained bucket.
+	paramRemoved = "bucketNameParameter"
 )
 
 // Keys of an ObjectBucket's additionalState, where a decision is kept.
@@ -49,9 +50,6 @@ const (
 	stateExisting    = "cosi-existing-bucket"
 	stateParameters  = "cosi-parameters"
 )
-
-// maxBucketName is the length of a bucket's name that every backend takes.
-const maxBucketName = 63
 
 // A decision is what a claim gets. It is made once, kept in the claim's ObjectBucket, which users cannot write, and
 // holds whatever becomes of claim and classes.
@@ -140,7 +138,7 @@ func driverOf(class *storagev1.StorageClass) string {
 // decide returns what a claim gets, or why it gets nothing.
 func decide(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem) {
 	d := decision{driver: driverOf(f.storage), accessClass: f.storage.Parameters[paramAccessClass], policy: policyOf(f.storage)}
-	for _, check := range []func(*objectbucket.ObjectBucketClaim, facts) *problem{checkNames, checkNamespace, checkAccessClass, checkConfig} {
+	for _, check := range []func(*objectbucket.ObjectBucketClaim, facts) *problem{checkRemoved, checkNames, checkNamespace, checkAccessClass, checkConfig} {
 		if p := check(claim, f); p != nil {
 			return d, p
 		}
@@ -181,29 +179,19 @@ func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (dec
 	return d, nil
 }
 
-// nameBucket passes on what the claim says of the bucket's name, as far as the driver takes it.
+// nameBucket passes the claim's prefix to a driver that takes one. The rest of the name is the driver's: claims cannot
+// choose a name that another tenant's bucket may have.
 func (d decision) nameBucket(claim *objectbucket.ObjectBucketClaim, class *storagev1.StorageClass) *problem {
-	named, prefixed := class.Parameters[paramNameParameter], class.Parameters[paramPrefixParameter]
-	asked, prefix := claim.Spec.BucketName, claim.Spec.GenerateBucketName
+	prefix, prefixed := claim.Spec.GenerateBucketName, class.Parameters[paramPrefixParameter]
 	switch {
-	case asked == "" && prefix == "":
-		return refuse("StorageClass %q makes new buckets. Set spec.generateBucketName, or use a StorageClass with an existing bucket.", class.Name)
-	case asked != "" && named == "":
+	case claim.Spec.BucketName != "":
 		return refuse("StorageClass %q does not let claims name their buckets. Remove spec.bucketName and set spec.generateBucketName.", class.Name)
-	case asked != "":
-		d.parameters[named] = asked
-	case named != "":
-		d.parameters[named] = generated(prefix, claim.UID)
+	case prefix == "":
+		return refuse("StorageClass %q makes new buckets. Set spec.generateBucketName, or use a StorageClass with an existing bucket.", class.Name)
 	case prefixed != "":
 		d.parameters[prefixed] = prefix + "-" // what follows is the driver's
 	}
 	return nil
-}
-
-// generated is the name of a bucket that nobody else has: the UID is as random as can be, and the same at every try.
-func generated(prefix string, uid types.UID) string {
-	end := "-" + string(uid)
-	return prefix[:min(len(prefix), max(0, maxBucketName-len(end)))] + end
 }
 
 // policyOf is the reclaim policy of a StorageClass in COSI's words. What is not Delete keeps the bucket.
@@ -212,6 +200,15 @@ func policyOf(class *storagev1.StorageClass) cosiapi.DeletionPolicy {
 		return cosiapi.DeletionPolicyDelete
 	}
 	return cosiapi.DeletionPolicyRetain
+}
+
+// checkRemoved refuses a StorageClass with a parameter that is no longer supported. Ignoring it would let
+// allowedAdditionalConfig open the driver's parameter for names.
+func checkRemoved(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
+	if _, set := f.storage.Parameters[paramRemoved]; set {
+		return refuse("StorageClass %q has the parameter %s, which is no longer supported: bucket names are not unique across tenants. An administrator must create the StorageClass again without it.", f.storage.Name, paramRemoved)
+	}
+	return nil
 }
 
 // checkNames refuses a claim whose ObjectBucket could not have its name.
@@ -245,12 +242,12 @@ func checkAccessClass(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	return nil
 }
 
-// checkConfig refuses what the administrator did not allow to be passed on to the driver. The driver's parameters for
-// names are never among that: a name comes from the fields for it.
+// checkConfig refuses keys of additionalConfig that the administrator did not allow. The driver's parameter for prefixes
+// is never allowed: a prefix comes from generateBucketName.
 func checkConfig(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	p := f.storage.Parameters
 	allowed := slices.DeleteFunc(list(p[paramAllowedConfig]), func(key string) bool {
-		return key == p[paramNameParameter] || key == p[paramPrefixParameter]
+		return key == p[paramPrefixParameter]
 	})
 	for _, key := range slices.Sorted(maps.Keys(claim.Spec.AdditionalConfig)) {
 		if !slices.Contains(allowed, key) {

@@ -58,30 +58,20 @@ func TestDecide(t *testing.T) {
 			change: func(_ *claim, f facts) { f.storage.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain) },
 			want:   own(map[string]string{"tier": "hot"}, cosiapi.DeletionPolicyRetain),
 		},
-		"a generated name goes to the driver that takes names": {
-			change: func(_ *claim, f facts) { f.storage.Parameters[paramNameParameter] = "name" },
-			want:   own(map[string]string{"tier": "hot", "name": "photo-booth-" + uid}, cosiapi.DeletionPolicyDelete),
-		},
-		"a long prefix is cut": {
-			change: func(c *claim, f facts) {
-				f.storage.Parameters[paramNameParameter], c.Spec.GenerateBucketName = "name", strings.Repeat("p", 60)
-			},
-			want: own(map[string]string{"tier": "hot", "name": strings.Repeat("p", 26) + "-" + uid}, cosiapi.DeletionPolicyDelete),
-		},
 		"a prefix goes to the driver that takes prefixes": {
 			change: func(_ *claim, f facts) { f.storage.Parameters[paramPrefixParameter] = "prefix" },
 			want:   own(map[string]string{"tier": "hot", "prefix": "photo-booth-"}, cosiapi.DeletionPolicyDelete),
 		},
-		"bucketName comes before generateBucketName": {
-			change: func(c *claim, f facts) {
-				f.storage.Parameters[paramNameParameter], c.Spec.BucketName = "name", "wedding"
-			},
-			want: own(map[string]string{"tier": "hot", "name": "wedding"}, cosiapi.DeletionPolicyDelete),
+		"a name for a new bucket is refused": {
+			change: func(c *claim, _ facts) { c.Spec.BucketName, c.Spec.GenerateBucketName = "wedding", "" }, problem: "does not let claims name their buckets",
 		},
-		"bucketName is refused where the driver takes none": {
+		"a name beside a prefix is refused as well": {
 			change: func(c *claim, _ facts) { c.Spec.BucketName = "wedding" }, problem: "does not let claims name their buckets",
 		},
-		"a new bucket needs a name": {
+		"a StorageClass that lets claims name their buckets is refused": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramRemoved] = "name" }, problem: "bucketNameParameter, which is no longer supported: bucket names are not unique across tenants",
+		},
+		"a new bucket needs a prefix": {
 			change: func(c *claim, _ facts) { c.Spec.GenerateBucketName = "" }, problem: "Set spec.generateBucketName",
 		},
 		"an allowed key of additionalConfig goes to the driver": {
@@ -93,12 +83,12 @@ func TestDecide(t *testing.T) {
 		"any other key is refused": {
 			change: func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"tier": "cold"} }, problem: `does not allow "tier"`,
 		},
-		"the parameter of names is refused there even if it is allowed": {
+		"the parameter for prefixes is refused there even if it is allowed": {
 			change: func(c *claim, f facts) {
-				f.storage.Parameters[paramNameParameter], f.storage.Parameters[paramAllowedConfig] = "name", "name"
-				c.Spec.AdditionalConfig = map[string]string{"name": "of-somebody-else"}
+				f.storage.Parameters[paramPrefixParameter], f.storage.Parameters[paramAllowedConfig] = "prefix", "prefix"
+				c.Spec.AdditionalConfig = map[string]string{"prefix": "another-tenant-"}
 			},
-			problem: `does not allow "name"`,
+			problem: `does not allow "prefix"`,
 		},
 		"an existing bucket is that of the StorageClass, and is kept": {
 			change: func(c *claim, f facts) { f.storage.Parameters[paramBucket], c.Spec.GenerateBucketName = "archive", "" },

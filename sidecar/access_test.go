@@ -30,10 +30,14 @@ func TestAccessIsGrantedInTwoPhases(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	one, two := s.readyBucket(), s.readyBucket()
 	a := s.access(one, two)
+	a.Finalizers = nil // as if it was removed after the hand-off
 	key := client.ObjectKeyFromObject(a)
 	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
 		now := &cosiapi.BucketAccess{}
 		err := s.Client.Get(ctx, key, now)
+		if err == nil && !cosiapi.HasProtection(now) {
+			t.Error("the access is granted before it has its finalizer")
+		}
 		if err == nil && now.Status.AccountID != request.GetAccountId() {
 			t.Errorf("account %q is granted while status.accountID is %q", request.GetAccountId(), now.Status.AccountID)
 		}
@@ -66,6 +70,36 @@ func TestAccessIsGrantedInTwoPhases(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, again, protocmp.Transform()); diff != "" {
 		t.Errorf("the phases differ (-first, +second):\n%s", diff)
+	}
+}
+
+func TestAccessesThatAreNotTheSidecars(t *testing.T) {
+	t.Parallel()
+	for name, driver := range map[string]string{"an access of another driver": "other.example.com", "an access that was not handed off": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			a := s.access(b)
+			s.Create(a)
+			if driver != "" {
+				testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
+					a.Status.DriverName, a.Status.AuthenticationType = driver, cosiapi.AuthenticationTypeKey
+					a.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: b.Name, BucketID: b.Status.BucketID, BucketClaimName: b.Spec.BucketClaimRef.Name}}
+				})
+			}
+			before := testenv.Get(s.Env, a).ResourceVersion
+			s.readyAccess(b) // later, so that the sidecar has seen the first one
+			if after := testenv.Get(s.Env, a).ResourceVersion; after != before {
+				t.Errorf("it was written: %+v", a)
+			}
+			if calls := s.driver.Calls(driverfake.GenerateAccessID); len(calls) != 1 {
+				t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the access of the sidecar, got %d", len(calls))
+			}
+			if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.secrets(a)[0]), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+				t.Errorf("a Secret was made: %v", err)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -17,6 +18,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -149,7 +151,10 @@ func TestImportedBucketIsVerified(t *testing.T) {
 	}
 	b := s.static("existing.bucket")
 	name := b.Name
-	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverGetBucketRequest) error {
+	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverGetBucketRequest) error {
+		if diff := cmp.Diff(map[string]string{"tier": "fast"}, request.GetParameters()); diff != "" {
+			t.Errorf("parameters (-Bucket +request):\n%s", diff)
+		}
 		now, err := s.live(ctx, name)
 		if err == nil && now.Status.BucketID != "existing.bucket" {
 			t.Errorf("the bucket is looked up while status.bucketID is %q", now.Status.BucketID)
@@ -251,6 +256,22 @@ func (s *system) callsFor(b *cosiapi.Bucket) []driverfake.RPC {
 		rpcs = append(rpcs, call.RPC)
 	}
 	return rpcs
+}
+
+// A bucket that does not exist yet is looked up again with backoff, without a change of the Bucket.
+func TestMissingImportedBucketIsLookedUpAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.run()
+	b := s.static("made.later")
+	s.Create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	s.await(driverfake.GetBucket, 3)
+	if err := s.driver.AddBucket("made.later"); err != nil {
+		t.Fatal(err)
+	}
+	s.ready(b)
 }
 
 func TestBucketOfProtocolThatDriverLacks(t *testing.T) {

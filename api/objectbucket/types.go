@@ -55,11 +55,11 @@ type ObjectBucketClaimSpec struct {
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 
-	// bucketName is the name of a new bucket. The provisioner sets it to the name of the bucket that the claim got.
+	// bucketName is the name of the claim's bucket, set by the provisioner. Users leave it empty: COSI refuses names for new buckets.
 	// +optional
 	BucketName string `json:"bucketName,omitempty"`
 
-	// generateBucketName begins the name of a new bucket, unless bucketName is set.
+	// generateBucketName is the prefix of a new bucket's name, where the StorageClass passes it to the driver.
 	// +optional
 	GenerateBucketName string `json:"generateBucketName,omitempty"`
 

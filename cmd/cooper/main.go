@@ -53,6 +53,7 @@ func subcommands() []subcommand {
 		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
 		{name: "check", short: "show whose CRDs a cluster has, missing admission policies, and whether Cooper's CRDs can be installed", prepare: prepareCheck},
 		{name: "migrate", short: "print what is to be done to move buckets of COSI v1alpha1 to v1alpha2; it changes nothing", prepare: prepareMigrate},
+		{name: "migrate-storage", short: "rewrite all objects in the CRDs' storage version, and clear status.storedVersions", prepare: prepareMigrateStorage},
 		{name: "new driver", short: "write the skeleton of a driver, whose tests pass", prepare: prepareNewDriver},
 		{name: "probe", short: "ask a health address once: exit 0 if it reports that all is well", prepare: prepareProbe},
 		{name: "fakes s3", short: "run the S3 and IAM that up uses, alone", prepare: s3fakecmd.Prepare},

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/migrate"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/standalone"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/storageversion"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
@@ -103,6 +105,24 @@ func prepareMigrate(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Wr
 			return err
 		}
 		return migrate.Run(ctx, config, o, stdout)
+	}
+}
+
+// pageSize is how many objects cooper migrate-storage lists at once.
+const pageSize = 500
+
+func prepareMigrateStorage(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	o := storageversion.Options{PageSize: pageSize}
+	api := apiserver.Access{}
+	api.Flags(flags)
+	flags.StringVar(&o.Version, "storage-version", cosiapi.Version, "Storage version that all CRDs must have.")
+	return func(ctx context.Context, stdout, _ io.Writer) error {
+		o.Out = stdout
+		config, err := api.Config()
+		if err != nil {
+			return err
+		}
+		return storageversion.Migrate(ctx, config, o)
 	}
 }
 

@@ -82,6 +82,7 @@ func programs() [][]string {
 		{"cooper", "check"},
 		{"cooper", "control-plane"},
 		{"cooper", "migrate"},
+		{"cooper", "migrate-storage"},
 		{"cooper", "new", "driver"},
 		{"cooper", "fakes", "s3"},
 		{"cooper", "fakes", "azure"},

@@ -42,6 +42,8 @@ func TestOutcomeOfARule(t *testing.T) {
 		"a document that is later":         {rule: rule{Level: "SHALL", Superseded: "KEP-1979"}, want: "superseded by KEP-1979"},
 		"what is proven in part":           {rule: rule{Level: "SHOULD NOT", Proof: []string{"case retain"}, Open: "a | b"}, want: `retain<br>**open:** a \| b`},
 		"nothing":                          {rule: rule{Level: "MUST"}, err: "neither a proof nor a reason"},
+		"a step":                           {rule: rule{Step: "2.10", Because: "x"}, want: "nothing to prove: x"},
+		"a step without a number":          {rule: rule{Step: "2.", Because: "x"}, want: "nothing to prove: x", err: "the step"},
 		"a level that is none":             {rule: rule{Level: "MAY", Because: "x"}, want: "nothing to prove: x", err: "the level"},
 		"a test that does not exist":       {rule: rule{Level: "MUST", Proof: []string{"TestRulesOfNobody in hack/reference"}}, err: "there is no TestRulesOfNobody"},
 		"a test of another directory":      {rule: rule{Level: "MUST", Proof: []string{"TestRulesPage in lifecycle"}}, err: "there is no TestRulesPage"},

@@ -71,9 +71,12 @@ func ofCluster() []alike {
 			"this cluster has no COSI …: an administrator must install its CustomResourceDefinitions: …",
 		}},
 		{"What would be installed changes what objects there mean.", "Do what the message says, before anything is installed.", []string{
-			"nothing is installed, since there are objects of …: …. Migrate them first, as a page of docs/howto says",
+			"nothing is installed, since there are objects of …: …. Migrate those of v1alpha1 first, as docs/howto/migrate-from-v1alpha1.md says; rewrite those of another version with cooper migrate-storage, as docs/howto/upgrade.md says",
 			"nothing is installed, since these CustomResourceDefinitions are not Cooper's: …. Read docs/reference/upstream.md on what becomes of their objects, stop the controller and the sidecars that serve them, and say --replace-crds",
 			"nothing is installed, since these BucketAccessClasses would allow access modes that they disallow now: …. Delete them, and create them again with Cooper's disallowedBucketAccessModes when its CustomResourceDefinitions are there",
+		}},
+		{"A CustomResourceDefinition stores objects in another version than the one to rewrite them in.", "Install the release that stores that version, or give the version that is stored.", []string{
+			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
 		{"The page lists objects with the credential that was granted.", "Use a client of the store. A credential that may only write lists nothing.", []string{
 			"objects of buckets with protocol … cannot be listed here", "the credential may not list the objects of bucket …: …",

@@ -45,6 +45,7 @@ func TestDeploy(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			admitted(t, clients, d)
+			podOf(t, d)
 		})
 	}
 	t.Run("rights", func(t *testing.T) {
@@ -104,6 +105,43 @@ func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) 
 	_, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 		t.Errorf("a privileged Pod in its namespace: want a refusal by the restricted standard, got %v", err)
+	}
+}
+
+// podOf checks what the specification asks of the Pod of a Deployment: resources of each container, and for a driver
+// limits of its ephemeral volumes, one socket address for both containers, and its credentials in a mounted Secret.
+func podOf(t *testing.T, d appsv1.Deployment) {
+	t.Helper()
+	pod := d.Spec.Template.Spec
+	endpoints := map[string]string{}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("container %s: requests %v, limits %v; want CPU and memory requested, and memory limited", c.Name, c.Resources.Requests, c.Resources.Limits)
+		}
+		for _, variable := range c.Env {
+			if variable.Name == "COSI_ENDPOINT" || variable.Name == "COOPER_DRIVER_ADDRESS" {
+				endpoints[variable.Name] = variable.Value
+			}
+		}
+	}
+	if !strings.HasPrefix(d.Name, "cosi-driver-") {
+		return
+	}
+	secret := false
+	for _, v := range pod.Volumes {
+		secret = secret || v.Secret != nil
+		switch {
+		case v.EmptyDir != nil && v.EmptyDir.SizeLimit == nil:
+			t.Errorf("volume %s has no size limit", v.Name)
+		case v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil:
+			t.Errorf("volume %s is not ephemeral: %+v", v.Name, v.VolumeSource)
+		}
+	}
+	if at := endpoints["COSI_ENDPOINT"]; !strings.HasPrefix(at, "unix:///") || at != endpoints["COOPER_DRIVER_ADDRESS"] {
+		t.Errorf("driver and sidecar must have one socket address, got %v", endpoints)
+	}
+	if !secret {
+		t.Error("no Secret with the driver's credentials is mounted")
 	}
 }
 

@@ -167,7 +167,8 @@ func verdict(found []finding, replace bool) error {
 	switch {
 	case len(old) > 0:
 		slices.Sort(versions)
-		return fmt.Errorf("nothing is installed, since there are objects of %s: %s. Migrate them first, as a page of docs/howto says",
+		return fmt.Errorf("nothing is installed, since there are objects of %s: %s. Migrate those of v1alpha1 first, as docs/howto/migrate-from-v1alpha1.md says; "+
+			"rewrite those of another version with cooper migrate-storage, as docs/howto/upgrade.md says",
 			strings.Join(slices.Compact(versions), ", "), strings.Join(old, ", "))
 	case len(foreign) > 0 && !replace:
 		return fmt.Errorf("nothing is installed, since these CustomResourceDefinitions are not Cooper's: %s. Read docs/reference/upstream.md on what "+

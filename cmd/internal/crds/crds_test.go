@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,10 +82,13 @@ func TestOf(t *testing.T) {
 	others.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = "unapproved, a test"
 	both := ours(t, "Bucket")
 	both.Spec.Versions = append(both.Spec.Versions, v1alpha1(t, "Bucket", "spec").Spec.Versions...)
+	later := ours(t, "Bucket")
+	later.Spec.Versions[0].Name = "v1beta1"
 	for name, tc := range map[string]struct {
 		crd  *apiextensionsv1.CustomResourceDefinition
 		want crds.Generation
 	}{
+		"ours, after v1alpha2 was dropped":        {later, crds.Cooper},
 		"ours":                                    {ours(t, "Bucket"), crds.Cooper},
 		"ours of another version":                 {older, crds.Cooper},
 		"ours whose annotation somebody removed":  {unnamed(ours(t, "BucketAccessClass")), crds.Cooper},
@@ -103,6 +108,45 @@ func TestOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVersionsHaveOneSchema holds Cooper's CRDs to ADR 0052: a client of one served version must not erase what another
+// version has, and no conversion runs.
+func TestVersionsHaveOneSchema(t *testing.T) {
+	t.Parallel()
+	all, err := crds.Ours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		if diff := differing(crd); diff != "" {
+			t.Errorf("%s: %s", crd.Name, diff)
+		}
+		next := *crd.Spec.Versions[0].DeepCopy()
+		next.Name, next.Storage = "v1beta1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, next)
+		if diff := differing(crd); diff != "" {
+			t.Errorf("%s with an equal second version: %s", crd.Name, diff)
+		}
+		crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"].Properties["newField"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		if differing(crd) == "" {
+			t.Errorf("%s: the check does not see a field that one version lacks", crd.Name)
+		}
+	}
+}
+
+// differing says in what the versions of a CRD differ beside their names, and which one is stored.
+func differing(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if c := crd.Spec.Conversion; c != nil && c.Strategy != apiextensionsv1.NoneConverter {
+		return "the conversion strategy is " + string(c.Strategy)
+	}
+	first := crd.Spec.Versions[0]
+	for _, version := range crd.Spec.Versions[1:] {
+		if diff := cmp.Diff(first, version, cmpopts.IgnoreFields(version, "Name", "Storage", "Deprecated", "DeprecationWarning")); diff != "" {
+			return fmt.Sprintf("%s and %s (-first +second):\n%s", first.Name, version.Name, diff)
+		}
+	}
+	return ""
 }
 
 // TestCheck installs CRDs in an API server and asks whether ours may come. Whatever the answer, nothing is written.

@@ -54,6 +54,8 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	switch {
 	case versionOf(crd, cosiapi.Version) == nil && versionOf(crd, "v1alpha1") != nil:
 		return V1alpha1
+	case versionOf(crd, cosiapi.Version) == nil && strings.Contains(said, ourApproval):
+		return Cooper // of a release that has dropped our version
 	case versionOf(crd, cosiapi.Version) == nil:
 		return Unknown
 	case slices.ContainsFunc(upstreamFields, has):
