@@ -62,14 +62,16 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 			s.Create(foreign)
 			s.leave(b)
 			message := s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
-			if !strings.Contains(message, foreign.Name) || !strings.Contains(message, string(b.UID)) {
+			if !strings.Contains(message, foreign.Name) || !strings.Contains(message, string(foreign.UID)) {
 				t.Errorf("the message does not say what an administrator can do: %s", message)
 			}
 			s.settled()
 			if has := s.driver.Inventory().Buckets; len(has) != 1 {
 				t.Fatalf("the bucket of the other driver was deleted: %v", has)
 			}
-			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) })
+			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) {
+				cosiapi.SetAnnotation(b, cosiapi.ConfirmNotSharedAnnotation, string(foreign.UID))
+			})
 			s.Gone(b)
 			if has := s.driver.Inventory().Buckets; len(has) != 0 {
 				t.Errorf("the bucket is left after an administrator confirmed its deletion: %v", has)

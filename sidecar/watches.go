@@ -146,7 +146,7 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
 		}), builder.WithPredicates(changed(bucketState))).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.sameSecretOrAccount), builder.WithPredicates(freed(bucketaccess.HeldState))).
-		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.accessDeleted}).
+		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.accessDeleted, UpdateFunc: p.accessReplaced}).
 		WatchesRawSource(p.accesses.Trigger).
 		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
@@ -179,6 +179,13 @@ func (p *parts) accessDeleted(_ context.Context, e event.DeleteEvent, queue work
 	}
 	if p.memory.Deleted(access) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(access)})
+	}
+}
+
+// accessReplaced is accessDeleted for an access whose deletion the watch missed, and whose name another access has.
+func (p *parts) accessReplaced(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
+		p.accessDeleted(ctx, event.DeleteEvent{Object: e.ObjectOld}, queue)
 	}
 }
 

@@ -61,6 +61,9 @@ const (
 	// trace. Only the Bucket's metadata.uid counts as its value, so that a
 	// backup confirms nothing. It is not in the KEP.
 	ConfirmReleaseAnnotation = "cooper.dev/confirm-release"
+	// ConfirmNotSharedAnnotation is set on a Bucket by an administrator to confirm that its backend bucket is not the one
+	// that a Bucket of another driver imports, although their IDs suggest it. The value is the UID of that Bucket.
+	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
 	// CreatedAnnotation is set on a Bucket by the controller that creates it;
 	// the value is the time, in RFC 3339. A Bucket that was restored from a

@@ -144,7 +144,7 @@ func ofPolicies() map[string]refused {
 			"The account of the sidecar has no right to the Lease of the driver, by which the policy knows whose it is.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
-		"A sidecar may write only Secrets of BucketAccesses, and its key and the entries of its driver's credential store in its own namespace.": {confined, compare},
+		"A sidecar may write only Secrets of BucketAccesses, and the entries of its driver's credential store in its own namespace.": {confined, compare},
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
 		},

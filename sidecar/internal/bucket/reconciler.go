@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: b}, Asks: retryWhenChanged(b), Info: r.Info()}, bucket: b}
+	w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: b}, Asks: retryWhenChanged(b), Rotation: importAnnotations(b), Info: r.Info()}, bucket: b}
 	defer r.Leave(&w.Attempt)
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil

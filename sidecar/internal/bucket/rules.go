@@ -101,17 +101,22 @@ func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
 	return spec
 }
 
-// retryWhenChanged returns what triggers another try for a Bucket when it changes: its spec, its labels and, for an import,
-// its annotations. Users cannot write Buckets.
+// retryWhenChanged returns what triggers another try for a Bucket when it changes: its spec and its labels. Users cannot
+// write Buckets.
 func retryWhenChanged(b *cosiapi.Bucket) any {
-	changes := struct {
-		Spec                cosiapi.BucketSpec
-		Labels, Annotations map[string]string
-	}{Spec: asks(b), Labels: b.Labels}
-	if b.Spec.ExistingBucketID != "" { // "otherwise retry each time Bucket is updated"
-		changes.Annotations = b.Annotations
+	return struct {
+		Spec   cosiapi.BucketSpec
+		Labels map[string]string
+	}{asks(b), b.Labels}
+}
+
+// importAnnotations returns the annotations of an import, which is retried each time its Bucket is updated (KEP-1979,
+// "Accessing an Existing OSP Bucket").
+func importAnnotations(b *cosiapi.Bucket) string {
+	if b.Spec.ExistingBucketID == "" {
+		return ""
 	}
-	return changes
+	return fmt.Sprint(b.Annotations)
 }
 
 // sameOrder reports whether two states of a Bucket ask the same of the driver. Conditions, finalizers, labels and the
@@ -195,7 +200,7 @@ func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	if other.Spec.DriverName != b.Spec.DriverName {
 		message = fmt.Sprintf("%s of driver %q imports bucket ID %q, which may be the same backend bucket. This Bucket remains until the other is "+
 			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, set the annotation %s to %q.",
-			conditions.Names("Bucket", other.Name), other.Spec.DriverName, other.Spec.ExistingBucketID, cosiapi.ConfirmReleaseAnnotation, b.UID)
+			conditions.Names("Bucket", other.Name), other.Spec.DriverName, other.Spec.ExistingBucketID, cosiapi.ConfirmNotSharedAnnotation, other.UID)
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared, Message: message, Generation: b.Generation,

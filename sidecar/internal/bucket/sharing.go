@@ -32,8 +32,9 @@ const (
 	fieldImported = "spec.existingBucketID"
 )
 
-// importsLifetime is for how long a list of the imports of other drivers is used.
-const importsLifetime = 10 * time.Second
+// importsLifetime is for how long a list of the imports of other drivers is used. A Bucket may be deleted although another
+// driver imported its backend bucket in that time.
+const importsLifetime = time.Second
 
 // imports are the Buckets that other drivers import.
 type imports struct {
@@ -44,7 +45,7 @@ type imports struct {
 
 // checkUnshared waits while another Bucket needs the backend bucket that is about to be deleted. A cache may be stale and a
 // deletion cannot be undone, so the API server is asked, too: about the Buckets of this driver unless the deletion is new,
-// and always about those that another driver imports, which are not in the cache.
+// and about those that other drivers import, which are not in the cache.
 func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || w.notCreated {
@@ -92,18 +93,16 @@ func (r *Reconciler) findUser(ctx context.Context, b *cosiapi.Bucket, with func(
 }
 
 // foreignImport returns a Bucket of another driver that imports what may be the backend bucket of b; nil means that there
-// is none, or that an administrator has confirmed that it is another bucket.
+// is none but the one that an administrator has confirmed to be another bucket.
 func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cosiapi.Bucket, error) {
-	if b.Annotations[cosiapi.ConfirmReleaseAnnotation] == string(b.UID) {
-		return nil, nil //nolint:nilnil // none is no error
-	}
 	imports, err := r.foreignImports(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for i := range imports {
-		if importsSameBucket(&imports[i], b) {
-			return &imports[i], nil
+		other := &imports[i]
+		if importsSameBucket(other, b) && b.Annotations[cosiapi.ConfirmNotSharedAnnotation] != string(other.UID) {
+			return other, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // none is no error

@@ -29,7 +29,9 @@ func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (step.Verdict,
 			return r.secretBlocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
-		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
+		for _, account := range []string{w.access.Status.AccountID, w.order.request.GetAccountId()} { // a one-phase driver is asked by name
+			r.Driver.Redact(account, secretkeys.Secrets(secret.Data))
+		}
 	}
 	return step.Next(), nil
 }
@@ -98,7 +100,6 @@ func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, e
 	if err := r.RecordStatus(ctx, a, sameOrder, func() { setProvisioned(w) }); err != nil {
 		return step.Verdict{}, err
 	}
-	r.Memory.setGranting(w.Req, false)
 	if first {
 		r.Finished(a.Status.DriverName, metrics.OperationCreate, a.CreationTimestamp)
 	}

@@ -292,12 +292,12 @@ func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 		return &dueGrant{fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name), metrics.RegrantRepair}
 	case expires && !now.Before(at):
 		return &dueGrant{fmt.Sprintf("the credential in Secret %q expires soon", s.Name), metrics.RegrantExpiry}
+	case s.Annotations[grantAnnotation] == o.digest:
+		return nil
 	case s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation():
 		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another rotation", s.Name), metrics.RegrantRotation}
-	case s.Annotations[grantAnnotation] != o.digest:
-		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or configuration of the driver", s.Name), metrics.RegrantDriver}
 	default:
-		return nil
+		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or configuration of the driver", s.Name), metrics.RegrantDriver}
 	}
 }
 

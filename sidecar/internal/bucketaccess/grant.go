@@ -62,6 +62,7 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 		return r.callFailed(ctx, w, err)
 	}
 	r.History.Succeeded(w.Req)
+	r.Memory.setGranting(a, id)
 	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending })
 	w.Fresh, w.order = true, orderOf(w.asked, id, w.Info)
 	if err == nil && id == "" && !askedFor(a) {
@@ -81,7 +82,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	if err := phasesChanged(w.access, w.Info); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	r.Memory.setGranting(w.Req, true)
+	r.Memory.setGranting(w.access, w.access.Status.AccountID)
 	id, response, err := r.callGrant(ctx, w)
 	if err := r.storeAccountID(ctx, w, id); err != nil {
 		return r.callFailed(ctx, w, err)
@@ -145,15 +146,22 @@ func (r *Reconciler) lookUpAccount(ctx context.Context, w *work) (string, error)
 // already, the new account is revoked, unless it belongs to another access.
 func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) error {
 	a, known := w.access, w.access.Status.AccountID
-	if id == "" || id == known {
+	switch {
+	case id == "" || id == known:
 		return nil
-	}
-	if err := r.claimAccountID(ctx, w, id); err != nil {
-		return err
-	}
-	if known == "" {
+	case w.Gone:
+		a.Status.AccountID = id
+		return nil
+	case known == "":
+		if err := r.claimAccountID(ctx, w, id); err != nil {
+			return err
+		}
+		r.Memory.setGranting(a, id)
 		w.order = orderOf(w.asked, id, w.Info)
-		return r.recordStatus(ctx, w, func() { a.Status.AccountID = id })
+		return r.RecordStatus(ctx, a, sameOrder, func() { a.Status.AccountID = id })
+	}
+	if err := r.checkUnused(ctx, w, id); err != nil {
+		return err
 	}
 	request := revokeRequest(a)
 	request.AccountId = id
@@ -164,21 +172,26 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		"account_id is %q, and was %q for the same name before. The new account is revoked. Delete this BucketAccess and create it again", id, known))
 }
 
-// claimAccountID fails if the driver returned the ID of another access's account.
+// claimAccountID fails if the driver returned the ID of another account for a new access.
 func (r *Reconciler) claimAccountID(ctx context.Context, w *work, id string) error {
-	found, err := r.withAccount(ctx, id)
-	if err != nil || id == "" {
+	if err := r.checkUnused(ctx, w, id); err != nil || id == "" {
 		return err
-	}
-	for i := range found {
-		if sameDriverOtherAccess(&found[i], w.access) {
-			return errAccountIDTaken
-		}
 	}
 	if !r.History.ClaimID(w.Req, id) {
 		return errAccountIDTaken
 	}
 	return nil
+}
+
+// checkUnused fails if another access has the account ID.
+func (r *Reconciler) checkUnused(ctx context.Context, w *work, id string) error {
+	found, err := r.withAccount(ctx, id)
+	for i := range found {
+		if sameDriverOtherAccess(&found[i], w.access) {
+			return errAccountIDTaken
+		}
+	}
+	return err
 }
 
 // errAccountIDTaken does not name the other access: the user of this one reads it.
@@ -210,7 +223,11 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.V
 	if a.DeletionTimestamp != nil {
 		reason, action = events.FailedRevokeAccess, "RevokeAccess"
 	}
-	err = r.recordStatus(ctx, w, func() {
+	if w.Gone {
+		r.Events.Warn(a, reason, action, failure.Message())
+		return r.Failed(&w.Attempt, asked, failure), nil
+	}
+	err = r.RecordStatus(ctx, a, sameOrder, func() {
 		if a.DeletionTimestamp != nil {
 			calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
 			return
@@ -223,13 +240,4 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.V
 	}
 	r.Events.Warn(a, reason, action, failure.Message())
 	return r.Failed(&w.Attempt, asked, failure), nil
-}
-
-// recordStatus writes the outcome of a call to the status; that of an orphaned access, which does not exist, only in memory.
-func (r *Reconciler) recordStatus(ctx context.Context, w *work, change func()) error {
-	if w.Gone {
-		change()
-		return nil
-	}
-	return r.RecordStatus(ctx, w.access, sameOrder, change)
 }

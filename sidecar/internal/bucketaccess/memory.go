@@ -52,8 +52,8 @@ type remembered struct {
 	// budget limits the grants that users cause, for one epoch of the driver.
 	budget *rate.Limiter
 	epoch  uint64
-	// granting says that a grant was begun and its outcome is not recorded.
-	granting bool
+	// granting is the access, with its account ID, for which a grant was begun that the cache does not show yet.
+	granting *cosiapi.BucketAccess
 	// orphans are the last states of accesses that were deleted without cleanup.
 	orphans []*cosiapi.BucketAccess
 }
@@ -85,15 +85,24 @@ func (m *Memory) with(req reconcile.Request, do func(*remembered)) {
 	do(m.accesses[req])
 }
 
-// Forget drops an access that does not exist any more. Orphans of its name are kept until they are cleaned up.
-func (m *Memory) Forget(req reconcile.Request) {
+// Forget drops an access that does not exist any more, and reports whether it was being granted: then it is an orphan now.
+// Orphans of its name are kept until they are cleaned up.
+func (m *Memory) Forget(req reconcile.Request) (orphaned bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known := m.accesses[req]; known != nil && len(known.orphans) > 0 {
-		m.accesses[req] = &remembered{orphans: known.orphans}
-		return
+	known := m.accesses[req]
+	if known == nil {
+		return false
+	}
+	orphaned = known.granting != nil
+	if orphaned {
+		known.addOrphan(known.granting)
 	}
 	delete(m.accesses, req)
+	if len(known.orphans) > 0 {
+		m.accesses[req] = &remembered{orphans: known.orphans}
+	}
+	return orphaned
 }
 
 // setCurrent stores the state of an access that needs no grant, and gives up its place for a background grant.
@@ -113,8 +122,8 @@ func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret) {
 	m.with(req, func(known *remembered) { known.setExpiry(secrets) })
 }
 
-// learnExpiry is setExpiry for Secrets that an earlier process wrote. Their owner can change them, so times that this
-// process stored are kept.
+// learnExpiry is setExpiry for Secrets that an earlier process wrote. Their owner can change them, so the first times that
+// are read, or those of the last grant, are kept.
 func (m *Memory) learnExpiry(req reconcile.Request, secrets []*corev1.Secret) {
 	m.with(req, func(known *remembered) {
 		if known.expiry.IsZero() {
@@ -202,30 +211,44 @@ func (m *Memory) awaitBackground(req reconcile.Request, now time.Time) (wait tim
 	return wait
 }
 
-// setGranting stores whether a grant was begun whose outcome is not recorded.
-func (m *Memory) setGranting(req reconcile.Request, granting bool) {
-	m.with(req, func(known *remembered) { known.granting = granting })
+// setGranting remembers an access with the account ID that it is about to get, or has, before a grant.
+func (m *Memory) setGranting(a *cosiapi.BucketAccess, id string) {
+	a = a.DeepCopy()
+	a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending
+	m.with(requestFor(a), func(known *remembered) { known.granting = a })
+}
+
+// setGranted undoes setGranting: the cache shows the account ID, or this process has revoked the account.
+func (m *Memory) setGranted(req reconcile.Request) {
+	m.with(req, func(known *remembered) { known.granting = nil })
 }
 
 // Deleted remembers an access that the watch reports as deleted, and reports whether anything of it may have to be cleaned
-// up. Users can write the annotation that ends the cleanup; for an access with an account only the status counts. After a
-// finished cleanup something is left only by a grant of this process, whose Lease another one holds by now.
+// up. Users can write the annotation that ends the cleanup; if the access has an account and status.cleanup, that counts
+// instead. After a finished cleanup something is left only by a grant of this process, whose Lease another one holds by now.
 func (m *Memory) Deleted(a *cosiapi.BucketAccess) (orphan bool) {
-	m.with(requestFor(a), func(known *remembered) {
-		orphan = known.granting || !a.CleanedUp() || a.Status.AccountID == ""
-		if !orphan {
-			return
-		}
-		if slices.ContainsFunc(known.orphans, func(other *cosiapi.BucketAccess) bool { return other.UID == a.UID }) {
-			return
-		}
-		a = a.DeepCopy()
-		if a.DeletionTimestamp == nil { // its finalizer was removed first
-			a.DeletionTimestamp = new(metav1.Now())
-		}
-		known.orphans = append(known.orphans, a)
-	})
+	m.mu.Lock()
+	known := m.accesses[requestFor(a)]
+	orphan = !a.CleanedUp() || a.Status.AccountID == ""
+	if known != nil && known.granting != nil && known.granting.UID == a.UID {
+		a, orphan, known.granting = known.granting, true, nil
+	}
+	m.mu.Unlock()
+	if orphan {
+		m.with(requestFor(a), func(known *remembered) { known.addOrphan(a) })
+	}
 	return orphan
+}
+
+func (known *remembered) addOrphan(a *cosiapi.BucketAccess) {
+	if slices.ContainsFunc(known.orphans, func(other *cosiapi.BucketAccess) bool { return other.UID == a.UID }) {
+		return
+	}
+	a = a.DeepCopy()
+	if a.DeletionTimestamp == nil { // its finalizer was removed first
+		a.DeletionTimestamp = new(metav1.Now())
+	}
+	known.orphans = append(known.orphans, a)
 }
 
 // orphans returns the orphaned accesses of a name, the oldest first.

@@ -39,6 +39,9 @@ func TestOrphans(t *testing.T) {
 		"one that another process cleaned up during a grant leaves its account": {
 			granting: true, last: finished, account: "account", orphan: true,
 		},
+		"one whose account ID the cache does not have leaves its account": {
+			granting: true, last: func(a *cosiapi.BucketAccess) { a.Status.AccountID, a.Status.Cleanup = "", "" }, account: "account", orphan: true,
+		},
 		"one that was deleted without cleanup leaves its account": {
 			last: func(a *cosiapi.BucketAccess) { a.DeletionTimestamp = &now }, account: "account", orphan: true,
 		},
@@ -61,7 +64,9 @@ func TestOrphans(t *testing.T) {
 			t.Parallel()
 			m, a := NewMemory(0, 1), granted()
 			a.Namespace, a.Name, a.UID, a.Status.AccountID, a.Status.DriverName = "team", "app", "uid", "account", "driver"
-			m.setGranting(requestFor(a), tc.granting)
+			if tc.granting {
+				m.setGranting(a, "account")
+			}
 			tc.last(a)
 			if got := m.Deleted(a); got != tc.orphan {
 				t.Fatalf("something is left: want %v, got %v", tc.orphan, got)
@@ -85,6 +90,29 @@ func TestOrphans(t *testing.T) {
 				t.Errorf("remembered after the cleanup: %v", m.accesses)
 			}
 		})
+	}
+}
+
+func TestAccessThatDisappearsDuringItsGrantIsAnOrphan(t *testing.T) {
+	t.Parallel()
+	m, a := NewMemory(0, 1), granted()
+	if m.Forget(requestFor(a)) || len(m.accesses) != 0 {
+		t.Error("an access without a grant is an orphan")
+	}
+	m.setGranting(a, "account")
+	m.setGranted(requestFor(a))
+	if m.Forget(requestFor(a)) {
+		t.Error("an access whose grant the cache shows is an orphan although no event reported its deletion")
+	}
+	m.setGranting(a, "account")
+	if !m.Forget(requestFor(a)) || len(m.orphans(requestFor(a))) != 1 {
+		t.Error("the account is lost")
+	}
+	a.Status.Cleanup, a.DeletionTimestamp = cosiapi.CleanupFinished, new(metav1.Now())
+	cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
+	other := NewMemory(0, 1)
+	if other.Deleted(a) || len(other.accesses) != 0 {
+		t.Error("an access whose cleanup was finished is remembered")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,8 +25,10 @@ func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request
 	var errs []error
 	var soonest time.Duration
 	for _, a := range r.Memory.orphans(req) {
-		log.FromContext(ctx).Info("Cleaning up an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
-		w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: a, Gone: true}, Asks: a.Spec, Info: r.Info()}, access: a}
+		if mayHaveAccount(a) {
+			log.FromContext(ctx).Info("Revoking an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
+		}
+		w := newWork(kit.Turn{Req: req, Object: a, Gone: true}, a, r.Info())
 		result, err := kit.Run(ctx, r.Kit, r.orphanSteps(), w)
 		r.Leave(&w.Attempt)
 		errs = append(errs, err)
@@ -68,19 +71,30 @@ func (r *Reconciler) orphanDone(w *work) {
 	r.Memory.orphanDone(w.access)
 }
 
-// keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. The cache is good
-// enough, as it is for checkUnshared.
+// keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. A sidecar that may
+// not list the accesses of all namespaces checks those in its cache.
 func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	found, err := r.withAccount(ctx, a.Status.AccountID)
-	for i := range found {
-		if other := &found[i]; sameDriverOtherAccess(other, a) {
+	if a.Status.AccountID == "" {
+		return step.Next(), nil
+	}
+	list := &cosiapi.BucketAccessList{}
+	err := r.Live.List(ctx, list, client.MatchingFields{"status.driverName": a.Status.DriverName})
+	if apierrors.IsForbidden(err) {
+		list.Items, err = r.withAccount(ctx, a.Status.AccountID)
+	}
+	if err != nil {
+		return step.Verdict{}, fmt.Errorf("list the BucketAccesses of driver %q: %w", a.Status.DriverName, err)
+	}
+	for i := range list.Items {
+		if other := &list.Items[i]; other.UID != a.UID && other.Status.AccountID == a.Status.AccountID {
 			log.FromContext(ctx).Info("The account of an orphaned BucketAccess is in use and not revoked",
 				"account", a.Status.AccountID, "user", other.Namespace+"/"+other.Name)
 			a.Status.AccountID = ""
+			break
 		}
 	}
-	return step.Next(), err
+	return step.Next(), nil
 }
 
 // deleteOrphanSecrets deletes the Secrets of an orphaned access. One that the finalizer of another component holds is left

@@ -25,6 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
 // Provisioner is the part of a driver that grants and revokes access. Its errors are *driver.Failure.
@@ -92,12 +93,17 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 	if err := r.Client.Get(ctx, req.NamespacedName, a); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Forget(req)
-			r.Memory.Forget(req)
+			if r.Memory.Forget(req) {
+				r.Trigger.Enqueue(req)
+			}
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
 	}
-	w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}
+	if a.Status.AccountID != "" {
+		r.Memory.setGranted(req)
+	}
+	w := newWork(kit.Turn{Req: req, Object: a}, a, r.Info())
 	defer r.Leave(&w.Attempt)
 	if !r.responsible(w) {
 		return reconcile.Result{}, nil
@@ -111,6 +117,10 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 		steps = r.provisioningSteps()
 	}
 	return kit.Run(ctx, r.Kit, steps, w)
+}
+
+func newWork(turn kit.Turn, a *cosiapi.BucketAccess, info driver.Info) *work {
+	return &work{Attempt: calls.Attempt{Turn: turn, Asks: a.Spec, Rotation: a.Annotations[cosiapi.RotateAnnotation], Info: info}, access: a}
 }
 
 // responsible reports whether the Controller handed the access to this driver and its cleanup is not finished.

@@ -129,6 +129,7 @@ func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (step.Verdict, 
 	if err := r.RecordStatus(ctx, a, sameOrder, func() { setCleanupFinished(a) }); err != nil {
 		return step.Verdict{}, err
 	}
+	r.Memory.setGranted(w.Req)
 	err := r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
 	r.History.Succeeded(w.Req)
 	return step.Done(), err

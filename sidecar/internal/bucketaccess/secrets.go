@@ -157,7 +157,7 @@ func (s Secrets) ReleaseOrphan(ctx context.Context, key types.NamespacedName) er
 	return ignoreTaken(s.releaseOrphan(ctx, secret))
 }
 
-// releaseOrphan removes our finalizer from a Secret that no access owns. It returns a *TakenError, and changes nothing, if
+// releaseOrphan removes our finalizer from a Secret that no access owns, also if it is not being deleted. It returns a *TakenError, and changes nothing, if
 // an access owns the Secret, or another driver's sidecar or another component made it.
 func (s Secrets) releaseOrphan(ctx context.Context, secret *corev1.Secret) error {
 	driver := secret.Annotations[driverAnnotation]

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -43,6 +42,9 @@ type Attempt struct {
 	// Asks is the part of the object's spec that the driver is asked about, and what else an administrator changes to
 	// trigger another try.
 	Asks any
+	// Rotation ends the wait after a terminal failure when it changes, but no backoff: users or other controllers can
+	// change it as often as they like.
+	Rotation string
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
 
@@ -67,7 +69,7 @@ func (a *Attempt) Key() reconcile.Request {
 
 // State is what a call for the object depends on now.
 func (a *Attempt) State() State {
-	return State{Object: Fingerprint(a.Object, a.Asks), Driver: a.Info.Epoch, Rotation: a.Object.GetAnnotations()[cosiapi.RotateAnnotation]}
+	return State{Object: Fingerprint(a.Object, a.Asks), Driver: a.Info.Epoch, Rotation: a.Rotation}
 }
 
 // Shared is kit.Shared for the steps of this package.

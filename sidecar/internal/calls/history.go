@@ -156,9 +156,8 @@ func (h *History) Forget(req reconcile.Request) {
 	delete(h.ids, req)
 }
 
-// Fingerprint returns a digest of what makes another try worthwhile when it changes. Status, finalizers, labels and
-// annotations are no part of it. asks is the part of the spec that the driver is asked about, which is less than the
-// generation covers; it must be possible to encode it as JSON.
+// Fingerprint returns a digest of what makes another try worthwhile when it changes: whether the object is another one or
+// being deleted, and asks, the part of it that the driver is asked about. It must be possible to encode asks as JSON.
 func Fingerprint(obj client.Object, asks any) string {
 	return digest(struct {
 		UID      string `json:"uid"`

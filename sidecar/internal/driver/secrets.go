@@ -31,6 +31,8 @@ const (
 	// maxGiven limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
 	// accounts.
 	maxGiven = 32 << 20
+	// maxText is the length at which a text is cut, in bytes: it is searched for every secret.
+	maxText = 64 << 10
 )
 
 // secretValues are the secrets that the driver returned. A driver must not put a secret into a message; one that does must
@@ -47,7 +49,8 @@ type secretValues struct {
 // accountSecrets are the secrets of one account, the newest last. given are from the driver's responses. found are from
 // access Secrets, which users can write: they must not redact what other users read.
 type accountSecrets struct {
-	given, found []secret
+	given []secret
+	found []string
 	// grant is the number of the last grant.
 	grant uint64
 }
@@ -92,8 +95,8 @@ func (v *secretValues) find(account string, values []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.each(account, values, func(a *accountSecrets, value string) {
-		if !has(a.given, value) && !has(a.found, value) {
-			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptSecrets):]), forms(value))
+		if !has(a.given, value) && !slices.Contains(a.found, value) {
+			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptSecrets):]), value)
 		}
 	})
 }
@@ -141,18 +144,25 @@ func (v *secretValues) forget(account string) {
 func (v *secretValues) without(account, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if len(text) > maxText {
+		text = text[:maxText] + "..."
+	}
 	var contained []string
-	for name, a := range v.accounts {
-		secrets := a.given
-		if name == account {
-			secrets = slices.Concat(a.given, a.found)
-		}
-		for _, s := range secrets {
-			for _, form := range s {
-				if strings.Contains(text, form) {
-					contained = append(contained, form)
-				}
+	search := func(s secret) {
+		for _, form := range s {
+			if strings.Contains(text, form) {
+				contained = append(contained, form)
 			}
+		}
+	}
+	for _, a := range v.accounts {
+		for _, s := range a.given {
+			search(s)
+		}
+	}
+	if a := v.accounts[account]; a != nil {
+		for _, value := range a.found {
+			search(forms(value))
 		}
 	}
 	slices.SortFunc(contained, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be part of another
