@@ -3,6 +3,7 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
@@ -97,7 +99,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		return nil, err
 	}
 	if err := reportPolicies(mgr, o.Logger); err != nil {
-		return nil, fmt.Errorf("sidecar: %w", err)
+		return nil, err
 	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -121,5 +123,26 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 	options.LeaderElectionReleaseOnCancel = true
 	options.LeaderElectionResourceLockInterface = lock
 	o.Lease.Apply(options)
+	return nil
+}
+
+// reportPolicies makes the manager log, once when it starts to work, which admission policies are missing that keep users
+// from removing COSI's finalizers and annotations. Without them, credentials and buckets may outlive their objects.
+func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
+	report := func(ctx context.Context) error {
+		missing, err := preflight.MissingPolicies(ctx, mgr.GetAPIReader(), preflight.ProtectionPolicies()...)
+		switch {
+		case err != nil:
+			log.V(1).Info("Cannot check whether the admission policies of COSI are installed", "reason", err.Error())
+		case len(missing) > 0:
+			log.Info("Admission policies are missing or do not deny: users can remove COSI's finalizers, and credentials and buckets then "+
+				"remain in the backend. Install them with kubectl apply --server-side -f deploy/policies/protection.yaml or the chart cosi-controller",
+				"policies", strings.Join(missing, ", "))
+		}
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(report)); err != nil {
+		return fmt.Errorf("sidecar: %w", err)
+	}
 	return nil
 }
