@@ -23,8 +23,10 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 	t.Parallel()
 	roles := clusterRoles(t)
 	for role, resources := range map[string][]string{
-		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status", "cooper.dev/buckets",
-			"admissionregistration.k8s.io/validatingadmissionpolicies", "admissionregistration.k8s.io/validatingadmissionpolicybindings"},
+		deploy.SidecarBucketsRole: {
+			"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status", "cooper.dev/buckets",
+			"admissionregistration.k8s.io/validatingadmissionpolicies", "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+		},
 		deploy.SidecarEventsRole: {"events.k8s.io/events"},
 	} {
 		want := slices.DeleteFunc(slices.Clone(roles[deploy.SidecarRole]), func(right string) bool {

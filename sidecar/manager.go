@@ -97,7 +97,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		return nil, err
 	}
 	if err := reportPolicies(mgr, o.Logger); err != nil {
-		return nil, fmt.Errorf("sidecar: %w", err)
+		return nil, err
 	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -127,7 +127,7 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 // reportPolicies makes the manager log, once when it starts to work, which admission policies are missing that keep users
 // from removing COSI's finalizers and annotations. Without them, credentials and buckets may outlive their objects.
 func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+	report := func(ctx context.Context) error {
 		missing, err := preflight.MissingPolicies(ctx, mgr.GetAPIReader(), preflight.ProtectionPolicies()...)
 		switch {
 		case err != nil:
@@ -138,5 +138,9 @@ func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
 				"policies", strings.Join(missing, ", "))
 		}
 		return nil
-	}))
+	}
+	if err := mgr.Add(manager.RunnableFunc(report)); err != nil {
+		return fmt.Errorf("sidecar: %w", err)
+	}
+	return nil
 }

@@ -23,7 +23,10 @@ import (
 )
 
 // policyFiles hold the admission policies whose refusals a user can meet.
-var policyFiles = []string{"deploy/policies/classes.yaml", "deploy/policies/crds.yaml", "deploy/policies/drivers.yaml", "deploy/policies/protection.yaml", "deploy/rbac/secrets.yaml", "deploy/obc/policy.yaml"}
+var policyFiles = []string{
+	"deploy/policies/classes.yaml", "deploy/policies/crds.yaml", "deploy/policies/drivers.yaml", "deploy/policies/protection.yaml",
+	"deploy/rbac/secrets.yaml", "deploy/obc/policy.yaml",
+}
 
 // reasonsPage explains what users read on their objects, and lists what the API server may refuse.
 func reasonsPage(root string) (string, error) {

@@ -13,6 +13,6 @@ func TestTheOldestKubernetes(t *testing.T) {
 	t.Parallel()
 	oldesttest.Again(t,
 		"TestDeploy", "TestAClaimAndAnAccessComeAndGo", "TestASidecarThatMayWatchSecretsRepairsThem",
-		"TestAUserWithTheRoleEditServesThemselves", "TestTheControllerHasOnlyTheRightsOfItsRole",
+		"TestAUserWithTheRoleEditServesThemselves", "TestTheControllerHasOnlyTheRightsOfItsRole", "TestCRDsAreNotDeletedByAccident",
 	)
 }
