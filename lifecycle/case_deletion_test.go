@@ -371,6 +371,33 @@ func TestClaimRemovedByHand(t *testing.T) {
 	}
 }
 
+// A policy of the cluster may refuse every write of the Bucket that an earlier claim of the name left.
+func TestOrphanThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	covers(t, "claim-removed-by-hand")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("kept", retain)
+	claim, orphan := w.provisioned("photos", "kept")
+	w.stop(theController)
+	w.drop(t.Context(), claim)
+	w.gone(claim)
+	refused := w.tape.strike(&fault{Who: theController, What: "patch buckets", Name: orphan.Name, Status: http.StatusForbidden, Times: always})
+	w.runController()
+	again, bucket := w.provisioned("photos", "kept")
+	w.delete(again)
+	w.gone(again)
+	if get(w, bucket); !released(bucket) {
+		t.Errorf("the Bucket of the second claim is not released: %v", bucket.Annotations)
+	}
+	refused()
+	until(w, orphan, "the orphan is released", func(b *cosiapi.Bucket) error {
+		if !released(b) {
+			return errNot
+		}
+		return nil
+	})
+}
+
 func TestConflictWithNobody(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-removed-by-hand")

@@ -116,9 +116,8 @@ func (r *Reconciler) unhold(ctx context.Context, bucket *cosiapi.Bucket) error {
 	return err
 }
 
-// await comes back when the grace of a Bucket of a claim that is gone has
-// passed. For a claim that exists, the resync does.
-func (r *Reconciler) await(_ context.Context, w *work) (step.Verdict, error) {
+// awaitGrace comes back when the grace of a held Bucket has passed.
+func (r *Reconciler) awaitGrace(_ context.Context, w *work) (step.Verdict, error) {
 	if w.grace > 0 {
 		return step.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil
 	}

@@ -4,6 +4,7 @@ package bucketclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,24 +19,36 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// orphans releases Buckets that are bound to an earlier claim of this name
-// which has gone without us: its finalizer was removed by hand, or a backup
-// was restored, which gives claims other UIDs.
-func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
+// releaseOrphans releases Buckets that are bound to an earlier claim of this name, which did not release them: its
+// finalizer was removed manually, or a backup was restored, which gives claims other UIDs. A Bucket that cannot be
+// released does not keep the others waiting.
+func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (step.Verdict, error) {
+	names, err := r.cachedOrphans(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	var failures []error
+	for _, name := range names {
+		failures = append(failures, r.releaseOrphan(ctx, w, name))
+	}
+	return step.Next(), errors.Join(failures...)
+}
+
+// cachedOrphans returns the names of the Buckets in the cache that refer to an earlier claim of this name and are not
+// released.
+func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, error) {
 	buckets := &cosiapi.BucketList{}
 	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, objects.ReadOnly); err != nil {
-		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+		return nil, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
 	}
+	var names []string
 	for i := range buckets.Items {
 		uid := buckets.Items[i].Spec.BucketClaimRef.UID
-		if uid == "" || uid == w.claim.UID || released(&buckets.Items[i]) {
-			continue
-		}
-		if verdict, err := r.orphan(ctx, w, buckets.Items[i].Name); err != nil || !verdict.Goes() {
-			return verdict, err
+		if uid != "" && uid != w.claim.UID && !released(&buckets.Items[i]) {
+			names = append(names, buckets.Items[i].Name)
 		}
 	}
-	return step.Next(), nil
+	return names, nil
 }
 
 // released reports whether nothing is left for the Controller to do on a Bucket
@@ -57,39 +70,38 @@ func released(bucket *cosiapi.Bucket) bool {
 	return !unfinished && !held(bucket)
 }
 
-// orphan releases one Bucket, once the API server has confirmed that its claim
-// is gone and that no access uses the bucket any more, and holds it until
-// somebody agrees if that deletes anything.
-func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Verdict, error) {
+// releaseOrphan releases one Bucket after the API server has confirmed that its claim does not exist and that no access
+// uses the bucket any more. If the release would delete anything, the Bucket is held until an administrator agrees.
+func (r *Reconciler) releaseOrphan(ctx context.Context, w *work, name string) error {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil || bucket == nil || released(bucket) {
-		return step.Next(), err
+		return err
 	}
 	ref := bucket.Spec.BucketClaimRef
 	claim := &cosiapi.BucketClaim{}
 	err = r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
+		return fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
 	}
 	if err == nil && claim.UID == ref.UID {
-		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
+		return nil // the cache is behind: a reconcile of that claim follows
 	}
 	graceOver := r.LostClaimGrace > 0 && held(bucket) && graceLeft(bucket, r.LostClaimGrace, r.Now()) == 0
 	if _, unbound := r.unbound.Load(ref.UID); !unbound && !agreed(bucket) && !graceOver {
-		return step.Next(), r.hold(ctx, w, bucket)
+		return r.hold(ctx, w, bucket)
 	}
 	accesses, err := r.liveAccesses(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return err
 	}
 	if slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return uses(&a, name) }) {
-		return step.Next(), nil // the end of that access starts the next reconcile
+		return nil // the deletion of that access starts the next reconcile
 	}
 	if err := r.releaseBucket(ctx, bucket); err != nil {
-		return step.Verdict{}, err
+		return err
 	}
 	r.unbound.Delete(ref.UID)
-	return step.Next(), nil
+	return nil
 }
 
 // liveAccesses lists all accesses of the namespace, from the API server.

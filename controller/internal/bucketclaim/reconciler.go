@@ -13,6 +13,7 @@ package bucketclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,7 +51,6 @@ type Reconciler struct {
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
 		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
-		step.Named("orphans", r.orphans),  // free Buckets of a claim that is gone without a trace
 		step.Named("protect", r.protect),  // finalizer on the claim, and a mark while accesses use it
 		step.Named("find", r.find),        // look up the Bucket
 		step.Named("create", r.create),    // create it, for a claim of a class
@@ -65,18 +65,18 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
 		kit.Shared[*work]("seen", r.Seen),
-		step.Named("orphans", r.orphans),
 		step.Named("unused", r.unused),       // wait until no access uses the claim
 		step.Named("release", r.release),     // mark the Bucket, delete it if its policy says so
 		step.Named("unprotect", r.unprotect), // finalizer off the claim
 	}
 }
 
-// absent are the steps for a claim that does not exist.
-func (r *Reconciler) absent() []step.Step[*work] {
+// orphaned are the steps for Buckets of earlier claims of this name. They run whether or not there is a claim, and
+// apart from its own steps: a Bucket that cannot be written must not block a claim that it does not belong to.
+func (r *Reconciler) orphaned() []step.Step[*work] {
 	return []step.Step[*work]{
-		step.Named("orphans", r.orphans),
-		step.Named("await", r.await), // the end of the grace of those that are held
+		step.Named("releaseOrphans", r.releaseOrphans), // release or hold each of them
+		step.Named("awaitGrace", r.awaitGrace),         // come back when the grace of a held one has passed
 	}
 }
 
@@ -88,17 +88,34 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	claim := &cosiapi.BucketClaim{}
 	w := &work{Turn: kit.Turn{Req: req, Object: claim}, claim: claim}
 	err := r.Client.Get(ctx, req.NamespacedName, claim)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		claim.Namespace, claim.Name = req.Namespace, req.Name // for Events
 		w.Gone = true
-		return kit.Run(ctx, r.Kit, r.absent(), w)
-	}
-	if err != nil {
+		return kit.Run(ctx, r.Kit, r.orphaned(), w)
+	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
+	}
+	orphans, err := r.cachedOrphans(ctx, w)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	steps := r.provisioning()
 	if !w.claim.DeletionTimestamp.IsZero() {
 		steps = r.deprovisioning()
 	}
-	return kit.Run(ctx, r.Kit, steps, w)
+	result, err := kit.Run(ctx, r.Kit, steps, w)
+	if len(orphans) == 0 {
+		return result, err
+	}
+	other, otherErr := kit.Run(ctx, r.Kit, r.orphaned(), w)
+	return sooner(result, other), errors.Join(err, otherErr)
+}
+
+// sooner returns the result that reconciles again first.
+func sooner(a, b reconcile.Result) reconcile.Result {
+	if a.RequeueAfter == 0 || b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter {
+		return b
+	}
+	return a
 }
