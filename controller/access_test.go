@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -420,7 +421,9 @@ func lastIndex(all []string, what string) int {
 // Controller and sidecar both write ResourcesValidated.
 func TestAccessConditionWithTwoCauses(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := newSystem(t)
+	s.patience = time.Nanosecond
+	s.run()
 	s.newClass("fast")
 	s.newAccessClass("keys")
 	claim, _ := s.provisioned("photos", "fast")

@@ -109,6 +109,7 @@ func lifeAndDeath(s *system) {
 func TestWritesOfTheWholeLife(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
+	s.patience = brief
 	var writes atomic.Int64
 	s.wrapClient = func(c client.Client) client.Client { return faulty{Client: c, writes: &writes} }
 	s.run()
@@ -139,6 +140,7 @@ func TestFaultOfEveryWrite(t *testing.T) {
 			t.Run(fmt.Sprintf("write %d %s", n+1, name), func(t *testing.T) {
 				t.Parallel()
 				s := newSystem(t)
+				s.patience = brief
 				s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 				var writes atomic.Int64
 				s.wrapClient = func(c client.Client) client.Client {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -303,7 +302,7 @@ func TestRefusedAccesses(t *testing.T) {
 func TestAccessThatIsNotRefused(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-protocol", "access-modes", "single-bucket-default")
-	w := start(t, setup{patience: time.Second})
+	w := start(t, setup{patience: brief})
 	w.newClass("fast")
 	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
 		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
@@ -482,7 +481,7 @@ func TestTwoCausesOfOneCondition(t *testing.T) {
 	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim goes first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := pair(t, setup{poll: patient().Max})
+			w := pair(t, setup{poll: patient().Max, patience: brief})
 			w.stop(theSidecar)
 			access := w.access("app", "keys", "photos")
 			foreign := secret(access, 0)
@@ -563,7 +562,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{})
+			w := start(t, setup{patience: brief})
 			w.newClass("fast")
 			w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
 				c.DisallowedBucketAccessModes.ObjectMetadata = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}

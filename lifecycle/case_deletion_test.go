@@ -25,7 +25,7 @@ import (
 func TestClaimInUse(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use", "claim-being-deleted")
-	w := start(t, setup{})
+	w := start(t, setup{patience: brief})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")

@@ -466,10 +466,6 @@ func ofReports() []Case {
 			Sentence: "What users read names no claim, namespace or bucket ID of others.",
 		},
 		{
-			ID: "lease-by-one-clock", Section: controllers, Decision: "0021",
-			Sentence: "A sidecar is missed once the controller has seen its Lease stay as it is for as long as it lasts, whatever the clock of its node says.",
-		},
-		{
 			ID: "api-problem-is-an-event", Section: conditions, Decision: "0003",
 			Sentence: "A persistent problem of the Kubernetes API is reported as an Event, not as a condition.",
 		},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -22,20 +21,5 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 	case w.access.Status.DriverName == "", w.access.CleanedUp():
 		return step.Next(), nil
 	}
-	if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {
-		return step.WaitAtMost(left, string(conditions.WaitingForSidecar)), nil
-	}
-	driver := w.access.Status.DriverName
-	advice, again := r.Waits.MissingSidecar(ctx, driver)
-	if again > 0 {
-		return step.WaitAtMost(again, string(conditions.WaitingForSidecar)), nil
-	}
-	if advice == "" {
-		advice = "If this lasts, see whether such a driver is installed and running."
-	}
-	if cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation) {
-		advice = "The annotation " + cosiapi.SidecarCleanupFinishedAnnotation + " is not enough while status.cleanup is Pending. " + advice
-	}
-	return r.overdue(ctx, w, conditions.WaitingForSidecar,
-		fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets of this BucketAccess and to revoke it. %s", driver, advice))
+	return step.Wait(fmt.Sprintf("the sidecar of driver %q", w.access.Status.DriverName)), nil
 }

@@ -4,6 +4,7 @@ package bucketaccess
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,8 +18,10 @@ import (
 // the sidecar's.
 func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
 	p := checkHandedOff(w.access, w.facts)
-	if p != nil && p.Reason == conditions.BucketClaimDeleting && r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) {
-		return step.Done(), nil // this access goes next
+	if p != nil && p.Reason == conditions.BucketClaimDeleting {
+		if left := r.unreported(w); left > 0 { // with its namespace, the access is deleted next
+			return step.WaitAtMost(left, p.Message), nil
+		}
 	}
 	if p != nil {
 		if err := r.regather(ctx, w); err != nil {
@@ -34,4 +37,15 @@ func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error
 		}
 	})
 	return step.Next(), err
+}
+
+// unreported returns how long the deletion of a claim is still not reported in the conditions of the access.
+func (r *Reconciler) unreported(w *work) time.Duration {
+	left := r.DeletionPatience
+	for _, claim := range w.facts.claims {
+		if claim.DeletionTimestamp != nil {
+			left = min(left, claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+		}
+	}
+	return left
 }

@@ -4,6 +4,7 @@ package bucketaccess
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,4 +55,9 @@ func fill(access *cosiapi.BucketAccess, f facts) {
 			BucketName: bucket.Name, BucketID: bucket.Status.BucketID, BucketClaimName: c.BucketClaimName,
 		})
 	}
+}
+
+// waitsForGrant is the message for an access that was handed off.
+func waitsForGrant(access *cosiapi.BucketAccess) string {
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to grant this BucketAccess.", access.Status.DriverName)
 }

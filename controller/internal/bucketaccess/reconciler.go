@@ -9,21 +9,20 @@
 // A reconcile is one of the lists of steps below; each step has a file of its
 // own. Once an access is handed over, this package writes nothing to it but
 // its finalizer, the condition ResourcesValidated, which it shares with the
-// sidecar, what it waits for while no sidecar has said anything, and what an
-// earlier version did not hand over. It never makes an RPC, and it never writes to
+// sidecar, and what an earlier version did not hand over. It never makes an RPC, and it never writes to
 // a claim: the claim's own reconciler marks the claim as in use.
 package bucketaccess
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -32,8 +31,12 @@ import (
 type Reconciler struct {
 	kit.Kit
 
-	// Waits says what took too long.
-	Waits waits.Waits
+	// Patience is how long an access may wait for its claims before its
+	// conditions say so.
+	Patience time.Duration
+	// DeletionPatience is how long a claim may be in deletion before the
+	// conditions of its accesses say so.
+	DeletionPatience time.Duration
 	// Marks has the claims that were marked a moment ago.
 	Marks *inuse.Marks
 }
@@ -60,7 +63,6 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 		step.Named("gather", r.gather),
 		step.Named("limit", r.limit),       // what the class disallows, if it was not handed over
 		step.Named("degraded", r.degraded), // are the claims still what they were?
-		step.Named("unserved", r.unserved), // is there a sidecar to serve it?
 	}
 }
 

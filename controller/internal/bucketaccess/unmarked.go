@@ -12,7 +12,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -39,11 +38,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 		if len(inuse.Blockers(accesses.Items, claim.Name)) > 0 {
 			continue
 		}
-		if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {
-			return step.WaitAtMost(left, string(conditions.WaitingForBucketClaim)), nil
-		}
-		return r.overdue(ctx, w, conditions.WaitingForBucketClaim,
-			fmt.Sprintf("This BucketAccess is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name))
+		return step.Wait(objects.Name(claim)), nil
 	}
 	return step.Next(), nil
 }

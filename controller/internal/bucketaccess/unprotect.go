@@ -23,7 +23,6 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	r.Waits.Namespaces.Moved(w.Req.Namespace, r.Now())
 	r.Deleted(w.DriverName(), deleted, w.access.Status.Conditions)
 	return step.Done(), nil
 }

@@ -80,7 +80,8 @@ func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.P
 		if w.protected {
 			r.Events.Inform(w.access, events.WaitingForBucket, "GrantAccess", p.Message)
 		}
-		if left := r.Waits.Silence(w.access, r.Now()); left > 0 && allUnderWay(w.access, w.facts) {
+		left := min(r.Patience, w.access.CreationTimestamp.Add(r.Patience).Sub(r.Now()))
+		if left > 0 && allUnderWay(w.access, w.facts) {
 			return step.WaitAtMost(left, p.Message), nil
 		}
 		known = true

@@ -23,7 +23,6 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -32,13 +31,14 @@ import (
 type Reconciler struct {
 	kit.Kit
 
-	// Waits says what took too long.
-	Waits waits.Waits
 	// Marks gets the claims that accesses may wait for.
 	Marks *inuse.Marks
 	// LostClaimGrace is how long a Bucket whose claim is gone without a trace is
 	// held before it is released unconfirmed; zero means for ever.
 	LostClaimGrace time.Duration
+	// DeletionPatience is how long a claim may be in use after its deletion
+	// before its conditions say so.
+	DeletionPatience time.Duration
 
 	listings listings
 	// unbound are the UIDs of claims that this process made a Bucket for, or tried to, and has not seen bound. Such a

@@ -40,23 +40,9 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 		return step.Verdict{}, err
 	}
 	r.unbound.Delete(w.claim.UID)
-	if !r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) { // one that goes takes no Events
-		r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", r.releasedNote(ctx, bucket))
-	}
+	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket",
+		fmt.Sprintf("Bucket %q is released. Its deletionPolicy is %s.", bucket.Name, bucket.Spec.DeletionPolicy))
 	return step.Next(), nil
-}
-
-// releasedNote says what becomes of a Bucket that is released. Nobody says it
-// later: the claim goes, and a Bucket without a sidecar says nothing.
-func (r *Reconciler) releasedNote(ctx context.Context, bucket *cosiapi.Bucket) string {
-	message := fmt.Sprintf("Bucket %q is released. Its deletionPolicy is %s.", bucket.Name, bucket.Spec.DeletionPolicy)
-	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !cosiapi.HasProtection(bucket) {
-		return message
-	}
-	if missing, _ := r.Waits.MissingSidecar(ctx, bucket.Spec.DriverName); missing != "" {
-		message += " What the backend holds stays until a sidecar deletes it. " + missing
-	}
-	return message
 }
 
 // releaseForeign is for a Bucket that is not the claim's. A claim that never

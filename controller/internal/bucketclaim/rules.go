@@ -191,13 +191,9 @@ func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	return lacks + " Delete this BucketClaim and create it again without it, or have another Bucket imported."
 }
 
-// inUseMessage says which accesses hold a claim that is being deleted, and what
-// its user can do about it. staying are those that nobody has deleted.
-func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
-	if len(staying) == 0 {
-		return fmt.Sprintf("Waiting for the deletion of %s. The conditions there say what that waits for.", accessNames(blockers))
-	}
-	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete what nobody needs any more.", accessNames(staying))
+// inUseMessage names the accesses that hold a claim which is being deleted, and tells its user what to do.
+func inUseMessage(accesses []*cosiapi.BucketAccess) string {
+	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete the accesses that are not needed any more.", accessNames(accesses))
 }
 
 // accessNames names accesses for a message.

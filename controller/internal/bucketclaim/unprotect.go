@@ -33,7 +33,6 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	r.Waits.Namespaces.Moved(w.Req.Namespace, r.Now())
 	r.Deleted(w.DriverName(), deleted, w.claim.Status.Conditions)
 	return step.Done(), nil
 }

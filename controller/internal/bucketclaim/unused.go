@@ -40,24 +40,21 @@ func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) 
 	return step.Next(), nil
 }
 
-// inUse says which accesses the claim waits for: at once if their user must
-// delete them, and if they are on their way out, as all are in a namespace that is
-// being deleted, once that takes long.
+// inUse reports which accesses the claim waits for, if no user has deleted them. It does so only after DeletionPatience:
+// in a namespace that is being deleted, Kubernetes deletes the accesses by itself.
 func (r *Reconciler) inUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (step.Verdict, error) {
 	waitsFor := objects.Name(blockers[0])
 	staying := slices.DeleteFunc(slices.Clone(blockers), func(a *cosiapi.BucketAccess) bool {
 		return !a.DeletionTimestamp.IsZero() || !inuse.StateOf(a).Holds
 	})
-	silence := r.Waits.Deletion
-	if len(staying) > 0 {
-		silence = r.Waits.NamespaceDeletion
+	if len(staying) == 0 {
+		return step.Wait(waitsFor), nil
 	}
-	if len(staying) == 0 || r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) {
-		if left := silence(w.claim, r.Now()); left > 0 {
-			return step.WaitAtMost(left, waitsFor), nil
-		}
+	left := min(r.DeletionPatience, w.claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+	if left > 0 {
+		return step.WaitAtMost(left, waitsFor), nil
 	}
-	message := inUseMessage(blockers, staying)
+	message := inUseMessage(staying)
 	isNew := meta.FindStatusCondition(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed) == nil
 	err := r.writeStatus(ctx, w, func() {
 		set(w.claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess, message)
