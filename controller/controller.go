@@ -18,7 +18,6 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -94,15 +93,14 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	marks := &inuse.Marks{}
 	claims := bucketclaim.Reconciler{
-		Kit: newKit(metrics.KindBucketClaim), Marks: marks, LostClaimGrace: o.LostClaimGrace, DeletionPatience: deletionPatience * o.Patience,
+		Kit: newKit(metrics.KindBucketClaim), LostClaimGrace: o.LostClaimGrace, DeletionPatience: deletionPatience * o.Patience,
 	}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
 	accesses := bucketaccess.Reconciler{
-		Kit: newKit(metrics.KindBucketAccess), Marks: marks, Patience: o.Patience, DeletionPatience: deletionPatience * o.Patience,
+		Kit: newKit(metrics.KindBucketAccess), Patience: o.Patience, DeletionPatience: deletionPatience * o.Patience,
 	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)

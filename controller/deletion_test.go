@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -164,20 +163,11 @@ func TestClaimInUseIsHeld(t *testing.T) {
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
 	}
-	before := len(s.writes())
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(access)
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
-	// Mark and finalizer of the claim go together.
-	s.Eventually("the claim is written once", func(context.Context) error {
-		claimWrites := slices.DeleteFunc(s.writes()[before:], func(write string) bool { return write != "patch bucketclaims photos" })
-		if len(claimWrites) != 1 {
-			return fmt.Errorf("it was written %d times", len(claimWrites))
-		}
-		return nil
-	})
 }
 
 // Waits that end by themselves are not reported: neither that of an access for its sidecar, nor that of a claim for
@@ -207,37 +197,6 @@ func TestDeletionIsReportedOnlyIfAUserMustAct(t *testing.T) {
 	s.Gone(access)
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
-}
-
-// The access is found by a live list. When the controller looks at the access, it
-// refuses it, and the claim goes.
-func TestUnseenAccessHoldsItsClaim(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t)
-	stop := s.run()
-	s.newClass("fast")
-	s.newAccessClass("keys")
-	claim, bucket := s.provisioned("photos", "fast")
-	stop()
-	access := s.newAccess(s.access("app", "keys", "photos"))
-	const held = "test.example.com/held" // or what the access says of the claim is over in an instant
-	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { controllerutil.AddFinalizer(c, held) })
-	s.Delete(claim)
-	s.run()
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { controllerutil.RemoveFinalizer(c, held) })
-	s.Gone(claim)
-	s.untilReleased(bucket, true)
-	testenv.Get(s.Env, access)
-	if cosiapi.HasProtection(access) || access.Status.DriverName != "" {
-		t.Errorf("the refused access: %+v", access)
-	}
-	writes := s.writes()
-	refused := slices.Index(writes, "patch bucketaccesses/status app")
-	released := slices.Index(writes, "patch buckets "+bucket.Name)
-	if refused < 0 || released < refused {
-		t.Errorf("the Bucket must be released after the access was judged:\n%v", writes)
-	}
 }
 
 // confirm agrees, as an administrator, to the release of a Bucket.

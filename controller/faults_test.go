@@ -78,9 +78,9 @@ func (c faultyStatus) Patch(ctx context.Context, obj client.Object, patch client
 }
 
 // flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the
-// claim, 3 for the access and the claim's mark, 1 for the access to say that its
-// claim goes, 1 for the claim to say what it waits for, and 5 for the deletion.
-const flowWrites = 13
+// claim, 3 for the access and its UID on the claim, 2 conditions about the claim
+// in use, and 6 for the deletion less the finalizer of the Bucket.
+const flowWrites = 14
 
 // lifeAndDeath takes one claim and one access from creation to deletion, and
 // checks that nothing is created twice and nothing is left.

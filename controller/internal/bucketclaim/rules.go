@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
@@ -58,9 +58,9 @@ func foreign(bucket *cosiapi.Bucket) string {
 	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, "this BucketClaim")
 }
 
-// checkBinding returns why the Bucket is not, and may not become, this claim's;
+// bindingProblem returns why the Bucket is not, and may not become, this claim's;
 // nil means that it is, or may.
-func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
+func bindingProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
 	if owns(claim, bucket) {
 		return nil
 	}
@@ -207,7 +207,7 @@ func accessNames(accesses []*cosiapi.BucketAccess) string {
 
 // uses reports whether an access has, or may have, a grant on the Bucket.
 func uses(access *cosiapi.BucketAccess, bucketName string) bool {
-	return inuse.StateOf(access).Holds && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
+	return references.Holds(access) && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
 		return b.BucketName == bucketName
 	})
 }
