@@ -58,7 +58,7 @@ func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdi
 			continue
 		}
 		if _, err := r.Patch(ctx, claim, func() { references.Add(claim, w.access.UID) }); err != nil {
-			return step.Verdict{}, err //nolint:wrapcheck // Patch names the claim
+			return step.Verdict{}, err
 		}
 	}
 	return step.Next(), nil

@@ -186,7 +186,7 @@ func (r *Reconciler) addReferences(ctx context.Context, w *work) error {
 	for _, c := range w.access.Spec.BucketClaims {
 		claim := w.facts.claims[c.BucketClaimName]
 		if _, err := r.Patch(ctx, claim, func() { references.Add(claim, w.access.UID) }); err != nil {
-			return err //nolint:wrapcheck // Patch names the claim
+			return err
 		}
 	}
 	return nil
