@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none. Watches tell the
-	// Controller of all that it depends on, and a look costs half a millisecond.
+	// DefaultResync is the Resync of Options that set none. The Controller watches
+	// everything that it depends on.
 	DefaultResync = 30 * time.Minute
 	// DefaultWorkers is the Workers of Options that set none.
 	DefaultWorkers = kit.DefaultWorkers
@@ -47,12 +47,11 @@ type Options struct {
 	Scope scope.Scope
 	// Registerer gets the metrics; it is required.
 	Registerer prometheus.Registerer
-	// Name is added to the names of the parts of the Controller in logs, for
-	// processes that run several; empty adds nothing.
+	// Name is a suffix of the names of the reconcilers in logs, for processes that
+	// run several Controllers. Empty means no suffix.
 	Name string
-	// Resync is the longest time between two looks at an object that nobody
-	// changed, made longer at random by up to a fifth. Zero means
-	// DefaultResync.
+	// Resync is the longest time between two reconciles of an unchanged object,
+	// plus a random part of up to a fifth. Zero means DefaultResync.
 	Resync time.Duration
 	// Workers is the number of claims, and of accesses, worked on at a time.
 	// Zero means DefaultWorkers.
@@ -62,9 +61,9 @@ type Options struct {
 	// deletion before its conditions and those of its accesses say so. Most waits
 	// end before that and cost no write. Zero means DefaultPatience.
 	Patience time.Duration
-	// LostClaimGrace is how long a Bucket is held whose claim is gone and was not
-	// seen to be deleted, as after the restoration of a backup, before it is
-	// released as if an administrator had confirmed that. Zero means for ever.
+	// LostClaimGrace is how long a Bucket is held if its claim does not exist and
+	// was not seen to be deleted, as after the restoration of a backup. After that
+	// it is released as if an administrator had confirmed it. Zero means no limit.
 	LostClaimGrace time.Duration
 	// Backoff bounds the wait after a failure of the Kubernetes API.
 	Backoff backoff.Options

@@ -7,9 +7,9 @@
 // BucketAccess").
 //
 // A reconcile is one of the lists of steps below. Once an access is handed
-// off, this package writes nothing to it but its finalizer, the condition
-// ResourcesValidated, which the sidecar writes too, and what an earlier version
-// did not hand off. It never makes an RPC.
+// off, this package writes only its finalizer, the condition ResourcesValidated,
+// which the sidecar writes too, and limits that an earlier version did not hand
+// off. It never makes an RPC.
 package bucketaccess
 
 import (

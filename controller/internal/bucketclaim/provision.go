@@ -31,7 +31,7 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 }
 
 // findBucket looks up the claim's Bucket. A missing Bucket of a bound claim is
-// never created again: its data are lost, or an administrator has a plan. That a
+// never created again: its data are lost, or an administrator is about to restore it. That a
 // Bucket is missing must be confirmed by the API server.
 func (r *Reconciler) findBucket(ctx context.Context, w *work) (step.Verdict, error) {
 	name := bucketName(w.claim)

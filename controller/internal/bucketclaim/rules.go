@@ -27,9 +27,9 @@ func bucketName(claim *cosiapi.BucketClaim) string {
 	}
 }
 
-// newBucket is the Bucket for a claim of a class. It carries all that is
-// needed to delete the bucket without the class, and the finalizer that it must
-// have before the first RPC: to add it later would be a write more.
+// newBucket is the Bucket for a claim of a class. It has everything that is needed
+// to delete the bucket without the class, and the finalizer that it must have
+// before the first RPC.
 func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.Time) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,8 +52,8 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// foreign says that a Bucket is bound to another claim, without its name: that
-// may be of another namespace.
+// foreign is the message that a Bucket is bound to another claim. It does not name
+// that claim, which may be in another namespace.
 func foreign(bucket *cosiapi.Bucket) string {
 	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, "this BucketClaim")
 }
@@ -94,8 +94,8 @@ func bindingProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditi
 	}
 }
 
-// applyBucket brings protocols and conditions of the claim's status up to what
-// its Bucket reports.
+// applyBucket copies protocols and conditions from the Bucket to the claim's
+// status.
 func applyBucket(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) {
 	if conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		claim.Status.Protocols = slices.Clone(bucket.Status.Protocols)
@@ -137,15 +137,14 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	}
 }
 
-// waitMessage says whom the claim waits for, in words that stay true until the
-// Bucket is provisioned: what the sidecar does on the way is not worth a write
-// of the claim.
+// waitMessage names the driver that the claim waits for. It is true until the
+// Bucket is provisioned, so that the progress of the sidecar causes no writes.
 func waitMessage(bucket *cosiapi.Bucket) string {
 	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed.",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
-// validated is what the Controller makes of claim and Bucket together.
+// validated judges claim and Bucket together.
 func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	change := conditions.Change{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse}
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionResourcesValidated)
@@ -165,7 +164,7 @@ func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.C
 	return change, true
 }
 
-// provisionFailed mirrors the Bucket, once its sidecar has said anything.
+// provisionFailed copies the condition after the sidecar has reported anything.
 func provisionFailed(_ *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisionFailed)
 	change := conditions.Change{Type: cosiapi.ConditionProvisionFailed, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
@@ -181,8 +180,8 @@ func conditionOf(conds []metav1.Condition, conditionType string) metav1.Conditio
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
 }
 
-// lacksProtocols says which protocols the claim asks for and the Bucket has not
-// got; empty means none.
+// lacksProtocols names the protocols that the claim asks for and the Bucket does
+// not offer; empty means none.
 func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	lacks := conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
 	if lacks == "" {
