@@ -140,9 +140,9 @@ func (p *floorPair) createAccess() []write {
 		create(p.access), p.shown(access, p.access),
 		p.together(
 			patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
-			patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), // which shows that it stays
 			p.read(p.access), // as a class
 		),
+		patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), // so that it is not deleted
 		patchStatus(p.access, func() {
 			p.access.Status.DriverName, p.access.Status.AuthenticationType = floorGroup, cosiapi.AuthenticationTypeKey
 			p.access.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: p.bucket.Name, BucketID: p.bucket.Name, BucketClaimName: p.claim.Name}}

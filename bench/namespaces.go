@@ -118,6 +118,7 @@ func (p *floorPair) goes() []write {
 		release(p.secret),
 		patchStatus(p.access, func() { p.access.Status.Cleanup = cosiapi.CleanupPending }),
 		patch(p.access, func() { metav1.SetMetaDataAnnotation(&p.access.ObjectMeta, floorGroup+"/finished", "") }),
+		patch(p.claim, func() { delete(p.claim.Annotations, floorGroup+"/mark") }),
 		release(p.access),
 		patch(p.bucket, func() {
 			metav1.SetMetaDataAnnotation(&p.bucket.ObjectMeta, floorGroup+"/going", "")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// Finalizer, mark on the claim, hand-off: three writes when the claim was there
-// first. The hand-off is the last.
+// Finalizer, UID on the claim, hand-off: three writes if the claim was created
+// first.
 func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -41,12 +42,12 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
-	if !cosiapi.HasProtection(access) || !marked(testenv.Get(s.Env, claim)) {
-		t.Errorf("finalizers of the access %v, annotations of the claim %v", access.Finalizers, claim.Annotations)
+	if !cosiapi.HasProtection(access) {
+		t.Errorf("finalizers of the access %v", access.Finalizers)
 	}
+	s.referenced(claim, access)
 	s.Eventually("the audit log shows the writes", func(context.Context) error {
 		writes := s.writes()[before:]
-		slices.Sort(writes[:max(0, len(writes)-1)])
 		if diff := cmp.Diff([]string{"patch bucketaccesses app", "patch bucketclaims photos", "patch bucketaccesses/status app"}, writes); diff != "" {
 			return fmt.Errorf("writes (-want +got):\n%s", diff)
 		}
@@ -67,10 +68,8 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	}
 }
 
-// A claim whose access is there from the beginning has finalizer and mark in one
-// write, which saves one of the 13 of a pair. Nor is it read again for the hand-off,
-// since what the cache says of it is younger than the access.
-func TestClaimIsMarkedWithItsFinalizer(t *testing.T) {
+// A pair that is created together has no write more than others, and the claim is not read for the hand-off.
+func TestAccessCreatedWithItsClaim(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.newClass("fast")
@@ -92,9 +91,18 @@ func TestClaimIsMarkedWithItsFinalizer(t *testing.T) {
 			t.Errorf("the claim was read from the API server: %+v", e)
 		}
 	}
-	writes := s.writes()
-	if got := len(slices.DeleteFunc(writes, func(w string) bool { return w != "patch bucketclaims photos" })); got != 1 {
-		t.Errorf("writes to the metadata of the claim: want 1, got %d", got)
+	want := []string{
+		"create buckets " + bucket.Name, "patch bucketaccesses app", "patch bucketaccesses/status app",
+		"patch bucketclaims photos", "patch bucketclaims photos", "patch bucketclaims/status photos", "patch bucketclaims/status photos",
+	}
+	s.Eventually("the audit log shows the writes", func(context.Context) error {
+		if diff := cmp.Diff(want, slices.Sorted(slices.Values(s.writes()))); diff != "" {
+			return fmt.Errorf("writes (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	if got := s.conflicts(); got != 0 {
+		t.Errorf("conflicts on the straight path: %d", got)
 	}
 }
 
@@ -287,12 +295,7 @@ func TestWaitingAccessReleasesDeletedClaim(t *testing.T) {
 	claim := s.newClaim("photos", "fast")
 	s.bound(claim)
 	access := s.newAccess(s.access("app", "keys", "photos"))
-	testenv.Until(s.Env, claim, "the claim is marked", func(c *cosiapi.BucketClaim) error {
-		if !marked(c) {
-			return fmt.Errorf("annotations %v", c.Annotations)
-		}
-		return nil
-	})
+	s.untilProtected(access)
 	s.Delete(claim)
 	s.Gone(claim)
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
@@ -420,7 +423,9 @@ func lastIndex(all []string, what string) int {
 // Controller and sidecar both write ResourcesValidated.
 func TestAccessConditionWithTwoCauses(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := newSystem(t)
+	s.patience = time.Nanosecond
+	s.run()
 	s.newClass("fast")
 	s.newAccessClass("keys")
 	claim, _ := s.provisioned("photos", "fast")

@@ -18,8 +18,6 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -27,13 +25,17 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none. Watches tell the
-	// Controller of all that it depends on, and a look costs half a millisecond.
+	// DefaultResync is the Resync of Options that set none. The Controller watches
+	// everything that it depends on.
 	DefaultResync = 30 * time.Minute
 	// DefaultWorkers is the Workers of Options that set none.
 	DefaultWorkers = kit.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
-	DefaultPatience = 20 * time.Second
+	DefaultPatience = time.Minute
+	// deletionPatience is Patience for deletions, as a multiple: in a namespace
+	// that is being deleted, thousands of claims wait for accesses that
+	// Kubernetes has not deleted yet.
+	deletionPatience = 5
 	// component is the name of the Controller in metrics and Events.
 	component = "controller"
 )
@@ -45,28 +47,24 @@ type Options struct {
 	Scope scope.Scope
 	// Registerer gets the metrics; it is required.
 	Registerer prometheus.Registerer
-	// Name is added to the names of the parts of the Controller in logs, for
-	// processes that run several; empty adds nothing.
+	// Name is a suffix of the names of the reconcilers in logs, for processes that
+	// run several Controllers. Empty means no suffix.
 	Name string
-	// Resync is the longest time between two looks at an object that nobody
-	// changed, made longer at random by up to a fifth. Zero means
-	// DefaultResync.
+	// Resync is the longest time between two reconciles of an unchanged object,
+	// plus a random part of up to a fifth. Zero means DefaultResync.
 	Resync time.Duration
 	// Workers is the number of claims, and of accesses, worked on at a time.
 	// Zero means DefaultWorkers.
 	Workers int
-	// Patience is how long an object may wait for the deletion of other objects
-	// or for a sidecar before its conditions say so: as a rule it is over before
-	// that is worth a write. Zero means DefaultPatience.
+	// Patience is how long an access may wait for its claims before its
+	// conditions say so. A claim may be in use for five times as long after its
+	// deletion before its conditions and those of its accesses say so. Most waits
+	// end before that and cost no write. Zero means DefaultPatience.
 	Patience time.Duration
-	// LostClaimGrace is how long a Bucket is held whose claim is gone and was not
-	// seen to be deleted, as after the restoration of a backup, before it is
-	// released as if an administrator had confirmed that. Zero means for ever.
+	// LostClaimGrace is how long a Bucket is held if its claim does not exist and
+	// was not seen to be deleted, as after the restoration of a backup. After that
+	// it is released as if an administrator had confirmed it. Zero means no limit.
 	LostClaimGrace time.Duration
-	// SidecarNamespace is the namespace of the Leases of the sidecars, by which
-	// the Controller tells users that no sidecar of their driver is at work. It
-	// needs the right to get them. Empty means that nothing is known of sidecars.
-	SidecarNamespace string
 	// Backoff bounds the wait after a failure of the Kubernetes API.
 	Backoff backoff.Options
 	// TracerProvider gets a span for each reconcile and its steps; nil means
@@ -94,15 +92,15 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	patience := waits.Waits{
-		Patience: o.Patience, Live: mgr.GetAPIReader(), Leases: o.SidecarNamespace, Seen: &waits.Sightings{}, Namespaces: &waits.Namespaces{},
+	claims := bucketclaim.Reconciler{
+		Kit: newKit(metrics.KindBucketClaim), LostClaimGrace: o.LostClaimGrace, DeletionPatience: deletionPatience * o.Patience,
 	}
-	marks := &inuse.Marks{}
-	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience, Marks: marks, LostClaimGrace: o.LostClaimGrace}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
-	accesses := bucketaccess.Reconciler{Kit: newKit(metrics.KindBucketAccess), Waits: patience, Marks: marks}
+	accesses := bucketaccess.Reconciler{
+		Kit: newKit(metrics.KindBucketAccess), Patience: o.Patience, DeletionPatience: deletionPatience * o.Patience,
+	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)
 	}

@@ -78,9 +78,9 @@ func (c faultyStatus) Patch(ctx context.Context, obj client.Object, patch client
 }
 
 // flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the
-// claim, 3 for the access and the claim's mark, 1 for the access to say that its
-// claim goes, 1 for the claim to say what it waits for, and 5 for the deletion.
-const flowWrites = 13
+// claim, 3 for the access and its UID on the claim, 2 conditions about the claim
+// in use, and 6 for the deletion less the finalizer of the Bucket.
+const flowWrites = 14
 
 // lifeAndDeath takes one claim and one access from creation to deletion, and
 // checks that nothing is created twice and nothing is left.
@@ -109,6 +109,7 @@ func lifeAndDeath(s *system) {
 func TestWritesOfTheWholeLife(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
+	s.patience = brief
 	var writes atomic.Int64
 	s.wrapClient = func(c client.Client) client.Client { return faulty{Client: c, writes: &writes} }
 	s.run()
@@ -139,6 +140,7 @@ func TestFaultOfEveryWrite(t *testing.T) {
 			t.Run(fmt.Sprintf("write %d %s", n+1, name), func(t *testing.T) {
 				t.Parallel()
 				s := newSystem(t)
+				s.patience = brief
 				s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 				var writes atomic.Int64
 				s.wrapClient = func(c client.Client) client.Client {

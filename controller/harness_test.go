@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 // never is longer than any test: nothing but a watch can wake a reconcile.
 const never = time.Hour
 
+// brief is a patience that a test can wait for.
+const brief = 200 * time.Millisecond
+
 // A system is one namespace with a Controller that sees nothing else, and the
 // test itself in the parts of user, administrator and sidecar.
 type system struct {
@@ -60,7 +63,7 @@ type system struct {
 	// backoff, if set before run, is for tests of failing requests; in all
 	// others, only a watch can help.
 	backoff backoff.Options
-	// patience, if set before run, is how long a deletion waits in silence.
+	// patience, if set before run, is that of the Controller's options.
 	patience time.Duration
 }
 

@@ -21,8 +21,8 @@ import (
 // scrapeTime is how long a scrape may wait for a cache that is still being filled.
 const scrapeTime = time.Second
 
-// inventory returns what the metrics are of: all that the cache has in scope, none before it is filled. What it reads
-// is the cache's own, which nobody may change: a copy of ten thousand objects for each scrape is not worth it.
+// inventory returns the objects for the metrics: those of the cache in scope, none before the cache is filled. They are not
+// copied, since a scrape reads ten thousand of them, and must not be changed.
 func inventory(mgr ctrl.Manager, s scope.Scope) func() metrics.Inventory {
 	return func() metrics.Inventory {
 		none := metrics.Inventory{Objects: func(func(metrics.Object) bool) {}}
@@ -39,7 +39,7 @@ func inventory(mgr ctrl.Manager, s scope.Scope) func() metrics.Inventory {
 	}
 }
 
-// elected reports whether the manager works, and does not stand by.
+// elected reports whether the manager is the leader.
 func elected(mgr ctrl.Manager) bool {
 	select {
 	case <-mgr.Elected():
@@ -49,7 +49,7 @@ func elected(mgr ctrl.Manager) bool {
 	}
 }
 
-// counted returns what is counted of each object in scope.
+// counted returns the metrics of each object in scope.
 func counted(buckets []cosiapi.Bucket, claims []cosiapi.BucketClaim, accesses []cosiapi.BucketAccess, s scope.Scope) iter.Seq[metrics.Object] {
 	return func(yield func(metrics.Object) bool) {
 		drivers := map[string]string{}
@@ -77,11 +77,11 @@ func counted(buckets []cosiapi.Bucket, claims []cosiapi.BucketClaim, accesses []
 	}
 }
 
-// measured adds the state of an object, and since when it has it.
+// measured adds the state of an object, and the time since when.
 func measured(obj client.Object, of []metav1.Condition, to metrics.Object) metrics.Object {
 	failed := meta.FindStatusCondition(of, cosiapi.ConditionProvisionFailed)
 	switch deleted := obj.GetDeletionTimestamp(); {
-	case deleted != nil && cosiapi.HasProtection(obj): // what others hold by finalizers of theirs is not ours to tell
+	case deleted != nil && cosiapi.HasProtection(obj): // the finalizers of others are not reported
 		to.State, to.Since = metrics.StateDeleting, deleted.Time
 	case deleted == nil && failed != nil && failed.Status == metav1.ConditionTrue:
 		to.State, to.Since = metrics.StateFailing, failed.LastTransitionTime.Time

@@ -38,9 +38,8 @@ type ManagerOptions struct {
 	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
 	// works, and can slow it down.
 	PprofAddress string
-	// LeaderNamespace is the namespace of the Lease, and of those of the
-	// sidecars unless Controller.SidecarNamespace says otherwise; empty means
-	// that this is the only instance and no Lease is held.
+	// LeaderNamespace is the namespace of the Lease; empty means that this is the
+	// only instance and no Lease is held.
 	LeaderNamespace string
 	// Lease sets the times of the leader election.
 	Lease managers.LeaseTimes
@@ -53,9 +52,6 @@ type ManagerOptions struct {
 // what cmd/cosi-controller runs, and tests replay crashes with. It fails when
 // the API server cannot be reached or lacks the kinds of api/v1alpha2.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
-	if o.Controller.SidecarNamespace == "" {
-		o.Controller.SidecarNamespace = o.LeaderNamespace
-	}
 	scheme, err := kinds.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)

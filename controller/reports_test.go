@@ -42,7 +42,9 @@ func (s *system) reported(ctx context.Context) ([]string, error) {
 // cause.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := newSystem(t)
+	s.patience = brief
+	s.run()
 	s.newClass("fast")
 	s.newAccessClass("keys")
 	access := s.newAccess(s.access("app", "keys", "photos"))
@@ -60,6 +62,7 @@ func TestEvents(t *testing.T) {
 	s.Delete(wrong)
 	s.Gone(wrong)
 	s.Delete(claim)
+	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
 	s.settled() // its claim and its access are of classes that do not exist
 	s.Delete(access)
 	s.cleanedUp(access)

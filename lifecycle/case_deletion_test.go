@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
@@ -25,7 +24,7 @@ import (
 func TestClaimInUse(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use", "claim-being-deleted")
-	w := start(t, setup{})
+	w := start(t, setup{patience: brief})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -62,7 +61,7 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
-	first := w.granted("first", "keys", "photos") // so that the claim is marked as in use
+	first := w.granted("first", "keys", "photos")
 	w.settled()
 	release := w.lags.lag(theController, "bucketclaims")
 	w.delete(claim)
@@ -85,32 +84,71 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 	w.gone(late)
 }
 
-func TestAccessThatNobodyHasSeen(t *testing.T) {
+// A second controller takes over whose cache does not show that an access was handed off.
+func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
+	t.Parallel()
+	covers(t, "claim-in-use-unseen")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	late := w.beside()
+	w.settled()
+	release := late.lags.lag(theController, "bucketaccesses")
+	access := w.granted("app", "keys", "photos")
+	w.stop(theController)
+	lists := w.listsOfAccesses()
+	w.delete(claim)
+	w.eventually("the controller lists the accesses in the API server", func(context.Context) error {
+		if w.listsOfAccesses() == lists {
+			return errNot
+		}
+		return nil
+	})
+	fence := w.newClaim("fence", "no-such-class")
+	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	if get(w, bucket); released(bucket) || !cosiapi.HasProtection(get(w, claim)) {
+		t.Error("the claim was released while an access used it")
+	}
+	release()
+	w.delete(access)
+	w.gone(access, claim, bucket)
+}
+
+// An access is deleted before the cache ever shows it, so no event of it follows: the wait for the cache ends by itself.
+func TestAccessThatTheCacheNeverShows(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use-unseen")
 	w := start(t, setup{})
 	w.newClass("fast")
-	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
-	before, _ := w.provisioned("films", "fast")
-	w.delete(before) // what is known of that does not count for the other
-	w.gone(before)
 	w.settled()
 	release := w.lags.lag(theController, "bucketaccesses")
 	access := w.access("app", "keys", "photos")
+	cosiapi.AddProtection(access)
 	w.create(access)
-	const held = "test.example.com/held" // or what the access says of the claim is over in an instant
-	change(w, claim, func(c *cosiapi.BucketClaim) { controllerutil.AddFinalizer(c, held) })
+	lists := w.listsOfAccesses()
+	change(w, claim, func(c *cosiapi.BucketClaim) {
+		cosiapi.SetAnnotation(c, cosiapi.HasBucketAccessReferencesAnnotation, string(access.UID))
+	})
 	w.delete(claim)
-	fence := w.newClaim("fence", "no-such-class")
-	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
-	if get(w, bucket); released(bucket) || !cosiapi.HasProtection(get(w, claim)) {
-		t.Error("the claim went while an access was not judged")
+	w.eventually("the controller lists the accesses in the API server", func(context.Context) error {
+		if w.listsOfAccesses() < lists+2 { // for the claim as it was before its deletion, and since
+			return errNot
+		}
+		return nil
+	})
+	if !cosiapi.HasProtection(get(w, claim)) {
+		t.Error("the claim was released while an access used it")
 	}
+	w.drop(t.Context(), access)
+	w.gone(access, claim, bucket)
 	release()
-	w.refused(access, conditions.BucketClaimDeleting)
-	change(w, claim, func(c *cosiapi.BucketClaim) { controllerutil.RemoveFinalizer(c, held) })
-	w.gone(claim, bucket)
+}
+
+// listsOfAccesses is how often controllers have listed accesses.
+func (w *world) listsOfAccesses() int {
+	return len(w.Audit(controlplane.AuditFilter{User: w.user(theController), Verbs: []string{"list"}, Resources: []string{"bucketaccesses"}}))
 }
 
 func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
@@ -369,6 +407,33 @@ func TestClaimRemovedByHand(t *testing.T) {
 			w.called(driverfake.DeleteBucket, 0)
 		})
 	}
+}
+
+// A policy of the cluster may refuse every write of the Bucket that an earlier claim of the name left.
+func TestOrphanThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	covers(t, "claim-removed-by-hand")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("kept", retain)
+	claim, orphan := w.provisioned("photos", "kept")
+	w.stop(theController)
+	w.drop(t.Context(), claim)
+	w.gone(claim)
+	refused := w.tape.strike(&fault{Who: theController, What: "patch buckets", Name: orphan.Name, Status: http.StatusForbidden, Times: always})
+	w.runController()
+	again, bucket := w.provisioned("photos", "kept")
+	w.delete(again)
+	w.gone(again)
+	if get(w, bucket); !released(bucket) {
+		t.Errorf("the Bucket of the second claim is not released: %v", bucket.Annotations)
+	}
+	refused()
+	until(w, orphan, "the orphan is released", func(b *cosiapi.Bucket) error {
+		if !released(b) {
+			return errNot
+		}
+		return nil
+	})
 }
 
 func TestConflictWithNobody(t *testing.T) {

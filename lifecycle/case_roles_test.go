@@ -39,7 +39,7 @@ import (
 // That they lack none, every test sees; of the credential store, this one.
 func TestRolesHoldNoUnusedRight(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{idle: true, leases: true, watchSecrets: true})
+	w := start(t, setup{idle: true, leases: true, watchSecrets: true, patience: brief})
 	entries := w.keepCredentials()
 	w.nameTaken()
 	w.newClass("fast")

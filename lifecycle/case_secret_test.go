@@ -488,28 +488,29 @@ func TestRevocationThatFails(t *testing.T) {
 	})
 }
 
-// The mark on the claim cannot be taken off at once, and meanwhile a new access
-// takes hold of the claim: the mark stays, and nobody waits for its end any
-// more.
-func TestNewAccessTakesTheAnnotationOver(t *testing.T) {
+// While its UID cannot be removed from the claim, an access stays, and the other accesses of the claim keep theirs.
+func TestReferenceThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	covers(t, "last-access")
-	w := pair(t, setup{})
-	leaving := w.granted("leaving", "keys", "photos")
-	w.tape.strike(&fault{Who: theController, What: "patch bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})
+	w := pair(t, setup{backoff: patient()})
+	leaving, other := w.granted("leaving", "keys", "photos"), w.granted("other", "keys", "photos")
+	w.settled()
+	calm := w.tape.strike(&fault{Who: theController, What: "patch bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})
 	w.delete(leaving)
-	w.eventually("the access waits for the mark, which is not taken off", func(context.Context) error {
-		if w.log.count(`"waitingFor"="This BucketAccess is revoked. Waiting for BucketClaim`) == 0 || w.log.count("protect: write BucketClaim") == 0 {
+	w.eventually("the UID is not removed", func(context.Context) error {
+		if w.log.count("removeReferences: write BucketClaim") == 0 {
 			return errNot
 		}
 		return nil
 	})
-	w.granted("heir", "keys", "photos")
-	w.gone(leaving)
-	if claim := get(w, w.claim("photos", "fast")); !marked(claim) {
-		t.Errorf("the claim has an access and no mark: %+v", claim.ObjectMeta)
+	if !cosiapi.HasProtection(get(w, leaving)) {
+		t.Error("the access lost its finalizer while its UID is on the claim")
 	}
-	w.tape.calm()
+	calm()
+	w.gone(leaving)
+	if got := get(w, w.claim("photos", "fast")).Annotations[cosiapi.HasBucketAccessReferencesAnnotation]; got != string(other.UID) {
+		t.Errorf("the claim has the UIDs %q, want %q", got, other.UID)
+	}
 }
 
 // Many accesses that want one Secret name do not keep each other busy, and one gets it once it is free.

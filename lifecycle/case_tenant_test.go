@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/sidecar"
 )
 
 // A user who writes to an access all the time makes nobody call the driver before
@@ -126,35 +124,6 @@ func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason even
 			}
 		}
 	}
-}
-
-// The time in a Lease is that of the node of its holder. A sidecar whose clock is
-// behind that of the controller is not missed.
-func TestClockOfTheSidecarIsBehind(t *testing.T) {
-	t.Parallel()
-	covers(t, "lease-by-one-clock")
-	w := start(t, setup{leases: true, patience: time.Second, idle: true})
-	const lasts = time.Hour
-	behind := metav1.NewMicroTime(time.Now().Add(-2 * lasts))
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name())}}
-	change(w, lease, func(l *coordinationv1.Lease) {
-		holder, seconds := "elsewhere", int32(lasts/time.Second)
-		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &behind
-	})
-	w.runController()
-	w.newClass("fast")
-	claim := w.newClaim("photos", "fast")
-	w.askedMoreThan(0)
-	behind = metav1.NewMicroTime(behind.Add(2 * time.Second))
-	change(w, lease, func(l *coordinationv1.Lease) { l.Spec.RenewTime = &behind })
-	w.touch(w.bucketOf(claim))
-	w.askedMoreThan(1)
-	fence := w.newClaim("fence", "no-such-class")
-	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
-	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
-	change(w, lease, func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} })
-	w.touch(w.bucketOf(claim))
-	w.names(w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar), "nobody holds")
 }
 
 // A reconcile that failed counts, whether the driver or the Kubernetes API was the

@@ -107,7 +107,7 @@ func TestModel(t *testing.T) {
 func randomly(t *testing.T, from uint64, steps int) {
 	t.Helper()
 	w := start(t, setup{
-		backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1,
+		patience: brief, backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1,
 		window: time.Nanosecond, // whatever is done may be a reason to ask again for what was refused
 	})
 	m := &model{

@@ -50,6 +50,9 @@ import (
 // never is longer than any test: nothing but a watch can wake a reconcile.
 const never = time.Hour
 
+// brief is a patience that a test can wait for.
+const brief = 200 * time.Millisecond
+
 // graceful is how long a controller may take to stop.
 const graceful = 20 * time.Second
 
@@ -65,8 +68,8 @@ type setup struct {
 	poll time.Duration
 	// watchSecrets lets the sidecar watch Secrets, and gives it the role for it.
 	watchSecrets bool
-	// patience is how long a deletion waits for others before it says so; zero
-	// means as long as the programs do.
+	// patience is how long an access waits for its claims before it says so, and a fifth of how
+	// long a claim may be in use after its deletion; zero means as long as the programs do.
 	patience time.Duration
 	// lostClaimGrace is how long the Bucket of a claim that is lost is held; zero
 	// means for ever.

@@ -172,13 +172,13 @@ func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	}
 }
 
-// slowRevocation lets every revocation take so long that the Controller says so
-// on the access, and forgets the calls so far.
+// slowRevocation writes a condition during every revocation, as Controllers of earlier versions
+// did when it took long, and forgets the calls so far.
 func (s *system) slowRevocation(a *cosiapi.BucketAccess) {
 	own := a.DeepCopy()
 	s.driver.ForgetCalls()
 	driverfake.On(s.driver, func(context.Context, *cosi.DriverRevokeBucketAccessRequest) error {
-		s.says(own, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForSidecar)
+		s.says(own, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.Reason("WaitingForSidecar"))
 		return nil
 	})
 }

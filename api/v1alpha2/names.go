@@ -32,7 +32,8 @@ const (
 	BucketClaimBeingDeletedAnnotation = GroupName + "/bucketclaim-being-deleted"
 
 	// HasBucketAccessReferencesAnnotation is set on a BucketClaim by the
-	// controller while at least one BucketAccess references the claim.
+	// controller while at least one BucketAccess holds the claim. Its value is the
+	// sorted, comma-separated list of their UIDs, or "true" by earlier versions.
 	HasBucketAccessReferencesAnnotation = GroupName + "/has-bucketaccess-references"
 
 	// SidecarCleanupFinishedAnnotation is set on a BucketAccess by the sidecar

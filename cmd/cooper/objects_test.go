@@ -108,8 +108,8 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 			},
 		},
 		"a class of a driver that nobody runs": {
-			"bucketclaim/nobody", "Provisioned", "Unknown", "WaitingForSidecar",
-			[]string{`No sidecar of driver "nobody.example.com" has run yet: Lease "cosi-system/cosi-driver-nobody.example.com" does not exist.`},
+			"bucketclaim/nobody", "Provisioned", "Unknown", "WaitingForBucket",
+			[]string{`Waiting for the sidecar of driver "nobody.example.com" to provision Bucket "`},
 		},
 		"a claim of a class that is not there": {
 			"bucketclaim/classless", "Provisioned", "Unknown", "WaitingForClass",

@@ -47,7 +47,7 @@ func command() serve.Command {
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.StringVar(&o.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
-			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease, and of those of the sidecars")
+			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "Namespace of the Lease for leader election")
 			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of claims, and of accesses, worked on at a time")
 			f.DurationVar(&o.Controller.LostClaimGrace, "lost-claim-grace", 0, "how long a Bucket is held whose claim is gone without a trace, before it is released unconfirmed; 0 means for ever")

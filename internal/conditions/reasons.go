@@ -36,8 +36,6 @@ const (
 	WaitingForBucket Reason = "WaitingForBucket"
 	// WaitingForBucketAccess: the deletion waits for an access to go.
 	WaitingForBucketAccess Reason = "WaitingForBucketAccess"
-	// WaitingForSidecar: the object waits for the sidecar of a driver.
-	WaitingForSidecar Reason = "WaitingForSidecar"
 	// ClassRejected: the class forbids what was asked for.
 	ClassRejected Reason = "ClassRejected"
 	// BucketMissing: the Bucket that a claim is bound to is gone.
@@ -110,7 +108,7 @@ const (
 func (r Reason) Owner() Owner {
 	switch r {
 	case ControllerValidated, WaitingForClass, WaitingForBucketClaim, WaitingForBucket, WaitingForBucketAccess,
-		WaitingForSidecar, ClassRejected, BucketMissing,
+		ClassRejected, BucketMissing,
 		BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported, DriverMismatch,
 		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
 		return Controller

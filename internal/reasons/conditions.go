@@ -36,11 +36,6 @@ func ofController() map[conditions.Reason]explained {
 			"No credential outlives the claim that it was granted for.",
 			"Delete the BucketAccesses that the message names.",
 		},
-		conditions.WaitingForSidecar: {
-			"The object waits for the sidecar of its driver, which does not do its part.",
-			"The driver is not installed, its Pods do not run, or the class names the wrong driver.",
-			"An administrator must see to the driver that the message names: kubectl cosi drivers shows its sidecar.",
-		},
 		conditions.ClassRejected: {
 			"The class does not make a valid Bucket.",
 			"It was stored under the rules of another version or project, and a field of it breaks those of Buckets.",

@@ -183,8 +183,8 @@ func ofDeletions() []Case {
 			Sentence: "A deleted claim that accesses use stays, its Bucket is not annotated, and the removal of the last access wakes it.",
 		},
 		{
-			ID: "claim-in-use-unseen", Section: deleting, Decision: "0010",
-			Sentence: "An access that the controller has not reconciled yet also keeps its claim.",
+			ID: "claim-in-use-unseen", Section: deleting, Decision: "0053",
+			Sentence: "The hand-off of an access and the deletion of its claim exclude each other, whatever the caches show: a claim whose deletion has begun gets no new access, and one that has the UID of an access waits for it.",
 		},
 		{
 			ID: "annotated-before-deletion", Section: deleting, Decision: "0009",
@@ -247,12 +247,12 @@ func ofDeletions() []Case {
 			Sentence: "What a driver with one phase was asked for, and has not told the ID of, is looked for by its name before the Bucket or access goes.",
 		},
 		{
-			ID: "deletion-linear", Section: deleting, Decision: "0035",
-			Sentence: "Claims of a namespace that go at the same time share one list of its accesses, which is not older than the deletion of any of them, and no list of Buckets is read for them.",
+			ID: "deletion-linear", Section: deleting, Decision: "0053",
+			Sentence: "Claims of a namespace that are deleted at the same time are released without a list of its accesses or of Buckets.",
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",
-			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; of what merely goes in another order nobody hears.",
+			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; no waits are reported that end by themselves.",
 		},
 	}
 }
@@ -293,7 +293,7 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "access-order", Section: granting, Decision: "0010",
-			Sentence: "An access is provisioned in this order: class, finalizer and, beside them, annotation of its claims, hand-off, Secret, account ID, grant; one that its class rejects leaves nothing.",
+			Sentence: "An access is provisioned in this order: class, finalizer, annotation of its claims, hand-off, Secret, account ID, grant; one that its class rejects leaves nothing.",
 		},
 		{
 			ID: "hand-off-once", Section: granting, Decision: "0010",
@@ -464,10 +464,6 @@ func ofReports() []Case {
 		{
 			ID: "foreign-names", Section: working, Decision: "0022",
 			Sentence: "What users read names no claim, namespace or bucket ID of others.",
-		},
-		{
-			ID: "lease-by-one-clock", Section: controllers, Decision: "0021",
-			Sentence: "A sidecar is missed once the controller has seen its Lease stay as it is for as long as it lasts, whatever the clock of its node says.",
 		},
 		{
 			ID: "api-problem-is-an-event", Section: conditions, Decision: "0003",

@@ -186,7 +186,7 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"the sidecar writes access Secrets":            {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create", Namespace: "default"}, true},
 		"the sidecar's writes of Secrets are confined": {driver, authorizationv1.ResourceAttributes{Group: "cooper.dev", Resource: "secrets", Verb: "confine", Namespace: "default"}, true},
 		"the controller holds its Lease":               {controller, lease("update", "cosi-controller"), true},
-		"the controller sees who holds a driver's":     {controller, lease("get", "cosi-driver-s3.cooper.dev"), true},
+		"the controller reads no driver's Lease":       {controller, lease("get", "cosi-driver-s3.cooper.dev"), false},
 		"the controller holds no driver's Lease":       {controller, lease("update", "cosi-driver-s3.cooper.dev"), false},
 		"the sidecar holds its Lease":                  {driver, lease("update", "cosi-driver-s3.cooper.dev"), true},
 		"the sidecar holds no other driver's Lease":    {driver, lease("update", "cosi-driver-azure.cooper.dev"), false},

@@ -16,8 +16,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// facts are the objects that an access refers to; what is missing does not
-// exist.
+// facts are the objects that an access refers to. An object that is missing does
+// not exist.
 type facts struct {
 	class *cosiapi.BucketAccessClass
 	// claims by name.

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketaccess reconciles BucketAccesses: it checks what a user asks
-// for against the class and the claims, hands the access over to the sidecar
-// of the driver in one write, and finishes its deletion after the sidecar
-// (KEP-1979, "Generating Bucket Access Credentials", "Deleting a
+// Package bucketaccess reconciles BucketAccesses: it checks them against their
+// class and claims, adds their UIDs to the claims, hands them off to the
+// sidecar of the driver, and removes UIDs and finalizer when the sidecar has
+// cleaned up (KEP-1979, "Generating Bucket Access Credentials", "Deleting a
 // BucketAccess").
 //
-// A reconcile is one of the lists of steps below; each step has a file of its
-// own. Once an access is handed over, this package writes nothing to it but
-// its finalizer, the condition ResourcesValidated, which it shares with the
-// sidecar, what it waits for while no sidecar has said anything, and what an
-// earlier version did not hand over. It never makes an RPC, and it never writes to
-// a claim: the claim's own reconciler marks the claim as in use.
+// A reconcile is one of the lists of steps below. Once an access is handed
+// off, this package writes only its finalizer, the condition ResourcesValidated,
+// which the sidecar writes too, and limits that an earlier version did not hand
+// off. It never makes an RPC.
 package bucketaccess
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/controller/internal/waits"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -32,23 +31,26 @@ import (
 type Reconciler struct {
 	kit.Kit
 
-	// Waits says what took too long.
-	Waits waits.Waits
-	// Marks has the claims that were marked a moment ago.
-	Marks *inuse.Marks
+	// Patience is how long an access may wait for its claims before its
+	// conditions say so.
+	Patience time.Duration
+	// DeletionPatience is how long a claim may be in use after its deletion
+	// before the conditions of its accesses say so.
+	DeletionPatience time.Duration
 }
 
-// provisioning are the steps for an access that no sidecar knows of yet.
+// provisioning are the steps for an access that is not handed off yet.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
-		step.Named("gather", r.gather),    // look up class, claims and Buckets
-		step.Named("class", r.class),      // does the class allow what is asked for?
-		step.Named("claims", r.claims),    // are the claims there, and there to stay?
-		step.Named("protect", r.protect),  // finalizer on the access
-		step.Named("ready", r.ready),      // do the Buckets offer what is asked for?
-		step.Named("marked", r.marked),    // wait until the claims are marked as in use
-		step.Named("handoff", r.handOff),  // all over to the sidecar, in one write
+		kit.Shared[*work]("seen", r.Seen),                // does the cache hold our last write?
+		step.Named("gather", r.gather),                   // look up class, claims and Buckets
+		step.Named("checkClass", r.checkClass),           // does the class allow the access?
+		step.Named("checkClaims", r.checkClaims),         // do the claims exist, and is none being deleted?
+		step.Named("protect", r.protect),                 // add the finalizer to the access
+		step.Named("checkBuckets", r.checkBuckets),       // are the Buckets provisioned and suitable?
+		step.Named("confirmClass", r.confirmClass),       // read the class from the API server
+		step.Named("referenceClaims", r.referenceClaims), // add the UID to each claim
+		step.Named("handOff", r.handOff),                 // give all to the sidecar, in one write
 	}
 }
 
@@ -58,9 +60,9 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 		kit.Shared[*work]("seen", r.Seen),
 		step.Named("protect", r.protect),
 		step.Named("gather", r.gather),
-		step.Named("limit", r.limit),       // what the class disallows, if it was not handed over
-		step.Named("degraded", r.degraded), // are the claims still what they were?
-		step.Named("unserved", r.unserved), // is there a sidecar to serve it?
+		step.Named("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
+		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
+		step.Named("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
 	}
 }
 
@@ -68,9 +70,9 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
 		kit.Shared[*work]("seen", r.Seen),
-		step.Named("cleaned", r.cleaned),     // wait for the sidecar, if it ever had the access
-		step.Named("unmarked", r.unmarked),   // wait until claims that nobody else uses are unmarked
-		step.Named("unprotect", r.unprotect), // finalizer off the access
+		step.Named("awaitCleanup", r.awaitCleanup),         // wait for the sidecar, if the access was handed off
+		step.Named("removeReferences", r.removeReferences), // remove the UID from each claim
+		step.Named("removeFinalizer", r.removeFinalizer),   // remove the finalizer from the access
 	}
 }
 
@@ -88,15 +90,42 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read access from the cache: %w", err)
 	}
-	if inuse.StateOf(access).Blocks() {
-		w.since = access.ResourceVersion
-	}
 	steps := r.provisioning()
 	switch {
-	case !w.access.DeletionTimestamp.IsZero():
+	case !access.DeletionTimestamp.IsZero():
 		steps = r.deprovisioning()
-	case w.access.Status.DriverName != "":
+	case access.Status.DriverName != "":
 		steps = r.handedOff()
 	}
 	return kit.Run(ctx, r.Kit, steps, w)
+}
+
+// work is the state of one reconcile.
+type work struct {
+	kit.Turn
+
+	// access as it was read or written last.
+	access *cosiapi.BucketAccess
+	// facts are the objects that the access refers to.
+	facts facts
+	// protected says that this reconcile added the finalizer.
+	protected bool
+	// class is the class as the API server has it, nil unless protect read it.
+	class *cosiapi.BucketAccessClass
+}
+
+// DriverName implements kit.Work.
+func (w *work) DriverName() string {
+	if w.access.Status.DriverName == "" && w.facts.class != nil {
+		return w.facts.class.Spec.DriverName
+	}
+	return w.access.Status.DriverName
+}
+
+// merge changes a condition of the access in memory, unless the sidecar reports
+// something more serious in it.
+func (w *work) merge(conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
+	conditions.Merge(&w.access.Status.Conditions, conditions.Change{
+		Type: conditionType, Status: status, Reason: reason, Message: message, Generation: w.access.Generation,
+	})
 }

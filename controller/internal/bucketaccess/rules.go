@@ -14,12 +14,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// validMessage is said of an access that nothing speaks against.
+// validMessage is the message of a valid access.
 const validMessage = "The class and the claims are valid."
 
-// checkClass returns what the class has against the access as its user specified
-// it; nil means nothing.
-func checkClass(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
+// A rule finds a problem in the objects that an access refers to, or nil.
+type rule func(*cosiapi.BucketAccess, facts) *conditions.Problem
+
+// classProblem returns why the class does not allow the access.
+func classProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	class := f.class
 	switch {
 	case class == nil:
@@ -40,7 +42,7 @@ func checkClass(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 		}
 	}
 	for _, c := range access.Spec.BucketClaims {
-		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
+		if p := modesProblem(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
 			return p
 		}
 	}
@@ -56,9 +58,9 @@ func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.Authentication
 	return class.Spec.AuthenticationType
 }
 
-// checkModes compares modes with those the class disallows, literally and by
+// modesProblem returns the mode that the class disallows, literally and by
 // category. A category that is not asked for is never refused.
-func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *conditions.Problem {
+func modesProblem(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *conditions.Problem {
 	disallowed := class.Spec.DisallowedBucketAccessModes
 	for _, category := range []struct {
 		name  string
@@ -78,8 +80,8 @@ func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMode
 	return nil
 }
 
-// checkClaims reports whether all claims exist and are there to stay.
-func checkClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
+// claimsProblem returns why not all claims exist without being deleted.
+func claimsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	missing := false
 	for _, c := range access.Spec.BucketClaims {
 		claim := f.claims[c.BucketClaimName]
@@ -98,9 +100,8 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 }
 
 // waitForClaims names all claims that are missing and all that are not
-// provisioned. That one is missing is said only when the API server says so,
-// too: a claim that was created together with the access may not be in the
-// cache yet, and would make the text change in a moment.
+// provisioned. A missing claim must be confirmed by the API server: one that was
+// created together with the access may not be in the cache yet.
 func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	var missing, unready []string
 	for _, c := range access.Spec.BucketClaims {
@@ -116,7 +117,7 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 		messages = append(messages, fmt.Sprintf("Waiting for %s to exist. Create what is missing, or delete this BucketAccess.", conditions.Names("BucketClaim", missing...)))
 	}
 	if len(unready) > 0 {
-		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. The conditions there say what that waits for.", conditions.Names("BucketClaim", unready...)))
+		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. See their conditions for the reason.", conditions.Names("BucketClaim", unready...)))
 	}
 	if len(messages) == 0 {
 		return nil
@@ -126,17 +127,16 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return p
 }
 
-// allUnderWay reports whether all claims exist, and none says that anything is
-// wrong.
-func allUnderWay(access *cosiapi.BucketAccess, f facts) bool {
+// allInProgress reports whether all claims exist, and none reports a problem.
+func allInProgress(access *cosiapi.BucketAccess, f facts) bool {
 	return !slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
 		claim := f.claims[c.BucketClaimName]
-		return claim == nil || !underWay(claim)
+		return claim == nil || !inProgress(claim)
 	})
 }
 
-// underWay reports whether a claim does not say that anything is wrong.
-func underWay(claim *cosiapi.BucketClaim) bool {
+// inProgress reports whether a claim reports no problem.
+func inProgress(claim *cosiapi.BucketClaim) bool {
 	return !slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
 		reason := conditions.Reason(c.Reason)
 		switch c.Type {
@@ -150,30 +150,30 @@ func underWay(claim *cosiapi.BucketClaim) bool {
 	})
 }
 
-// provisioned reports whether a claim has a Bucket that its backend has made.
-// A Bucket ID alone does not say so: it is there before the bucket.
+// provisioned reports whether a claim has a provisioned Bucket. A bucket ID is
+// not enough: it is stored before the bucket is created.
 func provisioned(claim *cosiapi.BucketClaim) bool {
 	return claim != nil && claim.Status.BoundBucketName != "" &&
 		conditions.Is(claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// checkBuckets reports whether the Buckets of all claims are provisioned, belong
+// bucketsProblem returns why not all Buckets of the claims are provisioned, belong
 // to their claims and to the driver of the class, and offer what is asked for.
-func checkBuckets(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
+func bucketsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	if p := waitForClaims(access, f); p != nil {
 		return p
 	}
 	for _, c := range access.Spec.BucketClaims {
 		claim := f.claims[c.BucketClaimName]
-		if p := checkBucket(access, claim, f.buckets[c.BucketClaimName], f.class); p != nil {
+		if p := bucketProblem(access, claim, f.buckets[c.BucketClaimName], f.class); p != nil {
 			return p
 		}
 	}
-	return checkMerged(access, f)
+	return mergedProblem(access, f)
 }
 
-// checkBucket is checkBuckets for one claim, which is provisioned.
-func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *conditions.Problem {
+// bucketProblem is bucketsProblem for one claim, which is provisioned.
+func bucketProblem(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *conditions.Problem {
 	name := conditions.Names("BucketClaim", claim.Name)
 	lacks := conditions.Lacks(name, claim.Status.Protocols, []cosiapi.Protocol{access.Spec.Protocol}, "this BucketAccess")
 	switch {
@@ -203,9 +203,9 @@ func bound(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return claim.Status.BoundBucketName == bucket.Name && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// checkMerged looks at claims that share one bucket in the backend. Their
-// modes add up there, and the sum must not be what the class disallows.
-func checkMerged(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
+// mergedProblem returns why the class disallows the modes of claims that share
+// one bucket of the backend, where their modes add up.
+func mergedProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	type share struct {
 		modes  cosiapi.BucketAccessModes
 		claims []string
@@ -221,16 +221,16 @@ func checkMerged(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 			continue
 		}
 		of := conditions.Names("BucketClaim", sum.claims...) + " together, which share one bucket"
-		if p := checkModes(f.class, sum.modes, of); p != nil {
+		if p := modesProblem(f.class, sum.modes, of); p != nil {
 			return p
 		}
 	}
 	return nil
 }
 
-// checkHandedOff reports whether the claims of an access that was handed over
-// still are what was handed over.
-func checkHandedOff(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
+// handedOffProblem returns why the claims of an access are not as they were at
+// its hand-off.
+func handedOffProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	for _, b := range access.Status.AccessedBuckets {
 		claim := f.claims[b.BucketClaimName]
 		switch {

@@ -175,7 +175,7 @@ func TestCheckClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.check(t, checkClass)
+			tc.check(t, classProblem)
 		})
 	}
 }
@@ -196,7 +196,7 @@ func TestCheckClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.check(t, checkClaims)
+			tc.check(t, claimsProblem)
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestCheckBuckets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.check(t, checkBuckets)
+			tc.check(t, bucketsProblem)
 		})
 	}
 }
@@ -277,7 +277,7 @@ func TestCheckHandedOff(t *testing.T) {
 				before, all := newFacts()
 				fill(before, all)
 				access.Status = before.Status
-				return checkHandedOff(access, f)
+				return handedOffProblem(access, f)
 			})
 		})
 	}
@@ -304,12 +304,12 @@ func TestWaitForClaims(t *testing.T) {
 		},
 		"one is not provisioned": {
 			func(f facts) { unready(f, "films") },
-			`Waiting for BucketClaim "films" to be provisioned. The conditions there say what that waits for.`, false,
+			`Waiting for BucketClaim "films" to be provisioned. See their conditions for the reason.`, false,
 		},
 		"one is missing and one not provisioned": {
 			func(f facts) { missing(f, "photos"); unready(f, "films") },
 			`Waiting for BucketClaim "photos" to exist. Create what is missing, or delete this BucketAccess. ` +
-				`Waiting for BucketClaim "films" to be provisioned. The conditions there say what that waits for.`, true,
+				`Waiting for BucketClaim "films" to be provisioned. See their conditions for the reason.`, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,14 +18,12 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/objects"
 )
 
 // Watch starts the reconciler on every change that may concern an access: of
-// the access itself, its claims, its class, the Buckets of its claims and the
-// other accesses to them.
+// the access itself, its claims, its class and the Buckets of its claims.
 func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -34,29 +32,28 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim), builder.WithPredicates(claimChanged())).
 		Watches(&cosiapi.BucketAccessClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
-		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(r.ofHeir), builder.WithPredicates(inuse.Changed())).
 		Complete(r)
 }
 
-// claimChanged lets pass what matters of a claim to its accesses.
+// claimChanged passes the changes of a claim that matter to its accesses.
 func claimChanged() predicate.Predicate {
-	type matter struct {
-		deleting, marked, provisioned, underWay bool
-		bucket                                  string
+	type state struct {
+		deleting, referenced, provisioned, inProgress bool
+		bucket                                        string
 	}
-	of := func(obj client.Object) (m matter, protocols []cosiapi.Protocol) {
+	of := func(obj client.Object) (s state, protocols []cosiapi.Protocol) {
 		claim, ok := obj.(*cosiapi.BucketClaim)
 		if !ok {
-			return m, nil
+			return s, nil
 		}
-		m = matter{
+		s = state{
 			!claim.DeletionTimestamp.IsZero(), cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation),
-			provisioned(claim), underWay(claim), "",
+			provisioned(claim), inProgress(claim), "",
 		}
-		if m.provisioned {
-			m.bucket = claim.Status.BoundBucketName
+		if s.provisioned {
+			s.bucket = claim.Status.BoundBucketName
 		}
-		return m, claim.Status.Protocols
+		return s, claim.Status.Protocols
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, had := of(e.ObjectOld)
@@ -65,19 +62,19 @@ func claimChanged() predicate.Predicate {
 	}}
 }
 
-// ofClaim wakes all accesses that reference a claim.
+// ofClaim enqueues all accesses that reference a claim.
 func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.accesses(ctx, nil, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.AccessByClaim: obj.GetName()})
 }
 
-// ofClass wakes the accesses of a class that are not handed over yet; the
+// ofClass enqueues the accesses of a class that are not handed over yet; the
 // others have a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.accesses(ctx, nil, client.MatchingFields{index.AccessByClass: obj.GetName()})
 }
 
-// ofBucket wakes the accesses to the claim that a Bucket names, as long as they
-// wait for it. Of one that is not provisioned the claim says enough.
+// ofBucket enqueues the accesses to the claim that a Bucket names, as long as they
+// wait for it. A Bucket that is not provisioned is seen on the claim.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
 	if !ok || !r.Options.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) ||
@@ -86,23 +83,6 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 	}
 	ref := bucket.Spec.BucketClaimRef
 	return r.accesses(ctx, notHandedOff, client.InNamespace(ref.Namespace), client.MatchingFields{index.AccessByClaim: ref.Name})
-}
-
-// ofHeir wakes the accesses that are being deleted and share a claim with one
-// that holds it: the mark on the claim, whose end they wait for, stays.
-func (r *Reconciler) ofHeir(ctx context.Context, obj client.Object) []reconcile.Request {
-	access, ok := obj.(*cosiapi.BucketAccess)
-	if !ok || !inuse.StateOf(access).Blocks() {
-		return nil
-	}
-	leaving := func(other *cosiapi.BucketAccess) bool {
-		return other.Name != access.Name && !other.DeletionTimestamp.IsZero()
-	}
-	var requests []reconcile.Request
-	for _, c := range access.Spec.BucketClaims {
-		requests = append(requests, r.accesses(ctx, leaving, client.InNamespace(access.Namespace), client.MatchingFields{index.AccessByClaim: c.BucketClaimName})...)
-	}
-	return requests
 }
 
 func notHandedOff(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }

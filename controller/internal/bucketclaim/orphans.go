@@ -4,42 +4,64 @@ package bucketclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// orphans releases Buckets that are bound to an earlier claim of this name
-// which has gone without us: its finalizer was removed by hand, or a backup
-// was restored, which gives claims other UIDs.
-func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
+// atOnce is how far metadata.creationTimestamp may be from the time that the
+// Controller created a Bucket, by two clocks; no backup is restored that soon.
+const atOnce = 10 * time.Second
+
+// releaseOrphans releases Buckets that are bound to an earlier claim of this name, which did not release them: its
+// finalizer was removed manually, or a backup was restored, which gives claims other UIDs. A Bucket that cannot be
+// released does not keep the others waiting.
+func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (step.Verdict, error) {
+	names, err := r.cachedOrphans(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	var failures []error
+	for _, name := range names {
+		failures = append(failures, r.releaseOrphan(ctx, w, name))
+	}
+	return step.Next(), errors.Join(failures...)
+}
+
+// cachedOrphans returns the names of the Buckets in the cache that refer to an earlier claim of this name and are not
+// released.
+func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, error) {
 	buckets := &cosiapi.BucketList{}
 	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, objects.ReadOnly); err != nil {
-		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+		return nil, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
 	}
+	var names []string
 	for i := range buckets.Items {
 		uid := buckets.Items[i].Spec.BucketClaimRef.UID
-		if uid == "" || uid == w.claim.UID || released(&buckets.Items[i]) {
-			continue
-		}
-		if verdict, err := r.orphan(ctx, w, buckets.Items[i].Name); err != nil || !verdict.Goes() {
-			return verdict, err
+		if uid != "" && uid != w.claim.UID && !released(&buckets.Items[i]) {
+			names = append(names, buckets.Items[i].Name)
 		}
 	}
-	return step.Next(), nil
+	return names, nil
 }
 
 // released reports whether nothing is left for the Controller to do on a Bucket
-// whose claim is gone.
+// whose claim does not exist.
 func released(bucket *cosiapi.Bucket) bool {
 	policy, _, tied := strings.Cut(bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation], "/")
 	switch {
@@ -50,53 +72,145 @@ func released(bucket *cosiapi.Bucket) bool {
 		// mark may come from a backup, unless the Bucket is being deleted, which no backup brings.
 		return !bucket.DeletionTimestamp.IsZero()
 	}
-	// A Bucket that was marked as one to delete and is not being deleted: we
-	// were cut short in between.
+	// A Bucket that was marked with the policy Delete and is not being deleted: the
+	// release was interrupted.
 	unfinished := policy == string(cosiapi.DeletionPolicyDelete) && bucket.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete &&
 		bucket.DeletionTimestamp.IsZero()
 	return !unfinished && !held(bucket)
 }
 
-// orphan releases one Bucket, once the API server has confirmed that its claim
-// is gone and that no access uses the bucket any more, and holds it until
-// somebody agrees if that deletes anything.
-func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Verdict, error) {
+// releaseOrphan releases one Bucket after the API server has confirmed that its claim does not exist and that no access
+// uses the bucket any more. If the release would delete anything, the Bucket is held until an administrator agrees.
+func (r *Reconciler) releaseOrphan(ctx context.Context, w *work, name string) error {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil || bucket == nil || released(bucket) {
-		return step.Next(), err
+		return err
 	}
 	ref := bucket.Spec.BucketClaimRef
 	claim := &cosiapi.BucketClaim{}
 	err = r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
+		return fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
 	}
 	if err == nil && claim.UID == ref.UID {
-		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
+		return nil // the cache is behind: a reconcile of that claim follows
 	}
 	graceOver := r.LostClaimGrace > 0 && held(bucket) && graceLeft(bucket, r.LostClaimGrace, r.Now()) == 0
 	if _, unbound := r.unbound.Load(ref.UID); !unbound && !agreed(bucket) && !graceOver {
-		return step.Next(), r.hold(ctx, w, bucket)
+		return r.hold(ctx, w, bucket)
 	}
 	accesses, err := r.liveAccesses(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return err
 	}
 	if slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return uses(&a, name) }) {
-		return step.Next(), nil // the end of that access starts the next reconcile
+		return nil // the deletion of that access starts the next reconcile
 	}
-	if err := r.releaseBucket(ctx, bucket); err != nil {
-		return step.Verdict{}, err
+	if err := r.release(ctx, bucket); err != nil {
+		return err
 	}
 	r.unbound.Delete(ref.UID)
-	return step.Next(), nil
+	return nil
 }
 
-// liveAccesses lists all accesses of the namespace, from the API server.
-func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
-	list := &cosiapi.BucketAccessList{}
-	if err := r.Live.List(ctx, list, client.InNamespace(w.Req.Namespace)); err != nil {
-		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.Req.Namespace, err)
+// agreed reports whether a Bucket without its claim may be released without
+// asking: nothing is deleted, nothing was made, its claim was seen to be
+// deleted, or an administrator has confirmed it.
+func agreed(bucket *cosiapi.Bucket) bool {
+	return bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete ||
+		untouched(bucket) ||
+		bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] == cosiapi.ReleaseMark(bucket) ||
+		bucket.Annotations[cosiapi.ConfirmReleaseAnnotation] == string(bucket.UID)
+}
+
+// untouched reports whether no sidecar ever made anything for the Bucket: before that, a sidecar stores the ID, or that
+// it asks for one, or the reason why it cannot. A Bucket that was restored without its status looks the same, except for
+// the time of its creation.
+func untouched(bucket *cosiapi.Bucket) bool {
+	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
+	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type != cosiapi.ConditionReleaseHeld && conditions.Reason(c.Reason) != conditions.Initial
+	})
+	asked := bucket.Status.BucketID != "" || cosiapi.HasAnnotation(bucket, cosiapi.AskedForAnnotation)
+	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && !asked && !said
+}
+
+// held reports whether the Bucket says that its release is held.
+func held(bucket *cosiapi.Bucket) bool {
+	return conditions.Is(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld, metav1.ConditionTrue)
+}
+
+// graceLeft returns how long the Bucket is held if its release is not confirmed;
+// zero means that the grace has passed. The condition may come from a backup, so
+// the grace does not begin before the creation of the object.
+func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.Duration {
+	since := now
+	if said := meta.FindStatusCondition(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld); said != nil {
+		since = said.LastTransitionTime.Time
 	}
-	return list.Items, nil
+	if since.Before(bucket.CreationTimestamp.Time) {
+		since = bucket.CreationTimestamp.Time
+	}
+	return max(0, since.Add(grace).Sub(now))
+}
+
+// heldMessage says why the Bucket is held, and how it is released.
+func heldMessage(bucket *cosiapi.Bucket) string {
+	loss := "deleted with its data, or deletionPolicy: Retain to keep them"
+	if bucket.Spec.ExistingBucketID != "" {
+		loss = "deleted without the backend bucket, which was imported"
+	}
+	return fmt.Sprintf("%s, which this Bucket belongs to, is gone and was not seen to be deleted: the Bucket may come from a backup. "+
+		"It is held, and nothing is deleted. An administrator must set the annotation %s to %q to have it %s.",
+		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
+}
+
+// hold holds a Bucket whose claim was lost, and remembers how long the grace still
+// lasts. It removes a mark that came with a backup: for a sidecar that would be
+// one of two signs to delete the bucket.
+func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) error {
+	_, err := r.Patch(ctx, bucket, func() { cosiapi.RemoveAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) })
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	message := heldMessage(bucket)
+	said := meta.FindStatusCondition(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld)
+	known := said != nil && said.Message == message // one from a backup names another UID
+	_, err = r.PatchStatus(ctx, bucket, func() {
+		conditions.Set(&bucket.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionReleaseHeld, Status: metav1.ConditionTrue, Reason: conditions.BucketClaimMissing,
+			Message: message, Generation: bucket.Generation,
+		})
+	})
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if left := graceLeft(bucket, r.LostClaimGrace, r.Now()); r.LostClaimGrace > 0 && (w.grace == 0 || left < w.grace) {
+		w.grace = max(left, time.Second) // zero would be none
+	}
+	if known {
+		return nil
+	}
+	r.Events.Warn(bucket, events.BucketHeld, "ReleaseBucket", message)
+	if w.claim.UID != "" {
+		r.Events.Warn(w.claim, events.BucketHeld, "ReleaseBucket", fmt.Sprintf(
+			"Bucket %q of an earlier BucketClaim of this name is held with its data. An administrator must say what becomes of it.", bucket.Name))
+	}
+	return nil
+}
+
+// unhold removes the condition ReleaseHeld from a Bucket that is released.
+func (r *Reconciler) unhold(ctx context.Context, bucket *cosiapi.Bucket) error {
+	_, err := r.PatchStatus(ctx, bucket, func() {
+		meta.RemoveStatusCondition(&bucket.Status.Conditions, cosiapi.ConditionReleaseHeld)
+	})
+	return err
+}
+
+// awaitGrace comes back when the grace of a held Bucket has passed.
+func (r *Reconciler) awaitGrace(_ context.Context, w *work) (step.Verdict, error) {
+	if w.grace > 0 {
+		return step.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil
+	}
+	return step.Done(), nil
 }

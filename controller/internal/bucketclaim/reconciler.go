@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketclaim reconciles BucketClaims: it gets each claim a Bucket, a
-// new one or one that an administrator imported, mirrors what becomes of it,
-// and releases it when the claim is deleted (KEP-1979, "Creating a Bucket",
-// "Accessing an Existing OSP Bucket", "Deleting a Bucket").
+// Package bucketclaim reconciles BucketClaims: it gives each claim a Bucket, a
+// new one or one that an administrator imported, copies the state of the Bucket
+// to the claim, and releases the Bucket when the claim is deleted (KEP-1979,
+// "Creating a Bucket", "Accessing an Existing OSP Bucket", "Deleting a
+// Bucket").
 //
-// A reconcile is one of the lists of steps below; each step has a file of its
-// own. This package is the only writer of BucketClaims. It never makes an RPC
-// and of the status of a Bucket, which is the sidecar's, it writes nothing but
-// the condition ReleaseHeld.
+// A reconcile is one of the lists of steps below. This package alone writes
+// BucketClaims, except for the UIDs of accesses, which package bucketaccess adds
+// and removes. It never makes an RPC, and of the status of a Bucket, which the
+// sidecar owns, it writes only the condition ReleaseHeld.
 package bucketclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
-	"github.com/cooper-cosi/cooper/controller/internal/waits"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/kit"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -31,33 +35,31 @@ import (
 type Reconciler struct {
 	kit.Kit
 
-	// Waits says what took too long.
-	Waits waits.Waits
-	// Marks gets the claims that accesses may wait for.
-	Marks *inuse.Marks
-	// LostClaimGrace is how long a Bucket whose claim is gone without a trace is
-	// held before it is released unconfirmed; zero means for ever.
+	// LostClaimGrace is how long a Bucket is held whose claim was lost before it
+	// is released unconfirmed. Zero means without limit.
 	LostClaimGrace time.Duration
+	// DeletionPatience is how long a claim may be in use after its deletion
+	// before its conditions say so.
+	DeletionPatience time.Duration
 
-	listings listings
-	// unbound are the UIDs of claims that this process made a Bucket for, or tried to, and has not seen bound. Such a
-	// claim may go in spite of its finalizer: the API server removes an object whose deletion it had begun when the
-	// finalizer came. Nobody can have used its Bucket.
+	// unbound are the UIDs of claims for which this process created a Bucket, or tried to, and which it has not seen
+	// bound. Such a claim may be removed in spite of its finalizer: the API server removes an object whose deletion it
+	// had begun when the finalizer was added. Its Bucket was never used.
 	unbound sync.Map
 }
 
-// provisioning are the steps for a claim that exists and is not being deleted.
+// provisioning are the steps for a claim that is not being deleted.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
-		step.Named("orphans", r.orphans),  // free Buckets of a claim that is gone without a trace
-		step.Named("protect", r.protect),  // finalizer on the claim, and a mark while accesses use it
-		step.Named("find", r.find),        // look up the Bucket
-		step.Named("create", r.create),    // create it, for a claim of a class
-		step.Named("match", r.match),      // is it this claim's Bucket?
-		step.Named("take", r.take),        // put the claim's UID on an imported Bucket
-		step.Named("bind", r.bind),        // put the Bucket's name on the claim
-		step.Named("mirror", r.mirror),    // copy what became of the Bucket
+		kit.Shared[*work]("seen", r.Seen),              // does the cache hold our last write?
+		step.Named("protect", r.protect),               // add the finalizer to the claim
+		step.Named("dropReferences", r.dropReferences), // remove UIDs of accesses that do not exist
+		step.Named("findBucket", r.findBucket),         // look up the Bucket
+		step.Named("createBucket", r.createBucket),     // create it, for a claim of a class
+		step.Named("checkBinding", r.checkBinding),     // is it the Bucket of this claim?
+		step.Named("reserveBucket", r.reserveBucket),   // put the UID of the claim on an imported Bucket
+		step.Named("bind", r.bind),                     // put the name of the Bucket on the claim
+		step.Named("copyStatus", r.copyStatus),         // copy the state of the Bucket to the claim
 	}
 }
 
@@ -65,18 +67,18 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
 		kit.Shared[*work]("seen", r.Seen),
-		step.Named("orphans", r.orphans),
-		step.Named("unused", r.unused),       // wait until no access uses the claim
-		step.Named("release", r.release),     // mark the Bucket, delete it if its policy says so
-		step.Named("unprotect", r.unprotect), // finalizer off the claim
+		step.Named("awaitAccesses", r.awaitAccesses),     // wait until no access holds the claim
+		step.Named("releaseBucket", r.releaseBucket),     // mark the Bucket, and delete it if its policy says so
+		step.Named("removeFinalizer", r.removeFinalizer), // remove the finalizer from the claim
 	}
 }
 
-// absent are the steps for a claim that does not exist.
-func (r *Reconciler) absent() []step.Step[*work] {
+// orphaned are the steps for Buckets of earlier claims of this name. They run whether or not there is a claim, and
+// apart from its own steps: a Bucket that cannot be written must not block a claim that it does not belong to.
+func (r *Reconciler) orphaned() []step.Step[*work] {
 	return []step.Step[*work]{
-		step.Named("orphans", r.orphans),
-		step.Named("await", r.await), // the end of the grace of those that are held
+		step.Named("releaseOrphans", r.releaseOrphans), // release or hold each of them
+		step.Named("awaitGrace", r.awaitGrace),         // come back when the grace of a held one has passed
 	}
 }
 
@@ -88,17 +90,111 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	claim := &cosiapi.BucketClaim{}
 	w := &work{Turn: kit.Turn{Req: req, Object: claim}, claim: claim}
 	err := r.Client.Get(ctx, req.NamespacedName, claim)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		claim.Namespace, claim.Name = req.Namespace, req.Name // for Events
 		w.Gone = true
-		return kit.Run(ctx, r.Kit, r.absent(), w)
-	}
-	if err != nil {
+		return kit.Run(ctx, r.Kit, r.orphaned(), w)
+	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
 	}
+	orphans, err := r.cachedOrphans(ctx, w)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	steps := r.provisioning()
-	if !w.claim.DeletionTimestamp.IsZero() {
+	if !claim.DeletionTimestamp.IsZero() {
 		steps = r.deprovisioning()
 	}
-	return kit.Run(ctx, r.Kit, steps, w)
+	result, err := kit.Run(ctx, r.Kit, steps, w)
+	if len(orphans) == 0 {
+		return result, err
+	}
+	other, otherErr := kit.Run(ctx, r.Kit, r.orphaned(), w)
+	return sooner(result, other), errors.Join(err, otherErr)
+}
+
+// sooner returns the result that reconciles again first.
+func sooner(a, b reconcile.Result) reconcile.Result {
+	if a.RequeueAfter == 0 || b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter {
+		return b
+	}
+	return a
+}
+
+// work is the state of one reconcile.
+type work struct {
+	kit.Turn
+
+	// claim as it was read or written last.
+	claim *cosiapi.BucketClaim
+	// bucket is the claim's Bucket, nil while there is none.
+	bucket *cosiapi.Bucket
+	// class is the claim's, nil unless it was looked up.
+	class *cosiapi.BucketClass
+	// grace is the time until the first held Bucket is released unconfirmed; zero
+	// means that none will be.
+	grace time.Duration
+}
+
+// DriverName implements kit.Work.
+func (w *work) DriverName() string {
+	switch {
+	case w.bucket != nil:
+		return w.bucket.Spec.DriverName
+	case w.class != nil:
+		return w.class.Spec.DriverName
+	default:
+		return ""
+	}
+}
+
+// set changes a condition of a claim in memory.
+func set(claim *cosiapi.BucketClaim, conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
+	conditions.Set(&claim.Status.Conditions, conditions.Change{
+		Type: conditionType, Status: status, Reason: reason, Message: message, Generation: claim.Generation,
+	})
+}
+
+// write writes a change of the claim's metadata.
+func (r *Reconciler) write(ctx context.Context, w *work, change func()) error {
+	changed, err := r.Patch(ctx, w.claim, change)
+	w.Fresh = w.Fresh || changed
+	return err
+}
+
+// writeStatus writes a change of the claim's status.
+func (r *Reconciler) writeStatus(ctx context.Context, w *work, change func()) error {
+	isProvisioned := func() bool {
+		return conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	}
+	before := isProvisioned()
+	changed, err := r.PatchStatus(ctx, w.claim, change)
+	if err != nil {
+		return err
+	}
+	w.Fresh = w.Fresh || changed
+	if isProvisioned() && !before {
+		r.Finished(w.DriverName(), metrics.OperationCreate, w.claim.CreationTimestamp)
+	}
+	return nil
+}
+
+// reportProblem puts a problem into the conditions of the claim and ends the
+// reconcile. Each new cause that refuses the claim is one Event, and so is a
+// missing class, whose name may be misspelt.
+func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
+	known := p.Known(w.claim.Status.Conditions)
+	err := r.writeStatus(ctx, w, func() { p.Report(&w.claim.Status.Conditions, w.claim.Generation) })
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	waits := p.Policy == conditions.Waits
+	if !known && (!waits || p.Reason == conditions.WaitingForClass) {
+		r.Events.Warn(w.claim, events.FailedCreateBucket, "BindBucket", p.Message)
+	}
+	if waits {
+		return step.Wait(p.Message), nil
+	}
+	return step.Done(), nil
 }

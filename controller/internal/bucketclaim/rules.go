@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
@@ -27,9 +27,9 @@ func bucketName(claim *cosiapi.BucketClaim) string {
 	}
 }
 
-// newBucket is the Bucket for a claim of a class. It carries all that is
-// needed to delete the bucket without the class, and the finalizer that it must
-// have before the first RPC: to add it later would be a write more.
+// newBucket is the Bucket for a claim of a class. It has everything that is needed
+// to delete the bucket without the class, and the finalizer that it must have
+// before the first RPC.
 func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.Time) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{
@@ -52,15 +52,15 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// foreign says that a Bucket is bound to another claim, without its name: that
-// may be of another namespace.
+// foreign is the message that a Bucket is bound to another claim. It does not name
+// that claim, which may be in another namespace.
 func foreign(bucket *cosiapi.Bucket) string {
 	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, "this BucketClaim")
 }
 
-// checkBinding returns why the Bucket is not, and may not become, this claim's;
+// bindingProblem returns why the Bucket is not, and may not become, this claim's;
 // nil means that it is, or may.
-func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
+func bindingProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
 	if owns(claim, bucket) {
 		return nil
 	}
@@ -94,8 +94,8 @@ func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *condition
 	}
 }
 
-// applyBucket brings protocols and conditions of the claim's status up to what
-// its Bucket reports.
+// applyBucket copies protocols and conditions from the Bucket to the claim's
+// status.
 func applyBucket(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) {
 	if conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		claim.Status.Protocols = slices.Clone(bucket.Status.Protocols)
@@ -137,15 +137,14 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	}
 }
 
-// waitMessage says whom the claim waits for, in words that stay true until the
-// Bucket is provisioned: what the sidecar does on the way is not worth a write
-// of the claim.
+// waitMessage names the driver that the claim waits for. It is true until the
+// Bucket is provisioned, so that the progress of the sidecar causes no writes.
 func waitMessage(bucket *cosiapi.Bucket) string {
 	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed.",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
-// validated is what the Controller makes of claim and Bucket together.
+// validated judges claim and Bucket together.
 func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	change := conditions.Change{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse}
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionResourcesValidated)
@@ -165,7 +164,7 @@ func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.C
 	return change, true
 }
 
-// provisionFailed mirrors the Bucket, once its sidecar has said anything.
+// provisionFailed copies the condition after the sidecar has reported anything.
 func provisionFailed(_ *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisionFailed)
 	change := conditions.Change{Type: cosiapi.ConditionProvisionFailed, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
@@ -181,8 +180,8 @@ func conditionOf(conds []metav1.Condition, conditionType string) metav1.Conditio
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
 }
 
-// lacksProtocols says which protocols the claim asks for and the Bucket has not
-// got; empty means none.
+// lacksProtocols names the protocols that the claim asks for and the Bucket does
+// not offer; empty means none.
 func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	lacks := conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
 	if lacks == "" {
@@ -191,13 +190,9 @@ func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	return lacks + " Delete this BucketClaim and create it again without it, or have another Bucket imported."
 }
 
-// inUseMessage says which accesses hold a claim that is being deleted, and what
-// its user can do about it. staying are those that nobody has deleted.
-func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
-	if len(staying) == 0 {
-		return fmt.Sprintf("Waiting for the deletion of %s. The conditions there say what that waits for.", accessNames(blockers))
-	}
-	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete what nobody needs any more.", accessNames(staying))
+// inUseMessage names the accesses that hold a claim which is being deleted, and tells its user what to do.
+func inUseMessage(accesses []*cosiapi.BucketAccess) string {
+	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete the accesses that are not needed any more.", accessNames(accesses))
 }
 
 // accessNames names accesses for a message.
@@ -211,7 +206,7 @@ func accessNames(accesses []*cosiapi.BucketAccess) string {
 
 // uses reports whether an access has, or may have, a grant on the Bucket.
 func uses(access *cosiapi.BucketAccess, bucketName string) bool {
-	return inuse.StateOf(access).Holds && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
+	return references.Holds(access) && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
 		return b.BucketName == bucketName
 	})
 }

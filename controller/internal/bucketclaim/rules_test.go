@@ -27,7 +27,7 @@ func newPair(imported bool) (*cosiapi.BucketClaim, *cosiapi.Bucket) {
 	return claim, bucket
 }
 
-func TestCheckBinding(t *testing.T) {
+func TestBindingProblem(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()
 	for name, tc := range map[string]struct {
@@ -99,7 +99,7 @@ func TestCheckBinding(t *testing.T) {
 			t.Parallel()
 			claim, bucket := newPair(tc.imported)
 			tc.alter(claim, bucket)
-			got := checkBinding(claim, bucket)
+			got := bindingProblem(claim, bucket)
 			if got == nil {
 				got = &conditions.Problem{}
 			}
@@ -393,5 +393,26 @@ func TestUntouched(t *testing.T) {
 				t.Errorf("untouched: %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// A class may name a driver that is not installed, so the claim names the driver that it waits for. A sidecar that adds
+// its finalizer and the ID causes no write of the claim.
+func TestApplyBucketBeforeTheSidecarReports(t *testing.T) {
+	t.Parallel()
+	bucket := &cosiapi.Bucket{}
+	bucket.Name, bucket.Spec.DriverName = "bc-1", "nobody.example.com"
+	claim := &cosiapi.BucketClaim{}
+	applyBucket(claim, bucket)
+	message := conditionOf(claim.Status.Conditions, cosiapi.ConditionProvisioned).Message
+	if !strings.Contains(message, `driver "nobody.example.com"`) || !strings.Contains(message, "installed") {
+		t.Errorf("the claim does not say whom it waits for: %s", message)
+	}
+	before := claim.Status.DeepCopy()
+	cosiapi.AddProtection(bucket)
+	bucket.Status.BucketID = "bc-1"
+	applyBucket(claim, bucket)
+	if diff := cmp.Diff(*before, claim.Status); diff != "" {
+		t.Errorf("status of the claim (-before +after):\n%s", diff)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
-	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/objects"
 )
 
@@ -31,12 +31,12 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		For(&cosiapi.BucketClaim{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket), builder.WithPredicates(bucketChanged())).
 		Watches(&cosiapi.BucketClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
-		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(inuse.Changed())).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(references.Changed())).
 		Complete(r)
 }
 
-// bucketChanged lets pass the events of a Bucket that tell its claim more than that
-// there is a bucket ID, of which no claim says anything.
+// bucketChanged passes the changes of a Bucket but that of its bucket ID alone, which
+// no claim shows.
 func bucketChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*cosiapi.Bucket)
@@ -50,7 +50,7 @@ func bucketChanged() predicate.Predicate {
 	}}
 }
 
-// ofBucket wakes the claim that the Bucket names, and those that want it, which
+// ofBucket enqueues the claim that the Bucket names, and those that want it, which
 // may be others.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
@@ -64,7 +64,7 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name)...)
 }
 
-// ofClass wakes the claims of a class that have no Bucket yet; the others have
+// ofClass enqueues the claims of a class that have no Bucket yet; the others have
 // a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.claims(ctx, index.ClaimByClass, obj.GetName())
@@ -84,7 +84,7 @@ func (r *Reconciler) claims(ctx context.Context, indexName, value string) []reco
 	return requests
 }
 
-// ofAccess wakes the claims that an access references.
+// ofAccess enqueues the claims that an access references.
 func ofAccess(_ context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {

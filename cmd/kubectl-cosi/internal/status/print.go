@@ -105,6 +105,9 @@ func (v view) rows(rows []row, n *tree.Node, l lines, said string, wide bool) []
 	if len(n.Children) > 0 {
 		guide = l.rest + "│  "
 	}
+	if n.Deleted != nil {
+		rows = append(rows, row{guide: guide, words: "Deleted " + v.since(n.Deleted.Time) + " ago.", state: n.State})
+	}
 	if n.Message != "" && n.Message != said {
 		rows = append(rows, row{guide: guide, words: n.Message, state: n.State})
 		if n.Do != "" {
@@ -161,8 +164,11 @@ func (v view) age(n *tree.Node) string {
 	if n.Created == nil || n.Created.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(max(0, v.now.Sub(n.Created.Time)))
+	return v.since(n.Created.Time)
 }
+
+// since returns how long ago t was.
+func (v view) since(t time.Time) string { return duration.HumanDuration(max(0, v.now.Sub(t))) }
 
 // A document is what programs read.
 type document struct {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// restoreLimits hands off what the class disallows, for an access that an
+// earlier version handed off without it. It causes no new grant: the driver
+// gets it with the next one.
+func (r *Reconciler) restoreLimits(ctx context.Context, w *work) (step.Verdict, error) {
+	if !lacksLimits(w.access) {
+		return step.Next(), nil
+	}
+	class := &cosiapi.BucketAccessClass{}
+	found, err := get(ctx, r.Client, types.NamespacedName{Name: w.access.Spec.BucketAccessClassName}, class)
+	if err != nil || !found || !handedOffFrom(w.access, class) {
+		return step.Next(), err
+	}
+	_, err = r.PatchStatus(ctx, w.access, func() {
+		w.access.Status.DisallowedBucketAccessModes = class.Spec.DisallowedBucketAccessModes
+	})
+	return step.Next(), err
+}
+
+// lacksLimits reports whether nothing is disallowed for an access whose sidecar
+// keeps the fields that the KEP does not have. Other sidecars may drop them with
+// each write, and they would be restored without end.
+func lacksLimits(a *cosiapi.BucketAccess) bool {
+	return a.Status.Cleanup == cosiapi.CleanupPending &&
+		equality.Semantic.DeepEqual(a.Status.DisallowedBucketAccessModes, cosiapi.DisallowedBucketAccessModes{})
+}
+
+// handedOffFrom reports whether an access must have been handed off from this
+// class: it is older than the access, and its spec is immutable. A younger class
+// may have replaced another one of its name.
+func handedOffFrom(a *cosiapi.BucketAccess, class *cosiapi.BucketAccessClass) bool {
+	return !class.CreationTimestamp.After(a.CreationTimestamp.Time)
+}
+
+// restoreReferences adds the UID to claims that do not have it, because an
+// earlier version handed the access off or a user removed it.
+func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdict, error) {
+	for _, b := range w.access.Status.AccessedBuckets {
+		claim := w.facts.claims[b.BucketClaimName]
+		if claim == nil || claim.DeletionTimestamp != nil || claim.Status.BoundBucketName != b.BucketName || !r.Store.Seen(claim).Goes() {
+			continue
+		}
+		if _, err := r.Patch(ctx, claim, func() { references.Add(claim, w.access.UID) }); err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	return step.Next(), nil
+}
+
+// reportClaims reports whether the claims are as they were at the hand-off. The
+// access works on: the sidecar owns the condition Provisioned.
+func (r *Reconciler) reportClaims(ctx context.Context, w *work) (step.Verdict, error) {
+	p := handedOffProblem(w.access, w.facts)
+	if p != nil && p.Reason == conditions.BucketClaimDeleting {
+		if left := r.deletionPatienceLeft(w); left > 0 {
+			return step.WaitAtMost(left, p.Message), nil
+		}
+	}
+	if p != nil {
+		if err := r.regather(ctx, w); err != nil {
+			return step.Verdict{}, err
+		}
+		p = handedOffProblem(w.access, w.facts)
+	}
+	_, err := r.PatchStatus(ctx, w.access, func() {
+		if p == nil {
+			w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
+		} else {
+			w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.Reason, p.Message)
+		}
+	})
+	return step.Next(), err
+}
+
+// deletionPatienceLeft returns for how long the deletion of the claims is not
+// reported yet: if their namespace is deleted, the access is deleted, too.
+func (r *Reconciler) deletionPatienceLeft(w *work) time.Duration {
+	left := r.DeletionPatience
+	for _, claim := range w.facts.claims {
+		if claim.DeletionTimestamp != nil {
+			left = min(left, claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+		}
+	}
+	return left
+}

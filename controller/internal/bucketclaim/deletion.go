@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// releaseBucket releases the claim's Bucket. The claim does not wait for the
+// backend: the Bucket object reports what happens to the bucket.
+//
+// It reads the claim from the API server first: a claim that does not exist any
+// more has released its Bucket, and must not act on the state of it since then.
+func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (step.Verdict, error) {
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	bucket, err := r.liveBucket(ctx, bucketName(w.claim))
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if bucket == nil {
+		return step.Next(), nil
+	}
+	if !owns(w.claim, bucket) {
+		return r.keepForeign(ctx, w, bucket)
+	}
+	w.bucket = bucket
+	if err := r.release(ctx, bucket); err != nil {
+		return step.Verdict{}, err
+	}
+	r.unbound.Delete(w.claim.UID)
+	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket",
+		fmt.Sprintf("Bucket %q is released. Its deletionPolicy is %s.", bucket.Name, bucket.Spec.DeletionPolicy))
+	return step.Next(), nil
+}
+
+// keepForeign keeps a bound claim whose Bucket belongs to another claim: an
+// administrator must find out why before the claim is removed. A claim that was
+// never bound is removed.
+func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.Bucket) (step.Verdict, error) {
+	if w.claim.Status.BoundBucketName == "" {
+		return step.Next(), nil
+	}
+	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI deletes neither. "+
+		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim, which needs the ClusterRole cosi-override.", foreign(bucket))
+	isNew := !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
+	err := r.writeStatus(ctx, w, func() {
+		p.Report(&w.claim.Status.Conditions, w.claim.Generation)
+		set(w.claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, p.Reason, p.Message)
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if isNew {
+		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", p.Message)
+	}
+	return step.Done(), nil
+}
+
+// release marks a Bucket whose claim is being deleted or does not exist and, if
+// its policy is Delete, deletes it. bucket must come from the API server. The
+// mark comes first: the sidecar deprovisions only with both. Its value is the
+// policy that was followed, which distinguishes an interrupted deletion from a
+// policy that changed after the claim was deleted, and the Bucket's UID, which
+// distinguishes the Bucket from one in a backup.
+//
+// The finalizer of a Bucket for which no sidecar made anything is removed with
+// the mark, since no sidecar may ever run. A sidecar that is about to store an ID
+// for it gets a conflict, and has made nothing.
+func (r *Reconciler) release(ctx context.Context, bucket *cosiapi.Bucket) error {
+	mark := func() {
+		cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, cosiapi.ReleaseMark(bucket))
+		if untouched(bucket) {
+			cosiapi.RemoveProtection(bucket)
+		}
+	}
+	if _, err := r.Patch(ctx, bucket, mark); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := r.unhold(ctx, bucket); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !bucket.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	uid, version := bucket.UID, bucket.ResourceVersion
+	err := r.Client.Delete(ctx, bucket, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", objects.Name(bucket), err)
+	}
+	return nil
+}
+
+// removeFinalizer removes the finalizer from the claim, together with UIDs of
+// accesses that do not exist any more. The patch is refused if the claim is not
+// the one that awaitAccesses judged.
+func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict, error) {
+	if err := r.findClass(ctx, w); err != nil {
+		return step.Verdict{}, err
+	}
+	deleted := *w.claim.DeletionTimestamp
+	err := r.write(ctx, w, func() {
+		references.Clear(w.claim)
+		cosiapi.RemoveProtection(w.claim)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return step.Verdict{}, err
+	}
+	r.Deleted(w.DriverName(), deleted, w.claim.Status.Conditions)
+	return step.Done(), nil
+}
+
+// findClass looks up the class of a claim without a Bucket, which names the
+// driver for the metrics.
+func (r *Reconciler) findClass(ctx context.Context, w *work) error {
+	if w.bucket != nil || w.claim.Spec.BucketClassName == "" {
+		return nil
+	}
+	class := &cosiapi.BucketClass{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: w.claim.Spec.BucketClassName}, class)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read BucketClass %q from the cache: %w", w.claim.Spec.BucketClassName, err)
+	}
+	if err == nil {
+		w.class = class
+	}
+	return nil
+}

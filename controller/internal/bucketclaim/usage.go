@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/references"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+const (
+	// cacheDelay is the longest wait for the cache to show an access that the
+	// API server has. The access may be deleted before the cache shows it.
+	cacheDelay = 10 * time.Second
+	// pageSize is how many accesses are read from the API server at a time.
+	pageSize = 500
+)
+
+// dropReferences removes UIDs of accesses that do not exist any more, because
+// their finalizer was removed manually, and the annotation of an earlier version
+// when no access holds the claim.
+func (r *Reconciler) dropReferences(ctx context.Context, w *work) (step.Verdict, error) {
+	if !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
+		return step.Next(), nil
+	}
+	accesses, err := r.cachedAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if references.Legacy(w.claim) && len(references.Blockers(w.claim, accesses)) == 0 {
+		return step.Next(), r.write(ctx, w, func() { references.Clear(w.claim) })
+	}
+	unknown := references.Unknown(w.claim, accesses)
+	if len(unknown) == 0 {
+		return step.Next(), nil
+	}
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+		return step.Next(), err // the next reconcile sees the current claim
+	}
+	live, err := r.liveAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	return step.Next(), r.write(ctx, w, func() { references.Remove(w.claim, references.Unknown(w.claim, live)...) })
+}
+
+// awaitAccesses waits until no access holds a claim that is being deleted.
+//
+// It judges by the cache: a claim that is being deleted gets no new UIDs, so a
+// stale copy can only have too many. A UID of which the cache knows no access
+// needs a look at the API server: the access was removed in spite of its
+// finalizer, or the cache is behind.
+func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (step.Verdict, error) {
+	accesses, err := r.cachedAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if blockers := references.Blockers(w.claim, accesses); len(blockers) > 0 {
+		return r.reportInUse(ctx, w, blockers)
+	}
+	if len(references.Unknown(w.claim, accesses)) > 0 {
+		if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+			return verdict, err
+		}
+		live, err := r.liveAccesses(ctx, w)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if blockers := references.Blockers(w.claim, live); len(blockers) > 0 {
+			return step.WaitAtMost(cacheDelay, objects.Name(blockers[0])), nil
+		}
+	}
+	if !cosiapi.HasProtection(w.claim) { // another finalizer holds it
+		return step.Done(), r.write(ctx, w, func() { references.Clear(w.claim) })
+	}
+	return step.Next(), nil
+}
+
+// reportInUse reports which accesses the claim waits for, if no user has deleted
+// them. It does so only after DeletionPatience: if the namespace is deleted,
+// Kubernetes deletes the accesses as well.
+func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (step.Verdict, error) {
+	waitsFor := objects.Name(blockers[0])
+	staying := slices.DeleteFunc(blockers, func(a *cosiapi.BucketAccess) bool { return !a.DeletionTimestamp.IsZero() })
+	if len(staying) == 0 {
+		return step.Wait(waitsFor), nil
+	}
+	left := min(r.DeletionPatience, w.claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+	if left > 0 {
+		return step.WaitAtMost(left, waitsFor), nil
+	}
+	message := inUseMessage(staying)
+	isNew := meta.FindStatusCondition(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed) == nil
+	err := r.writeStatus(ctx, w, func() {
+		set(w.claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess, message)
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if isNew {
+		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", message)
+	}
+	return step.Wait(waitsFor), nil
+}
+
+// cachedAccesses lists the accesses to the claim from the cache.
+func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	list := &cosiapi.BucketAccessList{}
+	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name}, objects.ReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
+	}
+	return list.Items, nil
+}
+
+// liveAccesses lists the accesses to the claim from the API server, where no
+// index selects them: it reads all accesses of the namespace.
+func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	var accesses []cosiapi.BucketAccess
+	for next := ""; ; {
+		page := &cosiapi.BucketAccessList{}
+		if err := r.Live.List(ctx, page, client.InNamespace(w.Req.Namespace), client.Limit(pageSize), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.Req.Namespace, err)
+		}
+		for i := range page.Items {
+			if references.To(&page.Items[i], w.Req.Name) {
+				accesses = append(accesses, page.Items[i])
+			}
+		}
+		if next = page.Continue; next == "" {
+			return accesses, nil
+		}
+	}
+}

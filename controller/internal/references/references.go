@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package references keeps, on each BucketClaim, the UIDs of the
+// BucketAccesses that hold it, and decides which accesses keep a deleted claim
+// in use. It only judges and changes the objects it is given.
+//
+// The UIDs are the value of the annotation has-bucketaccess-references, sorted
+// and separated by commas. An access adds its UID before its hand-off, to a
+// claim that is not being deleted, and removes it when its cleanup has
+// finished. Both are patches guarded by the resourceVersion of the claim, so a
+// claim that is being deleted gets no new UIDs (ADR 0053).
+package references
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+const (
+	annotation = cosiapi.HasBucketAccessReferencesAnnotation
+	// legacyValue is what earlier versions set the annotation to.
+	legacyValue = "true"
+)
+
+// Of returns the UIDs on the claim, sorted.
+func Of(claim *cosiapi.BucketClaim) []types.UID {
+	var uids []types.UID
+	for value := range strings.SplitSeq(claim.Annotations[annotation], ",") {
+		if value != "" && value != legacyValue {
+			uids = append(uids, types.UID(value))
+		}
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids)
+}
+
+// Add puts a UID on the claim in memory.
+func Add(claim *cosiapi.BucketClaim, uid types.UID) { set(claim, append(Of(claim), uid)) }
+
+// Remove takes UIDs off the claim in memory, and the annotation with the last
+// one. An annotation without UIDs stays as it is.
+func Remove(claim *cosiapi.BucketClaim, uids ...types.UID) {
+	had := Of(claim)
+	left := slices.DeleteFunc(slices.Clone(had), func(uid types.UID) bool { return slices.Contains(uids, uid) })
+	if len(left) < len(had) {
+		set(claim, left)
+	}
+}
+
+// Legacy reports whether the claim has the annotation of an earlier version,
+// which names no access.
+func Legacy(claim *cosiapi.BucketClaim) bool {
+	return cosiapi.HasAnnotation(claim, annotation) && len(Of(claim)) == 0
+}
+
+// Clear takes the annotation off the claim in memory.
+func Clear(claim *cosiapi.BucketClaim) { cosiapi.RemoveAnnotation(claim, annotation) }
+
+// set sorts the UIDs and makes them those of the claim.
+func set(claim *cosiapi.BucketClaim, uids []types.UID) {
+	if len(uids) == 0 {
+		Clear(claim)
+		return
+	}
+	slices.Sort(uids)
+	values := make([]string, 0, len(uids))
+	for _, uid := range slices.Compact(uids) {
+		values = append(values, string(uid))
+	}
+	cosiapi.SetAnnotation(claim, annotation, strings.Join(values, ","))
+}
+
+// Holds reports whether an access holds the claims that it refers to, whether
+// or not its UID is on them: it has the protection finalizer, and its cleanup
+// has not finished. An access that is deleted before its hand-off needs none.
+func Holds(access *cosiapi.BucketAccess) bool {
+	finished := access.DeletionTimestamp != nil && (access.Status.DriverName == "" || access.CleanedUp())
+	return cosiapi.HasProtection(access) && !finished
+}
+
+// Blockers returns the accesses for which a deleted claim must wait, by name:
+// those that refer to the claim and hold it or have their UID on it. An access
+// takes its UID off itself.
+func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*cosiapi.BucketAccess {
+	var blockers []*cosiapi.BucketAccess
+	uids := Of(claim)
+	for i := range accesses {
+		access := &accesses[i]
+		if To(access, claim.Name) && (Holds(access) || slices.Contains(uids, access.UID)) {
+			blockers = append(blockers, access)
+		}
+	}
+	slices.SortFunc(blockers, func(a, b *cosiapi.BucketAccess) int { return strings.Compare(a.Name, b.Name) })
+	return blockers
+}
+
+// Unknown returns the UIDs on the claim that none of the accesses to it has.
+func Unknown(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []types.UID {
+	return slices.DeleteFunc(Of(claim), func(uid types.UID) bool {
+		return slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return a.UID == uid && To(&a, claim.Name) })
+	})
+}
+
+// To reports whether the access refers to the claim of that name.
+func To(access *cosiapi.BucketAccess, claimName string) bool {
+	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool { return c.BucketClaimName == claimName })
+}
+
+// Changed passes the events of accesses that may end the wait of a claim: an
+// access that holds it appears, stops holding it, is replaced by another one of
+// its name, or is deleted.
+func Changed() predicate.Predicate {
+	holds := func(obj client.Object) bool {
+		access, ok := obj.(*cosiapi.BucketAccess)
+		return ok && Holds(access)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return holds(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return holds(e.ObjectOld) != holds(e.ObjectNew) || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+		},
+	}
+}
