@@ -248,7 +248,7 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "deletion-linear", Section: deleting, Decision: "0053",
-			Sentence: "Claims of a namespace that are deleted at the same time are released without a list of its accesses or of Buckets.",
+			Sentence: "Claims of a namespace that are deleted at the same time are released without a list of its accesses; the imports of other drivers are listed at most once a second.",
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",

@@ -101,9 +101,9 @@ func newWorld(t *testing.T) *world {
 }
 
 // install changes the versions of the CRDs, and waits until a version is served.
-func (w *world) install(crds []*apiextensionsv1.CustomResourceDefinition, version string) error {
+func (w *world) install(definitions []*apiextensionsv1.CustomResourceDefinition, version string) error {
 	w.t.Helper()
-	for _, crd := range crds {
+	for _, crd := range definitions {
 		there := &apiextensionsv1.CustomResourceDefinition{}
 		if err := w.c.Get(w.t.Context(), client.ObjectKeyFromObject(crd), there); err != nil {
 			w.t.Fatal(err)
@@ -114,7 +114,7 @@ func (w *world) install(crds []*apiextensionsv1.CustomResourceDefinition, versio
 		}
 	}
 	w.Eventually("the API server serves "+version, func(ctx context.Context) error {
-		for _, crd := range crds {
+		for _, crd := range definitions {
 			if _, err := w.list(ctx, crd, version); err != nil {
 				return err
 			}
