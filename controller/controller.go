@@ -32,10 +32,6 @@ const (
 	DefaultWorkers = kit.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
 	DefaultPatience = time.Minute
-	// deletionPatience is Patience for deletions, as a multiple: in a namespace
-	// that is being deleted, thousands of claims wait for accesses that
-	// Kubernetes has not deleted yet.
-	deletionPatience = 5
 	// component is the name of the Controller in metrics and Events.
 	component = "controller"
 )
@@ -56,9 +52,8 @@ type Options struct {
 	// Workers is the number of claims, and of accesses, worked on at a time.
 	// Zero means DefaultWorkers.
 	Workers int
-	// Patience is how long an access may wait for its claims before its
-	// conditions say so. A claim may be in use for five times as long after its
-	// deletion before its conditions and those of its accesses say so. Most waits
+	// Patience is how long an access may wait for its claims, and how long a claim
+	// may be in use after its deletion, before the conditions say so. Most waits
 	// end before that and cost no write. Zero means DefaultPatience.
 	Patience time.Duration
 	// LostClaimGrace is how long a Bucket is held if its claim does not exist and
@@ -93,13 +88,13 @@ func Add(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	claims := bucketclaim.Reconciler{
-		Kit: newKit(metrics.KindBucketClaim), LostClaimGrace: o.LostClaimGrace, DeletionPatience: deletionPatience * o.Patience,
+		Kit: newKit(metrics.KindBucketClaim), LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
 	}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
 	accesses := bucketaccess.Reconciler{
-		Kit: newKit(metrics.KindBucketAccess), Patience: o.Patience, DeletionPatience: deletionPatience * o.Patience,
+		Kit: newKit(metrics.KindBucketAccess), Patience: o.Patience,
 	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)

@@ -92,10 +92,10 @@ func (r *Reconciler) reportClaims(ctx context.Context, w *work) (step.Verdict, e
 // deletionPatienceLeft returns for how long the deletion of the claims is not
 // reported yet: if their namespace is deleted, the access is deleted, too.
 func (r *Reconciler) deletionPatienceLeft(w *work) time.Duration {
-	left := r.DeletionPatience
+	left := r.Patience
 	for _, claim := range w.facts.claims {
 		if claim.DeletionTimestamp != nil {
-			left = min(left, claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+			left = min(left, claim.DeletionTimestamp.Add(r.Patience).Sub(r.Now()))
 		}
 	}
 	return left

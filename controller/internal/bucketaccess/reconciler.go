@@ -31,12 +31,9 @@ import (
 type Reconciler struct {
 	kit.Kit
 
-	// Patience is how long an access may wait for its claims before its
-	// conditions say so.
+	// Patience is how long an access may wait for its claims, and how long a claim
+	// may be in use after its deletion, before the conditions say so.
 	Patience time.Duration
-	// DeletionPatience is how long a claim may be in use after its deletion
-	// before the conditions of its accesses say so.
-	DeletionPatience time.Duration
 }
 
 // provisioning are the steps for an access that is not handed off yet.

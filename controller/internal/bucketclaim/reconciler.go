@@ -38,9 +38,9 @@ type Reconciler struct {
 	// LostClaimGrace is how long a Bucket is held whose claim was lost before it
 	// is released unconfirmed. Zero means without limit.
 	LostClaimGrace time.Duration
-	// DeletionPatience is how long a claim may be in use after its deletion
+	// Patience is how long a claim may be in use after its deletion
 	// before its conditions say so.
-	DeletionPatience time.Duration
+	Patience time.Duration
 
 	// unbound are the UIDs of claims for which this process created a Bucket, or tried to, and which it has not seen
 	// bound. Such a claim may be removed in spite of its finalizer: the API server removes an object whose deletion it

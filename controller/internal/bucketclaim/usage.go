@@ -90,7 +90,7 @@ func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (step.Verdict, 
 }
 
 // reportInUse reports which accesses the claim waits for, if no user has deleted
-// them. It does so only after DeletionPatience: if the namespace is deleted,
+// them. It does so only after Patience: if the namespace is deleted,
 // Kubernetes deletes the accesses as well.
 func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (step.Verdict, error) {
 	waitsFor := objects.Name(blockers[0])
@@ -98,7 +98,7 @@ func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosia
 	if len(staying) == 0 {
 		return step.Wait(waitsFor), nil
 	}
-	left := min(r.DeletionPatience, w.claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
+	left := min(r.Patience, w.claim.DeletionTimestamp.Add(r.Patience).Sub(r.Now()))
 	if left > 0 {
 		return step.WaitAtMost(left, waitsFor), nil
 	}
