@@ -27,20 +27,12 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// Provisioner is the part of a driver that creates and deletes buckets. Its errors are *driver.Failure.
-type Provisioner interface {
-	GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error)
-	CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (string, *cosi.ObjectProtocolAndBucketInfo, error)
-	GetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error)
-	DeleteBucket(ctx context.Context, request *cosi.DriverDeleteBucketRequest) error
-}
-
 // Reconciler reconciles Buckets. All exported fields are required.
 type Reconciler struct {
 	calls.Caller
 
 	// Driver creates and deletes the backend buckets.
-	Driver Provisioner
+	Driver *driver.Driver
 
 	imports imports
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +49,7 @@ const (
 func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (step.Verdict, error) {
 	last, valid := r.Memory.lastChecked(w.Req)
 	now := r.Now()
-	if last == nil || w.warning != nil || last.access != version(w.access) || last.grant != w.order.digest || !last.due.IsZero() && !now.Before(last.due) {
+	if last == nil || w.warning != nil || last.access != versions(w.access) || last.grant != w.order.digest || !last.due.IsZero() && !now.Before(last.due) {
 		return step.Next(), nil
 	}
 	if r.WatchSecrets {
@@ -66,21 +65,24 @@ func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (step.Verdict, 
 
 // watchedSecrets returns the versions of the access's Secrets in the cache.
 func (r *Reconciler) watchedSecrets(ctx context.Context, w *work) (string, error) {
-	var versions strings.Builder
+	var secrets []*metav1.PartialObjectMetadata
 	for _, claim := range w.access.Spec.BucketClaims {
 		secret, key := &metav1.PartialObjectMetadata{}, client.ObjectKey{Namespace: w.access.Namespace, Name: claim.AccessSecretName}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		if err := client.IgnoreNotFound(r.Client.Get(ctx, key, secret)); err != nil {
 			return "", fmt.Errorf("read Secret %q from the cache: %w", key, err)
 		}
-		versions.WriteString(version(secret))
+		secrets = append(secrets, secret)
 	}
-	return versions.String(), nil
+	return versions(secrets...), nil
 }
 
-// version identifies one state of one object.
-func version(object metav1.Object) string {
-	return string(object.GetUID()) + "/" + object.GetResourceVersion() + "\n"
+// versions identifies one state of each object.
+func versions[T metav1.Object](objects ...T) (all string) {
+	for _, object := range objects {
+		all += string(object.GetUID()) + "/" + object.GetResourceVersion() + "\n"
+	}
+	return all
 }
 
 // awaitShare waits for a share of the workers for objects of the same class, before anything is read for a call that
@@ -111,7 +113,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 	if w.Info.OnePhase {
 		periodic = time.Time{} // many one-phase drivers make another key with each grant
 	}
-	r.Memory.learnExpiry(w.Req, w.secrets)
+	r.Memory.setExpiry(w.Req, w.secrets, false)
 	found, next := due(a, w.secrets, w.order, periodic, now)
 	if found != nil {
 		return r.grantDue(ctx, w, *found)
@@ -125,7 +127,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	current := checked{access: version(a), secrets: versions(w.secrets), grant: w.order.digest, at: now, due: next}
+	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}
 	if w.warning != nil { // it ends with changes of other objects
 		current.access = ""
 	}
@@ -154,14 +156,6 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 	w.regrant = found.reason
 	log.FromContext(ctx).V(1).Info("Granting access", "reason", found.why)
 	return r.awaitShareOf(ctx, w)
-}
-
-func versions(secrets []*corev1.Secret) string {
-	var all strings.Builder
-	for _, secret := range secrets {
-		all.WriteString(version(secret))
-	}
-	return all.String()
 }
 
 // waitUntilDue waits until a current access is due again; a zero time means never.

@@ -117,29 +117,21 @@ func (m *Memory) lastChecked(req reconcile.Request) (c *checked, valid time.Dura
 	return c, valid
 }
 
-// setExpiry stores when the credential in the Secrets, which were just written, is to be renewed and when it expires.
-func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret) {
-	m.with(req, func(known *remembered) { known.setExpiry(secrets) })
-}
-
-// learnExpiry is setExpiry for Secrets that an earlier process wrote. Their owner can change them, so the first times that
-// are read, or those of the last grant, are kept.
-func (m *Memory) learnExpiry(req reconcile.Request, secrets []*corev1.Secret) {
+// setExpiry stores when the credential in the Secrets is to be renewed and when it expires. Their owner can change them, so
+// those that were not just written count only if nothing is known.
+func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, written bool) {
 	m.with(req, func(known *remembered) {
-		if known.expiry.IsZero() {
-			known.setExpiry(secrets)
+		if !written && !known.expiry.IsZero() {
+			return
+		}
+		known.renewal, known.expiry = time.Time{}, time.Time{}
+		for _, s := range secrets {
+			if renewal, ok := renewalOf(s); ok {
+				known.renewal = renewal
+				known.expiry, _ = secretkeys.Expiry(s.Data)
+			}
 		}
 	})
-}
-
-func (known *remembered) setExpiry(secrets []*corev1.Secret) {
-	known.renewal, known.expiry = time.Time{}, time.Time{}
-	for _, s := range secrets {
-		if renewal, ok := renewalOf(s); ok {
-			known.renewal = renewal
-			known.expiry, _ = secretkeys.Expiry(s.Data)
-		}
-	}
 }
 
 // NextExpiry returns the first time at which a credential is to be renewed, and the first at which one expires; zero if

@@ -147,22 +147,22 @@ func TestNextExpiry(t *testing.T) {
 		do   func(*Memory)
 		want time.Time
 	}{
-		"a credential that an earlier process wrote": {func(m *Memory) { m.learnExpiry(named("app"), secrets(-60)) }, at(-60)},
+		"a credential that an earlier process wrote": {func(m *Memory) { m.setExpiry(named("app"), secrets(-60), false) }, at(-60)},
 		"a change by the owner of the Secret": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90))
-			m.learnExpiry(named("app"), secrets(-60))
+			m.setExpiry(named("app"), secrets(90), true)
+			m.setExpiry(named("app"), secrets(-60), false)
 		}, at(90)},
 		"a renewal for less time than before": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90))
-			m.setExpiry(named("app"), secrets(5))
+			m.setExpiry(named("app"), secrets(90), true)
+			m.setExpiry(named("app"), secrets(5), true)
 		}, at(5)},
 		"the first of two accesses": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90))
-			m.setExpiry(named("other"), secrets(20))
+			m.setExpiry(named("app"), secrets(90), true)
+			m.setExpiry(named("other"), secrets(20), true)
 		}, at(20)},
 		"an access that does not need its credential any more": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90))
-			m.setExpiry(named("app"), nil)
+			m.setExpiry(named("app"), secrets(90), true)
+			m.setExpiry(named("app"), nil, true)
 		}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {

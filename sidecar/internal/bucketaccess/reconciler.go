@@ -28,17 +28,6 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// Provisioner is the part of a driver that grants and revokes access. Its errors are *driver.Failure.
-type Provisioner interface {
-	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
-	GrantAccess(
-		ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
-	) (id string, response *cosi.DriverGrantBucketAccessResponse, err error)
-	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
-	// Redact removes secrets of an account from all messages about that account from now on.
-	Redact(account string, secrets []string)
-}
-
 // Reconciler reconciles BucketAccesses. All fields are required.
 type Reconciler struct {
 	calls.Caller
@@ -46,7 +35,7 @@ type Reconciler struct {
 	// Secrets writes the access Secrets.
 	Secrets Secrets
 	// Driver grants and revokes access.
-	Driver Provisioner
+	Driver *driver.Driver
 	// Memory holds what the API does not store of each access.
 	Memory *Memory
 	// SecretPoll is the interval at which a reconcile that waits for a Secret checks it again.
