@@ -13,22 +13,28 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // nextVersion stands for the version that follows v1alpha2.
 const nextVersion = "v1beta1"
 
-// TestNextAPIVersion takes all five CRDs to a next version, back, and forth again, as ADR 0052 orders it. Components of
-// either version work on objects that are stored in either, and erase no field that their Go types do not have.
+// TestNextAPIVersion takes all five CRDs to a next version, back, and forth again, as ADR 0052 orders it. In each phase,
+// controller and sidecar of one version serve and delete what those of the phase before made, on either storage version.
+// They erase no field that their Go types do not have.
 func TestNextAPIVersion(t *testing.T) {
 	t.Parallel()
 	fulltest.Drawn(t)
@@ -40,41 +46,43 @@ func TestNextAPIVersion(t *testing.T) {
 	}
 	alone, served, stored := fields.versions(t, ""), fields.versions(t, cosiapi.Version), fields.versions(t, nextVersion)
 	w := start(t, setup{backoff: patient(), poll: patient().Max, crds: alone.manifests(t), wrap: handOffsOfNewer})
-	n := &newcomer{w: w, crds: fields, client: w.Client}
+	n := &newcomer{w: w, crds: fields, client: w.Client, last: map[types.UID]*unstructured.Unstructured{}}
 	w.Client = n.users()
-	n.work()
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	var made []client.Object
+	begin := func(i int, newer bool) *life {
+		l := w.newLife(i)
+		for _, object := range []client.Object{l.claim, l.bucket, l.access} {
+			if by := writtenIn(object); by[nextVersion] != newer {
+				t.Errorf("%T was written in %v", object, by)
+			}
+		}
+		return l
+	}
+	l := begin(0, false)
 	for i, phase := range []struct {
 		name  string
 		crds  crdSet
 		newer bool
 	}{
-		{"before", alone, false},
 		{"a newer controller and sidecar on the old storage version", served, true},
 		{"an older controller and sidecar on the new storage version", stored, false},
 		{"rolled back to the old storage version", served, false},
 		{"newer ones on the new storage version", stored, true},
 	} {
-		if i > 0 {
-			w.convert(phase.crds)
-			w.restartAs(phase.newer)
-		}
-		claim, bucket := w.provisioned(fmt.Sprintf("photos-%d", i), "fast")
-		access := w.granted(fmt.Sprintf("app-%d", i), "keys", claim.Name)
-		made = append(made, access, claim, bucket)
+		w.convert(phase.crds)
+		w.restartAs(phase.newer)
 		w.settled()
-		w.ready(made...)
-		w.consistent()
-		for _, object := range made[len(made)-3:] {
-			if by := writtenIn(object); by[nextVersion] != phase.newer {
-				t.Errorf("%T was written in %v", object, by)
-			}
-		}
+		w.ready(l.claim, l.bucket, l.access)
+		n.endsKeeping(l)
+		l = begin(i+1, phase.newer)
 		if t.Failed() {
 			t.Fatalf("%s", phase.name)
 		}
+	}
+	n.endsKeeping(l)
+	if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
+		t.Errorf("the backend still holds %+v", left)
 	}
 	// The release before knows one version alone: the API server refuses its CRDs as long as objects may be stored in the other.
 	for _, c := range alone {
@@ -86,17 +94,72 @@ func TestNextAPIVersion(t *testing.T) {
 			t.Errorf("CRD %s without %s: want a refusal for status.storedVersions, got %v", older.GetName(), nextVersion, err)
 		}
 	}
-	if n.count() == 0 {
-		t.Error("nobody set the new field")
-	}
-	if held := w.driver.Inventory(); len(held.Buckets) != 5 || len(held.Accounts) != 5 {
-		t.Errorf("the backend holds %d buckets and %d accounts, want 5 of each", len(held.Buckets), len(held.Accounts))
-	}
-	w.delete(made...)
-	w.gone(made...)
-	if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
-		t.Errorf("the backend still holds %+v", left)
-	}
+}
+
+// A life is a claim with its Bucket and an access.
+type life struct {
+	claim  *cosiapi.BucketClaim
+	bucket *cosiapi.Bucket
+	access *cosiapi.BucketAccess
+}
+
+func (w *world) newLife(i int) *life {
+	w.t.Helper()
+	l := &life{}
+	l.claim, l.bucket = w.provisioned(fmt.Sprintf("photos-%d", i), "fast")
+	l.access = w.granted(fmt.Sprintf("app-%d", i), "keys", l.claim.Name)
+	w.consistent()
+	return l
+}
+
+// endsKeeping sets the new field everywhere, has controller and sidecar write to each object until it is deleted, and fails the
+// test if they erase the field.
+func (n *newcomer) endsKeeping(l *life) {
+	w := n.w
+	w.t.Helper()
+	n.fill(l.claim, l.bucket, l.access)
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, ID: l.access.Status.AccountID, Code: codes.Unavailable, Times: driverfake.Always})
+	change(w, l.access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	w.condition(l.access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	n.fill(l.access)
+	w.driver.ClearScript()
+	w.condition(l.access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+	n.fill(l.access)
+	w.delete(l.access)
+	w.gone(l.access)
+	n.fill(l.claim) // the controller has removed its annotation
+	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.InvalidArgument})
+	w.delete(l.claim)
+	w.condition(l.bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
+	n.fill(l.bucket)
+	w.touch(l.bucket)
+	w.gone(l.claim, l.bucket)
+}
+
+// fill sets the new field in objects as a client of the next version, and looks for what was erased since the last time.
+func (n *newcomer) fill(objects ...client.Object) {
+	n.w.t.Helper()
+	n.w.eventually("the objects have the new field in "+nextVersion, func(ctx context.Context) error {
+		for _, object := range objects {
+			gvk, err := n.client.GroupVersionKindFor(object)
+			if err != nil {
+				return err
+			}
+			there := &unstructured.Unstructured{}
+			there.SetGroupVersionKind(gvk.GroupKind().WithVersion(nextVersion))
+			if err := n.client.Get(ctx, client.ObjectKeyFromObject(object), there); err != nil {
+				return err
+			}
+			n.look(ctx, there.DeepCopy())
+			properties := n.crds.schemaOf(gvk.Kind)["properties"].(map[string]any)
+			for _, part := range []string{"spec", "status"} {
+				if fill(properties[part].(map[string]any), there.Object[part]) {
+					return fmt.Errorf("%s %s lacked it in its %s", gvk.Kind, object.GetName(), part)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // versions returns CRDs that serve v1alpha2 and the next version with one schema, and store one of them; without a
