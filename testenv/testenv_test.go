@@ -78,30 +78,6 @@ func TestAUserMayDoOnlyWhatRBACGrants(t *testing.T) {
 	}
 }
 
-func TestAnOwnerReferenceThatBlocksDeletionNeedsTheRightToFinalizeTheOwner(t *testing.T) {
-	t.Parallel()
-	e := testenv.Start(t, testenv.Options{})
-	ns := e.Namespace()
-	owner := configMap(ns, "owner")
-	if err := e.Client.Create(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
-	grant(t, e, ns, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "blocker"},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}})
-	user := e.ClientFor(e.User("blocker"))
-	e.Eventually("the role counts", func(ctx context.Context) error {
-		return user.Create(ctx, configMap(ns, "free"))
-	})
-	owned := configMap(ns, "owned")
-	block := true
-	owned.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block,
-	}}
-	if err := user.Create(t.Context(), owned); !apierrors.IsForbidden(err) {
-		t.Errorf("%v, want forbidden", err)
-	}
-}
-
 func TestADeletedNamespaceIsReallyGone(t *testing.T) {
 	t.Parallel()
 	e := testenv.Start(t, testenv.Options{})
