@@ -103,7 +103,7 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		"an access whose Secret name is taken": {
 			"bucketaccess/taken", "ResourcesValidated", "False", "SecretTaken",
 			[]string{
-				`Secret "password" belongs to somebody else and not to this BucketAccess. COSI does not touch it.`,
+				`Secret "password" was not created for this BucketAccess. COSI does not touch it.`,
 				"Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.",
 			},
 		},

@@ -194,7 +194,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}{
 		{"claim/classless", "WaitingForClass", 3, []string{`Waiting for BucketClass "no-such-class" to exist.`, "→ Compare the name with kubectl get bucketclasses"}},
 		{"claim/nobody", "WaitingForBucket", 3, []string{nobody}},
-		{"access/taken", "SecretTaken", 4, []string{"belongs to somebody else", "→ Delete that Secret if nobody needs it", "Secret/password Taken"}},
+		{"access/taken", "SecretTaken", 4, []string{"was not created for this BucketAccess", "→ Delete that Secret if nobody needs it", "Secret/password Taken"}},
 		{"claim/absent", "NotFound", 4, []string{"It does not exist.", "→ Create it"}},
 	} {
 		reason(tc.name, tc.reason)

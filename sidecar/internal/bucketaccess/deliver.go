@@ -53,7 +53,7 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (step.Verdict, e
 			return r.secretBlocked(ctx, w, err)
 		}
 	}
-	r.Memory.setExpiry(w.Req, w.secrets, true)
+	r.Memory.setExpiry(w.Req, w.secrets, r.Now())
 	r.Memory.granted(w.Req, r.Now())
 	return step.Next(), nil
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) secretBlocked(ctx context.Context, w *work, err error) (ste
 		return step.Verdict{}, err
 	}
 	if _, taken := errors.AsType[*TakenError](err); taken { // only the owner can repair it, so an expiry in it must not raise an alert
-		r.Memory.setExpiry(w.Req, nil, true)
+		r.Memory.setExpiry(w.Req, nil, r.Now())
 	}
 	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
 	return step.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)

@@ -113,7 +113,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 	if w.Info.OnePhase {
 		periodic = time.Time{} // many one-phase drivers make another key with each grant
 	}
-	r.Memory.setExpiry(w.Req, w.secrets, false)
+	r.Memory.setExpiry(w.Req, w.secrets, now)
 	found, next := due(a, w.secrets, w.order, periodic, now)
 	if found != nil {
 		return r.grantDue(ctx, w, *found)

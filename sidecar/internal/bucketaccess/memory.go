@@ -117,18 +117,22 @@ func (m *Memory) lastChecked(req reconcile.Request) (c *checked, valid time.Dura
 	return c, valid
 }
 
-// setExpiry stores when the credential in the Secrets is to be renewed and when it expires. Their owner can change them, so
-// those that were not just written count only if nothing is known.
-func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, written bool) {
+// setExpiry stores when the credential in the Secrets is to be renewed and when it expires. Their owner can write an earlier
+// renewal into them, so a time before the last stored one, or before now, counts only from now on.
+func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, now time.Time) {
 	m.with(req, func(known *remembered) {
-		if !written && !known.expiry.IsZero() {
-			return
+		soonest := now
+		if known.renewal.Before(now) { // zero, and so no bound, if nothing was stored
+			soonest = known.renewal
 		}
 		known.renewal, known.expiry = time.Time{}, time.Time{}
 		for _, s := range secrets {
-			if renewal, ok := renewalOf(s); ok {
-				known.renewal = renewal
-				known.expiry, _ = secretkeys.Expiry(s.Data)
+			renewal, ok := renewalOf(s)
+			if expiry, expires := secretkeys.Expiry(s.Data); ok && expires {
+				if renewal.Before(soonest) {
+					renewal = soonest
+				}
+				known.renewal, known.expiry = renewal, expiry
 			}
 		}
 	})

@@ -133,44 +133,31 @@ func TestUnwatchedSecretsAreReadRarely(t *testing.T) {
 	}
 }
 
+// TestNextExpiry stores, minute by minute, what the Secret of an access says of the renewal of its credential.
 func TestNextExpiry(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
-	secrets := func(renewal int) []*corev1.Secret {
-		return []*corev1.Secret{{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{renewAnnotation: at(renewal).Format(time.RFC3339)}},
-			Data:       map[string][]byte{secretkeys.AzureExpiry: []byte(at(100).Format(time.RFC3339))},
-		}}
-	}
-	for name, tc := range map[string]struct {
-		do   func(*Memory)
-		want time.Time
-	}{
-		"a credential that an earlier process wrote": {func(m *Memory) { m.setExpiry(named("app"), secrets(-60), false) }, at(-60)},
-		"a change by the owner of the Secret": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90), true)
-			m.setExpiry(named("app"), secrets(-60), false)
-		}, at(90)},
-		"a renewal for less time than before": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90), true)
-			m.setExpiry(named("app"), secrets(5), true)
-		}, at(5)},
-		"the first of two accesses": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90), true)
-			m.setExpiry(named("other"), secrets(20), true)
-		}, at(20)},
-		"an access that does not need its credential any more": {func(m *Memory) {
-			m.setExpiry(named("app"), secrets(90), true)
-			m.setExpiry(named("app"), nil, true)
-		}, time.Time{}},
+	for name, tc := range map[string]struct{ says, want []int }{
+		"the time passes without a renewal":                          {[]int{2, 2, 2, 2, 2}, []int{2, 2, 2, 2, 2}},
+		"it is overdue when the sidecar starts":                      {[]int{-60, -60}, []int{-60, -60}},
+		"its owner writes that it is long overdue":                   {[]int{90, -60, -60, -600}, []int{90, 1, 1, 1}},
+		"its owner writes that again after a renewal":                {[]int{90, -60, 90, -60, -60}, []int{90, 1, 90, 3, 3}},
+		"its owner writes that it was due at the time it was due":    {[]int{2, 2, 2, 2, -60}, []int{2, 2, 2, 2, 2}},
+		"it is renewed for less time than before":                    {[]int{90, 5, 5}, []int{90, 5, 5}},
+		"its owner writes that it is overdue by a little, then less": {[]int{90, 0, 1}, []int{90, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			at := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
 			m := NewMemory(0, 1)
-			tc.do(m)
-			if got, _ := m.NextExpiry(); !got.Equal(tc.want) {
-				t.Errorf("want %v, got %v", tc.want, got)
+			for now, minute := range tc.says {
+				m.setExpiry(named("app"), []*corev1.Secret{{
+					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{renewAnnotation: at(minute).Format(time.RFC3339)}},
+					Data:       map[string][]byte{secretkeys.AzureExpiry: []byte(at(100).Format(time.RFC3339))},
+				}}, at(now))
+				if got, _ := m.NextExpiry(); !got.Equal(at(tc.want[now])) {
+					t.Errorf("minute %d: want it due at minute %d, got %v", now, tc.want[now], got.Sub(start))
+				}
 			}
 		})
 	}

@@ -24,7 +24,7 @@ const ByAccount = "accountID"
 // deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them.
 func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	r.Memory.setExpiry(w.Req, nil, true) // the credential is not renewed any more
+	r.Memory.setExpiry(w.Req, nil, r.Now()) // the credential is not renewed any more
 	for _, claim := range a.Spec.BucketClaims {
 		err := r.Secrets.Delete(ctx, a, claim.AccessSecretName)
 		if taken, ok := errors.AsType[*TakenError](err); ok {

@@ -32,9 +32,15 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, err
 	}
+	var held []string // before another process may revoke the account
+	if !found.isNew {
+		if held, err = credentials.StoredIDs(ctx, u.Store, request.ID); err != nil {
+			return credentials.Credential{}, err
+		}
+	}
 	err = u.putPolicy(ctx, request.Name, found, document)
 	if apierror.Is(err, "NoSuchEntity") && !found.isNew {
-		if found, err = u.replaceUser(ctx, request, storeID); err == nil {
+		if found, err = u.replaceUser(ctx, request, storeID, held); err == nil {
 			err = u.putPolicy(ctx, request.Name, found, document)
 		}
 	}
@@ -68,14 +74,14 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 	return found, nil
 }
 
-// replaceUser makes a user again that was seen by this call and is missing. Where the store holds its key, the user was
-// removed by hand. Otherwise another process has revoked the account during this call, or a read lags: the next call tells.
-func (u *Users) replaceUser(ctx context.Context, request account.Request, storeID string) (user, error) {
+// replaceUser makes a user again that this call has seen and that is missing: it was removed manually, or the read was
+// stale. If the store held keys of the user and holds none any more, another process has revoked the account meanwhile.
+func (u *Users) replaceUser(ctx context.Context, request account.Request, storeID string, held []string) (user, error) {
 	ids, err := credentials.StoredIDs(ctx, u.Store, request.ID)
 	if err != nil {
 		return user{}, err
 	}
-	if len(ids) == 0 {
+	if len(held) > 0 && len(ids) == 0 {
 		return user{}, driverkit.Aborted("user %s was removed during this call; the driver tries again", request.Name)
 	}
 	return u.createUser(ctx, request, storeID)
