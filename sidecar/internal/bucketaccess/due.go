@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,11 +79,12 @@ func (r *Reconciler) watchedSecrets(ctx context.Context, w *work) (string, error
 }
 
 // versions identifies one state of each object.
-func versions[T metav1.Object](objects ...T) (all string) {
+func versions[T metav1.Object](objects ...T) string {
+	var all strings.Builder
 	for _, object := range objects {
-		all += string(object.GetUID()) + "/" + object.GetResourceVersion() + "\n"
+		all.WriteString(string(object.GetUID()) + "/" + object.GetResourceVersion() + "\n")
 	}
-	return all
+	return all.String()
 }
 
 // awaitShare waits for a share of the workers for objects of the same class, before anything is read for a call that
