@@ -239,7 +239,9 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 		"S3": {cosiapi.ProtocolS3, cosi.ObjectProtocol_S3, []string{
 			"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_S3_ADDRESSING_STYLE", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME", "COSI_PROTOCOL",
 		}},
-		"Azure": {cosiapi.ProtocolAzure, cosi.ObjectProtocol_AZURE, []string{"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "COSI_PROTOCOL"}},
+		"Azure": {cosiapi.ProtocolAzure, cosi.ObjectProtocol_AZURE, []string{
+			"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP", "COSI_PROTOCOL",
+		}},
 		"GCS": {cosiapi.ProtocolGCS, cosi.ObjectProtocol_GCS, []string{
 			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
 		}},
