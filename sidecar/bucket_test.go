@@ -175,7 +175,9 @@ func TestImportedBucketIsVerified(t *testing.T) {
 
 func TestFailedImportIsRetriedWhenItsBucketChanges(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := newSystem(t, driverfake.Options{})
+	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond} // which a change does not end
+	s.run()
 	if err := s.driver.AddBucket("existing.bucket"); err != nil {
 		t.Fatal(err)
 	}
