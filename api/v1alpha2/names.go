@@ -63,7 +63,8 @@ const (
 	// backup confirms nothing. It is not in the KEP.
 	ConfirmReleaseAnnotation = "cooper.dev/confirm-release"
 	// ConfirmNotSharedAnnotation is set on a Bucket by an administrator to confirm that its backend bucket is not the one
-	// that a Bucket of another driver imports, although their IDs suggest it. The value is the UID of that Bucket.
+	// that a Bucket of another driver imports, although their IDs suggest it. The value is the UID of that Bucket, or
+	// several, separated by commas.
 	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
 	// CreatedAnnotation is set on a Bucket by the controller that creates it;

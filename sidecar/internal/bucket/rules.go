@@ -198,8 +198,8 @@ func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	message := fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket remains until the other is deleted. "+
 		"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
 	if other.Spec.DriverName != b.Spec.DriverName {
-		message = fmt.Sprintf("%s of driver %q imports bucket ID %q, which may be the same backend bucket. This Bucket remains until the other is "+
-			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, set the annotation %s to %q.",
+		message = fmt.Sprintf("%[1]s of driver %[2]q imports bucket ID %[3]q, which may be the same backend bucket. This Bucket remains until the other is "+
+			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, add %[5]q to the annotation %[4]s, separated by a comma from other UIDs.",
 			conditions.Names("Bucket", other.Name), other.Spec.DriverName, other.Spec.ExistingBucketID, cosiapi.ConfirmNotSharedAnnotation, other.UID)
 	}
 	return conditions.Change{

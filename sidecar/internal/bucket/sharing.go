@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,15 +95,16 @@ func (r *Reconciler) findUser(ctx context.Context, b *cosiapi.Bucket, with func(
 }
 
 // foreignImport returns a Bucket of another driver that imports what may be the backend bucket of b; nil means that there
-// is none but the one that an administrator has confirmed to be another bucket.
+// is none but those that an administrator has confirmed to be other buckets.
 func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cosiapi.Bucket, error) {
 	imports, err := r.foreignImports(ctx)
 	if err != nil {
 		return nil, err
 	}
+	confirmed := strings.Split(b.Annotations[cosiapi.ConfirmNotSharedAnnotation], ",")
 	for i := range imports {
 		other := &imports[i]
-		if importsSameBucket(other, b) && b.Annotations[cosiapi.ConfirmNotSharedAnnotation] != string(other.UID) {
+		if importsSameBucket(other, b) && !slices.Contains(confirmed, string(other.UID)) {
 			return other, nil
 		}
 	}

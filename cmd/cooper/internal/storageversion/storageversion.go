@@ -108,7 +108,7 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return fmt.Errorf("%w\nstatus.storedVersions stays %q", err, crd.Status.StoredVersions)
 	}
-	// Guarded by the resourceVersion from before the first object was rewritten: if somebody has changed the CRD since,
+	// The patch is guarded by the resourceVersion from before the first object was rewritten: if the CRD has changed since,
 	// objects may have been stored in another version.
 	crd.Status.StoredVersions = []string{o.Version}
 	if err := c.Status().Update(ctx, crd); err != nil {

@@ -208,7 +208,7 @@ func TestMigrate(t *testing.T) {
 		if said, err := migrate(t, w.Config(), step.to); err != nil || strings.Count(said, "nothing to do") != 5 || w.patches() != patches {
 			t.Errorf("a second time: %v, and %d patches\n%s", err, w.patches()-patches, said)
 		}
-		// What is still stored in a version that the CRD does not have cannot be read.
+		// Objects that are still stored in a version that the CRD lacks cannot be read.
 		if err := w.install(versions(t, step.to, step.to), step.to); err != nil {
 			t.Fatalf("without %s: %v", step.from, err)
 		}
