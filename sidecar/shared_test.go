@@ -3,7 +3,9 @@
 package sidecar_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,21 +59,36 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
 			b := s.readyBucket()
-			foreign := s.static(prefix + b.Status.BucketID)
-			foreign.Name, foreign.Spec.DriverName = "imported-"+b.Name, "another.example.com"
-			s.Create(foreign)
+			imports := make([]*cosiapi.Bucket, 2)
+			for i := range imports {
+				imports[i] = s.static(prefix + b.Status.BucketID)
+				imports[i].Name, imports[i].Spec.DriverName = fmt.Sprintf("imported-%d-%s", i, b.Name), "another.example.com"
+				s.Create(imports[i])
+			}
 			s.leave(b)
-			message := s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
-			if !strings.Contains(message, foreign.Name) || !strings.Contains(message, string(foreign.UID)) {
-				t.Errorf("the message does not say what an administrator can do: %s", message)
+			confirmed := ""
+			for range imports { // the message names one of them at a time
+				var named int
+				testenv.Until(s.Env, b, "the message names a Bucket to confirm", func(b *cosiapi.Bucket) error {
+					message := testenv.Condition(b, cosiapi.ConditionDeprovisionFailed).Message
+					named = slices.IndexFunc(imports, func(other *cosiapi.Bucket) bool {
+						return strings.Contains(message, other.Name) && strings.Contains(message, string(other.UID))
+					})
+					if named < 0 {
+						return fmt.Errorf("the message is %q", message)
+					}
+					return nil
+				})
+				s.settled()
+				if has := s.driver.Inventory().Buckets; len(has) != 1 {
+					t.Fatalf("the bucket of the other driver was deleted: %v", has)
+				}
+				confirmed = strings.TrimPrefix(confirmed+","+string(imports[named].UID), ",")
+				imports = slices.Delete(slices.Clone(imports), named, named+1)
+				testenv.Change(s.Env, b, func(b *cosiapi.Bucket) {
+					cosiapi.SetAnnotation(b, cosiapi.ConfirmNotSharedAnnotation, confirmed)
+				})
 			}
-			s.settled()
-			if has := s.driver.Inventory().Buckets; len(has) != 1 {
-				t.Fatalf("the bucket of the other driver was deleted: %v", has)
-			}
-			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) {
-				cosiapi.SetAnnotation(b, cosiapi.ConfirmNotSharedAnnotation, string(foreign.UID))
-			})
 			s.Gone(b)
 			if has := s.driver.Inventory().Buckets; len(has) != 0 {
 				t.Errorf("the bucket is left after an administrator confirmed its deletion: %v", has)
