@@ -4,7 +4,6 @@ package driver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,9 +16,6 @@ import (
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-// errAway stands for a driver that is away for no known reason.
-var errAway = errors.New("the driver is not connected")
 
 // GenerateBucketID is phase 1 of a new bucket.
 func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error) {
@@ -68,6 +64,21 @@ func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGene
 	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName, request,
 		cosi.ProvisionerClient.DriverGenerateBucketAccessId)
 	return response.GetAccountId(), err
+}
+
+// GrantRequest returns the phase 2 request for an account that was asked for in phase 1.
+func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID string) *cosi.DriverGrantBucketAccessRequest {
+	return &cosi.DriverGrantBucketAccessRequest{
+		AccountId:               accountID,
+		Protocol:                asked.GetProtocol(),
+		AuthenticationType:      asked.GetAuthenticationType(),
+		ServiceAccountName:      asked.GetServiceAccountName(),
+		ServiceAccountNamespace: asked.GetServiceAccountNamespace(),
+		Parameters:              asked.GetParameters(),
+		Buckets:                 asked.GetBuckets(),
+		Rotation:                asked.GetRotation(),
+		DisallowedAccessModes:   asked.GetDisallowedAccessModes(),
+	}
 }
 
 // GrantAccess is phase 2 of an access. The response names exactly the buckets
@@ -134,12 +145,9 @@ func provision[Q, A proto.Message](
 		return none, Unsendable(method, err)
 	}
 	ctx = about(ctx, request)
-	s, away := d.enlist()
+	s, problem := d.enlist()
 	if s == nil {
-		if away == nil {
-			away = errAway
-		}
-		return none, failed(method, d.tellable(ctx, status.Error(codes.Unavailable, away.Error())))
+		return none, failed(method, d.tellable(ctx, status.Error(codes.Unavailable, problem.Error())))
 	}
 	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)

@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/stats"
 
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -34,22 +37,23 @@ const (
 
 // Options says where the driver is and how to call it.
 type Options struct {
-	// Address is unix:///path/to/driver.sock.
+	// Address of the driver, such as unix:///var/run/cosi/driver.sock.
 	Address string
 	// Deadline bounds each RPC; zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is how often DriverGetInfo is asked again while connected, so
-	// that a changed configuration is seen; zero means DefaultInfoInterval.
+	// InfoInterval is the time between two calls of DriverGetInfo while connected, so that a changed configuration is seen;
+	// zero means DefaultInfoInterval.
 	InfoInterval time.Duration
-	// Upstream says that the driver speaks v1alpha2 as the upstream project does; nothing
-	// tells the two apart for certain. A driver of v1alpha1 is recognized.
+	// Upstream says that the driver implements the upstream project's v1alpha2, which no call can tell from this contract. A
+	// driver of v1alpha1 is recognized.
 	Upstream bool
-	// Interceptors see every RPC, the first one outermost. They may be nil.
-	Interceptors []grpc.UnaryClientInterceptor
-	// Stats sees every RPC, too; it may be nil.
-	Stats stats.Handler
-	// Log gets RPCs, without their secrets, and what happens to the connection.
-	Log logr.Logger
+	// Registerer gets the metrics of the RPCs; nil drops them.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each RPC except DriverGetInfo, and the driver gets the ID of its trace; nil means
+	// OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
+	// Logger gets RPCs, without their secrets, and changes of the connection.
+	Logger logr.Logger
 }
 
 // Info is what DriverGetInfo of a driver returned, and when.
@@ -73,6 +77,7 @@ type Info struct {
 // and send nothing.
 type Driver struct {
 	options Options
+	metrics *metrics.Sidecar
 	socket  string
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -80,9 +85,8 @@ type Driver struct {
 	secrets secretValues
 
 	mu       sync.Mutex
-	session  *session // nil while the driver is away
-	away     error    // why session is nil
-	mute     error    // why the driver did not say who it is when it was asked last
+	session  *session // nil while the driver is not connected
+	problem  error    // why session is nil, or why the last call of DriverGetInfo failed
 	info     Info
 	watchers []func()
 }
@@ -91,9 +95,9 @@ type Driver struct {
 // once for each reason why it waits. It fails only when the address breaks a
 // rule or ctx ends. The Driver reconnects by itself until Close.
 func Connect(ctx context.Context, options Options) (*Driver, error) {
-	socket, err := SocketPath(options.Address)
+	socket, err := unixsocket.Path(options.Address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("driver address: %w", err)
 	}
 	if options.Deadline == 0 {
 		options.Deadline = DefaultDeadline
@@ -101,8 +105,16 @@ func Connect(ctx context.Context, options Options) (*Driver, error) {
 	if options.InfoInterval == 0 {
 		options.InfoInterval = DefaultInfoInterval
 	}
+	registerer := options.Registerer
+	if registerer == nil {
+		registerer = prometheus.NewRegistry()
+	}
+	m, err := metrics.NewSidecar(registerer)
+	if err != nil {
+		return nil, err
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	d := &Driver{options: options, socket: socket, stop: stop, stopped: make(chan struct{})}
+	d := &Driver{options: options, metrics: m, socket: socket, stop: stop, stopped: make(chan struct{})}
 	first, err := d.open(ctx)
 	if err != nil {
 		stop()
@@ -131,10 +143,7 @@ func (d *Driver) Info() Info {
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away != nil {
-		return d.away
-	}
-	return d.mute
+	return d.problem
 }
 
 // OnChange registers f to be called whenever the Epoch of Info grows. f must
@@ -157,12 +166,12 @@ func (d *Driver) keep(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
-		d.options.Log.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
+		d.options.Logger.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
 		var err error
 		if s, err = d.open(ctx); err != nil {
 			return
 		}
-		d.options.Log.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
+		d.options.Logger.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
 	}
 }
 
@@ -171,7 +180,7 @@ func (d *Driver) keep(ctx context.Context, s *session) {
 func (d *Driver) part(ctx context.Context, s *session) {
 	s.ended(ctx)
 	if err := s.close(); err != nil {
-		d.options.Log.V(1).Info("Closing the connection failed", "reason", err.Error())
+		d.options.Logger.V(1).Info("Closing the connection failed", "reason", err.Error())
 	}
 }
 
@@ -191,7 +200,7 @@ func (d *Driver) attend(ctx context.Context, s *session) error {
 			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
 				d.unresponsive(err)
-				d.options.Log.Info("The driver does not say who it is", "reason", err.Error())
+				d.options.Logger.Info("The driver does not say who it is", "reason", err.Error())
 				continue
 			}
 			if err := d.enter(s, response, false); err != nil {
@@ -212,7 +221,7 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 		d.leave(err)
 		if said != err.Error() {
 			said = err.Error()
-			d.options.Log.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
+			d.options.Logger.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
 		}
 		select {
 		case <-ctx.Done():
@@ -229,11 +238,8 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	defer cancel()
 	speech := &speech{}
 	around := []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(d.options.Interceptors...),
-		grpc.WithChainUnaryInterceptor(d.logged, d.secrets.intercept, speech.intercept),
-	}
-	if d.options.Stats != nil {
-		around = append(around, grpc.WithStatsHandler(redacting{d.options.Stats, &d.secrets}))
+		grpc.WithStatsHandler(redacting{Trace(d.options.TracerProvider), &d.secrets}),
+		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept, speech.intercept),
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
@@ -268,7 +274,7 @@ func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.Dr
 			response, err = older, olderErr
 		}
 		if err == nil {
-			d.options.Log.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
+			d.options.Logger.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
 		}
 	}
 	s.onePhase = speech.wire != nil
@@ -290,7 +296,7 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
 		return fmt.Errorf("the driver at %s speaks another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
 	}
-	d.session, d.away, d.mute = s, nil, nil
+	d.session, d.problem = s, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {
 		return nil
 	}
@@ -306,13 +312,13 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 func (d *Driver) unresponsive(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mute = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
+	d.problem = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
 }
 
 func (d *Driver) leave(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.session, d.away = nil, reason
+	d.session, d.problem = nil, reason
 }
 
 // enlist returns the session for a call, which must say so when it is done; nil while
@@ -323,5 +329,5 @@ func (d *Driver) enlist() (*session, error) {
 	if d.session != nil {
 		d.session.calls.Add(1)
 	}
-	return d.session, d.away
+	return d.session, d.problem
 }

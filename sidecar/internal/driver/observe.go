@@ -80,7 +80,7 @@ func (d *Driver) logged(ctx context.Context, method string, request, reply any, 
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	return cosi.UnaryClientLogging(func(ctx context.Context, r cosi.CallRecord) {
-		log := d.options.Log
+		log := d.options.Logger
 		if r.Status.Code() == codes.OK && !log.V(1).Enabled() {
 			return // to print the messages takes longer than many a call
 		}
