@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver is the sidecar's connection to its driver: it finds the
-// socket, asks for the driver's name, keeps watch over both, and makes every RPC
-// with a deadline, a metric, a redacted log line and a check of the response.
-//
-// It must not know Kubernetes objects, nor decide what is called when.
+// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC with
+// a deadline, a metric, a redacted log line and a check of the response. It knows no Kubernetes objects.
 package driver
 
 import (
@@ -64,24 +61,22 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration; empty if it says none.
 	Revision string
-	// OnePhase says that the driver tells an ID only when there is something of that ID.
-	// Then the ID that phase 1 returns is the name, and phase 2, which takes it, returns
-	// the ID. It never changes within a Driver.
+	// OnePhase says that the driver reports an ID only after it has created the bucket or account. Then phase 1 returns the
+	// name, and phase 2 takes the name and returns the ID. It never changes within a Driver.
 	OnePhase bool
-	// Epoch grows whenever the driver reconnected or returned anything new.
+	// Epoch grows whenever the driver has reconnected or returns another DriverGetInfo.
 	Epoch uint64
 }
 
-// A Driver is a driver that was connected at least once. Its methods for RPCs
-// fail with a *Failure; while the driver is away they fail with Unavailable
-// and send nothing.
+// A Driver is a driver that was connected at least once. Its methods for RPCs fail with a *Failure. While the driver is not
+// connected, they fail with Unavailable and send nothing.
 type Driver struct {
 	options Options
 	metrics *metrics.Sidecar
 	socket  string
 	stop    context.CancelFunc
 	stopped chan struct{}
-	parting sync.WaitGroup // sessions that are over, but for calls that run
+	closing sync.WaitGroup // sessions that have ended, while their calls run
 	secrets secretValues
 
 	mu       sync.Mutex
@@ -91,9 +86,8 @@ type Driver struct {
 	watchers []func()
 }
 
-// Connect waits until a driver responds at the address and returns it. It logs
-// once for each reason why it waits. It fails only when the address breaks a
-// rule or ctx ends. The Driver reconnects by itself until Close.
+// Connect waits until a driver responds at the address and returns it. It logs each reason why it waits once. It fails only
+// if the address is invalid or ctx ends. The Driver reconnects until Close.
 func Connect(ctx context.Context, options Options) (*Driver, error) {
 	socket, err := unixsocket.Path(options.Address)
 	if err != nil {
@@ -115,12 +109,12 @@ func Connect(ctx context.Context, options Options) (*Driver, error) {
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	d := &Driver{options: options, metrics: m, socket: socket, stop: stop, stopped: make(chan struct{})}
-	first, err := d.open(ctx)
+	first, err := d.connect(ctx)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	go d.keep(life, first)
+	go d.run(life, first)
 	return d, nil
 }
 
@@ -138,8 +132,7 @@ func (d *Driver) Info() Info {
 }
 
 // Connected returns nil while the driver is connected and responds to
-// DriverGetInfo, else why not. One that does not is called all the same: the
-// call will tell.
+// DriverGetInfo, else why not. A driver that does not respond to it is called nevertheless.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,39 +147,37 @@ func (d *Driver) OnChange(f func()) {
 	d.watchers = append(d.watchers, f)
 }
 
-// keep lives through one session after the other.
-func (d *Driver) keep(ctx context.Context, s *session) {
+// run watches one session after the other.
+func (d *Driver) run(ctx context.Context, s *session) {
 	defer close(d.stopped)
-	defer d.parting.Wait()
+	defer d.closing.Wait()
 	for {
-		reason := d.attend(ctx, s)
-		d.leave(reason)
+		reason := d.watchSession(ctx, s)
+		d.dropSession(reason)
 		over := s
-		d.parting.Go(func() { d.part(ctx, over) })
+		d.closing.Go(func() { d.closeSession(ctx, over) })
 		if ctx.Err() != nil {
 			return
 		}
 		d.options.Logger.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
 		var err error
-		if s, err = d.open(ctx); err != nil {
+		if s, err = d.connect(ctx); err != nil {
 			return
 		}
 		d.options.Logger.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
 	}
 }
 
-// part closes a session that is over. A driver that is stopping takes no new
-// calls and ends those that run: their responses still come.
-func (d *Driver) part(ctx context.Context, s *session) {
+// closeSession closes a session that has ended, after its running calls: a driver that stops still responds to them.
+func (d *Driver) closeSession(ctx context.Context, s *session) {
 	s.ended(ctx)
 	if err := s.close(); err != nil {
 		d.options.Logger.V(1).Info("Closing the connection failed", "reason", err.Error())
 	}
 }
 
-// attend asks a connected driver now and then for its information again, and
-// returns why the session is over.
-func (d *Driver) attend(ctx context.Context, s *session) error {
+// watchSession calls DriverGetInfo at each InfoInterval, and returns why the session has ended.
+func (d *Driver) watchSession(ctx context.Context, s *session) error {
 	lost := s.lost(ctx)
 	tick := time.NewTicker(d.options.InfoInterval)
 	defer tick.Stop()
@@ -195,30 +186,30 @@ func (d *Driver) attend(ctx context.Context, s *session) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the sidecar is stopping: %w", ctx.Err())
 		case <-lost:
-			return errSpent
+			return errConnectionLost
 		case <-tick.C:
 			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
-				d.unresponsive(err)
+				d.setProblem(err)
 				d.options.Logger.Info("The driver does not say who it is", "reason", err.Error())
 				continue
 			}
-			if err := d.enter(s, response, false); err != nil {
+			if err := d.setSession(s, response, false); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// open tries until a driver of the right name responds.
-func (d *Driver) open(ctx context.Context) (*session, error) {
+// connect retries with backoff until a driver of the right name responds.
+func (d *Driver) connect(ctx context.Context) (*session, error) {
 	pause, said := firstPause, ""
 	for {
-		s, err := d.try(ctx)
+		s, err := d.connectOnce(ctx)
 		if err == nil {
 			return s, nil
 		}
-		d.leave(err)
+		d.dropSession(err)
 		if said != err.Error() {
 			said = err.Error()
 			d.options.Logger.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
@@ -232,8 +223,8 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 	}
 }
 
-// try opens one session and lets RPCs use it.
-func (d *Driver) try(ctx context.Context) (*session, error) {
+// connectOnce opens one session and lets RPCs use it.
+func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
 	speech := &speech{}
@@ -245,9 +236,9 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := d.meet(ctx, s, speech)
+	response, err := d.detectWire(ctx, s, speech)
 	if err == nil {
-		err = d.enter(s, response, true)
+		err = d.setSession(s, response, true)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -255,8 +246,8 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// meet asks a driver who it is, and finds out which generation of the contract it speaks.
-func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
+// detectWire calls DriverGetInfo and finds out which generation of the contract the driver implements.
+func (d *Driver) detectWire(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
 	response, err := s.info(ctx, d.options.Deadline)
 	failure, _ := AsFailure(err)
 	switch {
@@ -281,8 +272,8 @@ func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.Dr
 	return response, err
 }
 
-// enter makes the session the current one if the driver has the right name.
-func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
+// setSession makes the session the current one if the driver has the right name.
+func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
 	next := Info{Name: response.GetName(), Revision: response.GetRevision(), OnePhase: s.onePhase}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
@@ -308,22 +299,22 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 	return nil
 }
 
-// unresponsive notes why the driver does not say who it is, until it does.
-func (d *Driver) unresponsive(reason error) {
+// setProblem stores why DriverGetInfo failed, until it succeeds.
+func (d *Driver) setProblem(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.problem = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
 }
 
-func (d *Driver) leave(reason error) {
+func (d *Driver) dropSession(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session, d.problem = nil, reason
 }
 
-// enlist returns the session for a call, which must say so when it is done; nil while
-// the driver is away.
-func (d *Driver) enlist() (*session, error) {
+// acquireSession returns the session for a call, which must call Done of its calls at the end. While the driver is not
+// connected, the session is nil and the error says why.
+func (d *Driver) acquireSession() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.session != nil {

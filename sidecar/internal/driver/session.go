@@ -18,30 +18,29 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// errSpent refuses the second connection of a session.
-var errSpent = errors.New("the connection to the driver was lost")
+// errConnectionLost refuses the second connection of a session.
+var errConnectionLost = errors.New("the connection to the driver was lost")
 
-// A session is one connection to the driver. gRPC would reconnect by itself,
-// possibly to another driver that took the socket meanwhile; a session never
-// does, so that no RPC reaches a driver that was not asked for its name.
+// A session is one connection to the driver. gRPC would reconnect, possibly to another driver that serves the socket by
+// now. A session never does, so no RPC reaches a driver whose name was not checked.
 type session struct {
 	conn *grpc.ClientConn
 	// onePhase is that of Info.
 	onePhase bool
-	// calls are those of the Provisioner service that run.
+	// calls are the running calls of the Provisioner service.
 	calls sync.WaitGroup
 }
 
-// dial opens a connection and waits until it stands or fails.
+// dial opens a connection and waits until it is ready or fails.
 func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*session, error) {
-	var spent atomic.Bool
+	var dialed atomic.Bool
 	var cause atomic.Pointer[error]
 	conn, err := grpc.NewClient("passthrough:///localhost", append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithIdleTimeout(0),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			if spent.Swap(true) {
-				return nil, errSpent
+			if dialed.Swap(true) {
+				return nil, errConnectionLost
 			}
 			made, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			if err != nil {
@@ -55,7 +54,7 @@ func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*sess
 	conn.Connect()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
 		if state == connectivity.TransientFailure || !conn.WaitForStateChange(ctx, state) {
-			err := errSpent
+			err := errConnectionLost
 			if dialled := cause.Load(); dialled != nil {
 				err = *dialled
 			} else if ctx.Err() != nil {
@@ -83,8 +82,7 @@ func (s *session) lost(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// ended returns when no call runs any more, which the deadline of each ensures,
-// or when ctx ends. There must be no new ones.
+// ended returns when all calls have ended, which their deadlines ensure, or when ctx ends. There must be no new calls.
 func (s *session) ended(ctx context.Context) {
 	none := make(chan struct{})
 	go func() {
