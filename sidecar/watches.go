@@ -4,14 +4,15 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,10 +35,12 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
 
-// Indexes of BucketAccesses in the cache, in addition to those of the reconcilers.
+// Indexes of the cache, in addition to those of the reconcilers.
 const (
 	byBucket = "status.accessedBuckets.bucketName"
 	bySecret = "spec.bucketClaims.accessSecretName"
+	// deletingByID has the Buckets that are being deleted, by their IDs.
+	deletingByID = "deletingBucketID"
 )
 
 // CacheOptions limits the cache of a manager to the objects of one driver, by the selectable fields of the CRDs, to access
@@ -49,7 +52,7 @@ func CacheOptions(driverName string, s scope.Scope) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&cosiapi.Bucket{}:       {Field: fields.OneTermEqualSelector("spec.driverName", driverName)},
 			&cosiapi.BucketAccess{}: {Field: fields.OneTermEqualSelector("status.driverName", driverName)},
-			&corev1.Secret{}:        {Label: accessSecrets()},
+			&corev1.Secret{}:        {Label: labels.SelectorFromSet(labels.Set{cosiapi.AccessSecretLabel: "true"})},
 		},
 	}
 	if len(s.Namespaces) == 0 {
@@ -62,15 +65,6 @@ func CacheOptions(driverName string, s scope.Scope) cache.Options {
 	return options
 }
 
-// accessSecrets selects the Secrets with the label of access Secrets.
-func accessSecrets() labels.Selector {
-	label, err := labels.NewRequirement(cosiapi.AccessSecretLabel, selection.Exists, nil)
-	if err != nil {
-		return labels.Nothing() // a constant, which is valid
-	}
-	return labels.NewSelector().Add(*label)
-}
-
 func (p *parts) indexes(ctx context.Context) error {
 	for field, values := range map[string]func(*cosiapi.BucketAccess) []string{
 		byBucket: bucketNames, bySecret: secretNames,
@@ -80,7 +74,14 @@ func (p *parts) indexes(ctx context.Context) error {
 			return err
 		}
 	}
-	return index(ctx, p.mgr, bucket.ByID, func(b *cosiapi.Bucket) []string { return nonEmpty(bucket.IDOf(b)) })
+	deleting := func(b *cosiapi.Bucket) []string {
+		if b.DeletionTimestamp == nil {
+			return nil
+		}
+		return nonEmpty(bucket.IDOf(b))
+	}
+	return errors.Join(index(ctx, p.mgr, deletingByID, deleting),
+		index(ctx, p.mgr, bucket.ByID, func(b *cosiapi.Bucket) []string { return nonEmpty(bucket.IDOf(b)) }))
 }
 
 // index adds an index of the objects of one kind to the cache.
@@ -143,7 +144,7 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
+			return p.findAccesses(ctx, client.MatchingFields{byBucket: obj.GetName()})
 		}), builder.WithPredicates(changed(bucketState))).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.sameSecretOrAccount), builder.WithPredicates(freed(bucketaccess.HeldState))).
 		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.accessDeleted, UpdateFunc: p.accessReplaced}).
@@ -151,7 +152,7 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-			return p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
+			return p.findAccesses(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
 		}), builder.OnlyMetadata)
 	}
 	return b.Complete(r)
@@ -211,43 +212,51 @@ func freed(state func(*cosiapi.BucketAccess) any) predicate.Predicate {
 	}})
 }
 
-// deletingWithSameID returns the other Buckets with the ID of this one that are being deleted.
+// deletingWithSameID returns the Buckets with the ID of this one that are being deleted.
 func (p *parts) deletingWithSameID(ctx context.Context, obj client.Object) []reconcile.Request {
 	b, ok := obj.(*cosiapi.Bucket)
 	if !ok || bucket.IDOf(b) == "" {
 		return nil
 	}
-	return p.findBuckets(ctx, func(other *cosiapi.Bucket) bool { return other.DeletionTimestamp != nil && other.Name != b.Name },
-		client.MatchingFields{bucket.ByID: bucket.IDOf(b)})
+	return p.find(ctx, &cosiapi.BucketList{}, client.MatchingFields{deletingByID: bucket.IDOf(b)})
 }
 
-// sameSecretOrAccount returns the other accesses that name a Secret of this one, or have its account.
+// sameSecretOrAccount returns the accesses that name a Secret of this one, or have its account.
 func (p *parts) sameSecretOrAccount(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {
 		return nil
 	}
-	var others []reconcile.Request
+	var found []reconcile.Request
 	for _, name := range secretNames(access) {
-		others = append(others, p.find(ctx, client.InNamespace(access.Namespace), client.MatchingFields{bySecret: name})...)
+		found = append(found, p.findAccesses(ctx, client.InNamespace(access.Namespace), client.MatchingFields{bySecret: name})...)
 	}
 	for _, id := range nonEmpty(access.Status.AccountID) {
-		others = append(others, p.find(ctx, client.MatchingFields{bucketaccess.ByAccount: id})...)
+		found = append(found, p.findAccesses(ctx, client.MatchingFields{bucketaccess.ByAccount: id})...)
 	}
-	return slices.DeleteFunc(others, func(found reconcile.Request) bool { return found.NamespacedName == client.ObjectKeyFromObject(access) })
+	return found
 }
 
-// find lists accesses in the cache.
-func (p *parts) find(ctx context.Context, by ...client.ListOption) []reconcile.Request {
-	var list cosiapi.BucketAccessList
-	if err := p.mgr.GetClient().List(ctx, &list, append(by, objects.ReadOnly)...); err != nil {
-		// The cache reads from memory; it fails only while it stops.
-		log.FromContext(ctx).V(1).Info("Cannot look up accesses", "reason", err.Error())
-		return nil
+// findAccesses lists accesses in the cache.
+func (p *parts) findAccesses(ctx context.Context, by ...client.ListOption) []reconcile.Request {
+	return p.find(ctx, &cosiapi.BucketAccessList{}, by...)
+}
+
+// find lists objects in the cache.
+func (p *parts) find(ctx context.Context, list client.ObjectList, by ...client.ListOption) []reconcile.Request {
+	var requests []reconcile.Request
+	err := p.mgr.GetClient().List(ctx, list, append(by, objects.ReadOnly)...)
+	if err == nil {
+		err = meta.EachListItem(list, func(obj runtime.Object) error {
+			if found, ok := obj.(client.Object); ok {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(found)})
+			}
+			return nil
+		})
 	}
-	requests := make([]reconcile.Request, len(list.Items))
-	for i := range list.Items {
-		requests[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	if err != nil {
+		// The cache reads from memory; it fails only while it stops.
+		log.FromContext(ctx).V(1).Info("Cannot look up objects", "reason", err.Error())
 	}
 	return requests
 }
@@ -267,25 +276,9 @@ func (p *parts) driverWatcher() manager.Runnable {
 			case <-ctx.Done():
 				return nil
 			case <-changed:
-				p.accesses.Trigger.EnqueueLate(p.find(ctx)...)
-				p.buckets.Trigger.EnqueueLate(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
+				p.accesses.Trigger.EnqueueLate(p.findAccesses(ctx)...)
+				p.buckets.Trigger.EnqueueLate(p.find(ctx, &cosiapi.BucketList{})...)
 			}
 		}
 	})
-}
-
-// findBuckets lists the Buckets in the cache that the filter accepts.
-func (p *parts) findBuckets(ctx context.Context, wanted func(*cosiapi.Bucket) bool, by ...client.ListOption) []reconcile.Request {
-	var list cosiapi.BucketList
-	if err := p.mgr.GetClient().List(ctx, &list, append(by, objects.ReadOnly)...); err != nil {
-		log.FromContext(ctx).V(1).Info("Cannot look up Buckets", "reason", err.Error())
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if wanted(&list.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-	}
-	return requests
 }

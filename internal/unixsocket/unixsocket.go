@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unixsocket makes the sockets that drivers are served on. It must not know what is served.
+// Package unixsocket parses the addresses of UNIX sockets and listens on them. It must not know what is served.
 package unixsocket
 
 import (

@@ -5,13 +5,13 @@ package bucket
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
@@ -109,14 +109,11 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict
 // clearFailure takes back the condition of a deletion that had to wait or failed, if the finalizer of another component
 // keeps the Bucket visible.
 func (r *Reconciler) clearFailure(ctx context.Context, b *cosiapi.Bucket) error {
-	failed := meta.FindStatusCondition(b.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
-	if failed == nil || len(b.Finalizers) < 2 {
+	if len(b.Finalizers) < 2 {
 		return nil
 	}
 	return r.RecordStatus(ctx, b, sameOrder, func() {
-		conditions.Set(&b.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "COSI has finished the deletion. The Bucket remains until other components remove their finalizers.", Generation: b.Generation,
-		})
+		calls.Deprovisioned(&b.Status.Conditions,
+			"COSI has finished the deletion. The Bucket remains until other components remove their finalizers.", b.Generation)
 	})
 }

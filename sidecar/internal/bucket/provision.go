@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
@@ -184,12 +185,5 @@ func setProvisioned(w *work) {
 	b.Status.Protocols = secretkeys.Protocols(w.response)
 	b.Status.BucketInfo = secretkeys.BucketInfo(w.response)
 	conditions.Set(&b.Status.Conditions, validated(b, w.Info))
-	conditions.Set(&b.Status.Conditions, conditions.Change{
-		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-		Message: "The backend has the bucket.", Generation: b.Generation,
-	})
-	conditions.Set(&b.Status.Conditions, conditions.Change{
-		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-		Message: "The last call to the driver succeeded.", Generation: b.Generation,
-	})
+	calls.Provisioned(&b.Status.Conditions, "The backend has the bucket.", b.Generation)
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -17,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 )
 
 // reserveSecrets ensures that all Secrets of the access exist and belong to it, before the first call to the driver: a
@@ -97,7 +97,12 @@ func secretProblem(err error) *conditions.Problem {
 func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	first := !provisioned(a)
-	if err := r.RecordStatus(ctx, a, sameOrder, func() { setProvisioned(w) }); err != nil {
+	err := r.RecordStatus(ctx, a, sameOrder, func() {
+		conditions.Merge(&a.Status.Conditions, w.validated())
+		calls.Provisioned(&a.Status.Conditions, grantedMessage(w.response), a.Generation)
+		a.Status.Cleanup = cosiapi.CleanupPending // also of an access that an early version granted
+	})
+	if err != nil {
 		return step.Verdict{}, err
 	}
 	if first {
@@ -108,20 +113,6 @@ func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, e
 		return verdict, err
 	}
 	return waitUntilDue(r.Now(), r.Now()), nil // a grant is due again already
-}
-
-// setProvisioned sets the conditions of an access that was granted and whose Secrets were written.
-func setProvisioned(w *work) {
-	a := w.access
-	conditions.Merge(&a.Status.Conditions, w.validated())
-	conditions.Set(&a.Status.Conditions, conditions.Change{
-		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-		Message: grantedMessage(w.response), Generation: a.Generation,
-	})
-	conditions.Set(&a.Status.Conditions, conditions.Change{
-		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-		Message: "The last call to the driver succeeded.", Generation: a.Generation,
-	})
 }
 
 func grantedMessage(response *cosi.DriverGrantBucketAccessResponse) string {

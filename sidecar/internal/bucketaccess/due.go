@@ -4,8 +4,6 @@ package bucketaccess
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
@@ -120,13 +119,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 	if found != nil {
 		return r.grantDue(ctx, w, *found)
 	}
-	_, err := r.PatchStatus(ctx, a, func() {
-		conditions.Merge(&a.Status.Conditions, w.validated())
-		if a.Status.Cleanup == "" { // granted by an early version
-			a.Status.Cleanup = cosiapi.CleanupPending
-		}
-	})
-	if err != nil {
+	if _, err := r.PatchStatus(ctx, a, func() { conditions.Merge(&a.Status.Conditions, w.validated()) }); err != nil {
 		return step.Verdict{}, err
 	}
 	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}
@@ -145,7 +138,8 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 			return r.secretBlocked(ctx, w, &TakenError{Name: s.Name, Why: "is immutable", Immutable: true})
 		}
 	}
-	if w.userCaused = found.reason != metrics.RegrantInterval; w.userCaused {
+	w.regrant = found.reason
+	if w.countsAgainstBudget() {
 		if wait := r.Memory.awaitBudget(w.Req, w.Info.Epoch, now); wait > 0 {
 			return step.WaitAtMost(wait, "the time of another grant, after many in a row"), nil
 		}
@@ -155,7 +149,6 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 			return step.WaitAtMost(wait, "the rate limit of background grants"), nil
 		}
 	}
-	w.regrant = found.reason
 	log.FromContext(ctx).V(1).Info("Granting access", "reason", found.why)
 	return r.awaitShareOf(ctx, w)
 }
@@ -175,12 +168,12 @@ type order struct {
 	digest string
 }
 
-// orderOf returns what the driver is asked to grant to an account. A one-phase driver is asked by the name of the account,
-// whose ID may be empty until the driver has reported it.
-func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account string, info driver.Info) order {
-	request := grantRequest(asked, account)
+// orderOf returns what the driver is asked to grant. A one-phase driver is asked by the name of the account, whose ID is
+// empty until the driver has reported it.
+func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
+	request := driver.GrantRequest(idRequest(a), a.Status.AccountID)
 	if info.OnePhase {
-		request.AccountId = asked.GetAccountName()
+		request.AccountId = cosiapi.AccountNameFor(a.UID)
 	}
 	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
 	parts := struct {
@@ -189,7 +182,7 @@ func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account string, in
 		Parameters map[string]string
 		Buckets    []bucket
 	}{
-		Account: account, Protocol: request.GetProtocol().GetType().String(),
+		Account: a.Status.AccountID, Protocol: request.GetProtocol().GetType().String(),
 		Authentication: request.GetAuthenticationType().GetType().String(),
 		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
 		Rotation: request.GetRotation(), Revision: info.Revision, Parameters: request.GetParameters(),
@@ -202,22 +195,13 @@ func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account string, in
 			b.GetObjectMetadataAccessMode().GetMode().String(), b.GetBucketMetadataAccessMode().GetMode().String(),
 		})
 	}
-	return order{request: request, digest: digest(parts)}
-}
-
-func digest(v any) string {
-	// Marshal sorts the keys of maps; strings, bytes and maps of them never fail.
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))
+	return order{request: request, digest: calls.Digest(parts)}
 }
 
 // deliveryAnnotations returns the annotations of a Secret that is delivered now.
 func deliveryAnnotations(o order, data map[string][]byte, now time.Time) map[string]string {
 	annotations := map[string]string{
-		grantAnnotation: o.digest, dataAnnotation: digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
+		grantAnnotation: o.digest, dataAnnotation: calls.Digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
 	}
 	if expiry, ok := secretkeys.Expiry(data); ok {
 		annotations[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
@@ -259,9 +243,8 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, periodic, n
 		if d := stale(s, o, now); d != nil && (found == nil || found.background()) {
 			found = d
 		}
-		if at, ok := renewalOf(s); ok && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		at, _ := renewalOf(s)
+		next = earlier(next, at)
 	}
 	if found == nil && !periodic.IsZero() && !now.Before(periodic) {
 		found = &dueGrant{"the regrant interval has passed", metrics.RegrantInterval}
@@ -284,7 +267,7 @@ func grantMissing(a *cosiapi.BucketAccess) (why string) {
 func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	at, expires := renewalOf(s)
 	switch {
-	case s.Annotations[dataAnnotation] != digest(s.Data):
+	case s.Annotations[dataAnnotation] != calls.Digest(s.Data):
 		return &dueGrant{fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name), metrics.RegrantRepair}
 	case expires && !now.Before(at):
 		return &dueGrant{fmt.Sprintf("the credential in Secret %q expires soon", s.Name), metrics.RegrantExpiry}
@@ -297,7 +280,7 @@ func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	}
 }
 
-// renewalOf returns when the credential in a Secret is renewed; ok is false if it does not expire.
+// renewalOf returns when the credential in a Secret is renewed; ok is false, and at is zero, if it does not expire.
 func renewalOf(s *corev1.Secret) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation])
 	return at, err == nil

@@ -23,27 +23,18 @@ import (
 // reread checks before a grant that the API server still has this version of the access. Phase 1 creates nothing, and its
 // ID is stored only in the version that was read.
 func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
-	if w.access.Status.AccountID == "" && !askedFor(w.access) {
+	if !mayHaveAccount(w.access) {
 		return step.Next(), nil
 	}
 	return r.Reread(ctx, &w.Turn)
 }
-
-// errNoCleanupField refuses a grant that would leave no trace if the sidecar ended.
-var errNoCleanupField = driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, errors.New(
-	"the API server drops status.cleanup, without which an account of a one-phase driver could be lost. An administrator must install "+
-		"the CustomResourceDefinitions of this version"))
 
 // generateAccountID is phase 1: it stores status.accountID, and that there is something to clean up. The write is a
 // conflict if the access changed since it was read, for example because it is being deleted. A one-phase driver reports
 // the ID only with the grant, so only the cleanup is stored.
 func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	if a.Status.AccountID != "" {
-		return step.Next(), nil
-	}
-	if askedFor(a) {
-		w.order = orderOf(w.asked, "", w.Info)
+	if mayHaveAccount(a) {
 		return step.Next(), nil
 	}
 	end, wait := r.begin(w)
@@ -51,7 +42,7 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 		return wait, nil
 	}
 	defer end()
-	id, err := r.Driver.GenerateAccountID(ctx, w.asked)
+	id, err := r.Driver.GenerateAccountID(ctx, idRequest(a))
 	if w.Info.OnePhase {
 		id = ""
 	}
@@ -64,10 +55,7 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 	r.History.Succeeded(w.Req)
 	r.Memory.setGranting(a, id)
 	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending })
-	w.Fresh, w.order = true, orderOf(w.asked, id, w.Info)
-	if err == nil && id == "" && !askedFor(a) {
-		return r.callFailed(ctx, w, errNoCleanupField)
-	}
+	w.Fresh, w.order = true, orderOf(a, w.Info)
 	return step.Next(), err
 }
 
@@ -91,7 +79,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
-	if w.userCaused {
+	if w.countsAgainstBudget() {
 		r.Memory.spendBudget(w.Req, r.Now())
 	}
 	if w.regrant != "" {
@@ -102,12 +90,9 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 
 // callGrant calls the driver. A one-phase driver need not report how its bucket is reached; its Bucket has that.
 func (r *Reconciler) callGrant(ctx context.Context, w *work) (string, *cosi.DriverGrantBucketAccessResponse, error) {
-	b := &cosiapi.Bucket{}
-	if w.Info.OnePhase {
-		var err error
-		if b, err = r.firstBucket(ctx, w.access); err != nil {
-			return "", nil, err
-		}
+	b, err := r.firstBucket(ctx, w.access)
+	if err != nil {
+		return "", nil, err
 	}
 	return r.Driver.GrantAccess(ctx, w.order.request, secretkeys.Known(b.Status.BucketInfo))
 }
@@ -125,23 +110,6 @@ func (r *Reconciler) firstBucket(ctx context.Context, a *cosiapi.BucketAccess) (
 	return b, nil
 }
 
-// lookUpAccount returns the ID of an account that a one-phase driver may have made; empty if it made none. Repeating the
-// grant by the same name reports the ID, or makes an account that is revoked next. A driver that refuses the grant has no
-// account of the name. What may have changed since the first grant is left out.
-func (r *Reconciler) lookUpAccount(ctx context.Context, w *work) (string, error) {
-	if err := phasesChanged(w.access, w.Info); err != nil {
-		return "", err
-	}
-	w.asked = idRequest(w.access)
-	w.asked.Rotation, w.asked.DisallowedAccessModes = "", nil
-	w.order = orderOf(w.asked, "", w.Info)
-	id, _, err := r.callGrant(ctx, w)
-	if id != "" || driver.MeansNothing(err) {
-		return id, nil
-	}
-	return "", err
-}
-
 // storeAccountID stores the ID that a one-phase driver reported with the grant, if it did. If the access has another ID
 // already, the new account is revoked, unless it belongs to another access.
 func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) error {
@@ -157,8 +125,9 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 			return err
 		}
 		r.Memory.setGranting(a, id)
-		w.order = orderOf(w.asked, id, w.Info)
-		return r.RecordStatus(ctx, a, sameOrder, func() { a.Status.AccountID = id })
+		err := r.RecordStatus(ctx, a, sameOrder, func() { a.Status.AccountID = id })
+		w.order = orderOf(a, w.Info)
+		return err
 	}
 	if err := r.checkUnused(ctx, w, id); err != nil {
 		return err
@@ -223,20 +192,18 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.V
 	if a.DeletionTimestamp != nil {
 		reason, action = events.FailedRevokeAccess, "RevokeAccess"
 	}
-	if w.Gone {
-		r.Events.Warn(a, reason, action, failure.Message())
-		return r.Failed(&w.Attempt, asked, failure), nil
-	}
-	err = r.RecordStatus(ctx, a, sameOrder, func() {
-		if a.DeletionTimestamp != nil {
-			calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
-			return
+	if !w.Gone {
+		err := r.RecordStatus(ctx, a, sameOrder, func() {
+			if a.DeletionTimestamp != nil {
+				calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
+				return
+			}
+			conditions.Merge(&a.Status.Conditions, w.validated())
+			calls.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
+		})
+		if err != nil {
+			return step.Verdict{}, err
 		}
-		conditions.Merge(&a.Status.Conditions, w.validated())
-		calls.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
-	})
-	if err != nil {
-		return step.Verdict{}, err
 	}
 	r.Events.Warn(a, reason, action, failure.Message())
 	return r.Failed(&w.Attempt, asked, failure), nil

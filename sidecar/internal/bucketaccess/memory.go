@@ -3,6 +3,7 @@
 package bucketaccess
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -54,8 +56,8 @@ type remembered struct {
 	epoch  uint64
 	// granting is the access, with its account ID, for which a grant was begun that the cache does not show yet.
 	granting *cosiapi.BucketAccess
-	// orphans are the last states of accesses that were deleted without cleanup.
-	orphans []*cosiapi.BucketAccess
+	// orphans are the last states of accesses that were deleted without cleanup, by UID.
+	orphans map[types.UID]*cosiapi.BucketAccess
 }
 
 // checked is the state of an access that was found current.
@@ -144,17 +146,17 @@ func (m *Memory) NextExpiry() (renewal, expiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, known := range m.accesses {
-		if known.expiry.IsZero() {
-			continue
-		}
-		if renewal.IsZero() || known.renewal.Before(renewal) {
-			renewal = known.renewal
-		}
-		if expiry.IsZero() || known.expiry.Before(expiry) {
-			expiry = known.expiry
-		}
+		renewal, expiry = earlier(renewal, known.renewal), earlier(expiry, known.expiry)
 	}
 	return renewal, expiry
+}
+
+// earlier returns the earlier of two times, of which zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // periodic returns when the access is granted again although nothing changed; zero means never.
@@ -237,27 +239,28 @@ func (m *Memory) Deleted(a *cosiapi.BucketAccess) (orphan bool) {
 }
 
 func (known *remembered) addOrphan(a *cosiapi.BucketAccess) {
-	if slices.ContainsFunc(known.orphans, func(other *cosiapi.BucketAccess) bool { return other.UID == a.UID }) {
+	if known.orphans == nil {
+		known.orphans = map[types.UID]*cosiapi.BucketAccess{}
+	}
+	if known.orphans[a.UID] != nil {
 		return
 	}
 	a = a.DeepCopy()
 	if a.DeletionTimestamp == nil { // its finalizer was removed first
 		a.DeletionTimestamp = new(metav1.Now())
 	}
-	known.orphans = append(known.orphans, a)
+	known.orphans[a.UID] = a
 }
 
-// orphans returns the orphaned accesses of a name, the oldest first.
+// orphans returns the orphaned accesses of a name.
 func (m *Memory) orphans(req reconcile.Request) (all []*cosiapi.BucketAccess) {
-	m.with(req, func(known *remembered) { all = slices.Clone(known.orphans) })
+	m.with(req, func(known *remembered) { all = slices.Collect(maps.Values(known.orphans)) })
 	return all
 }
 
-// orphanDone forgets an orphan that is cleaned up.
-func (m *Memory) orphanDone(a *cosiapi.BucketAccess) {
-	m.with(requestFor(a), func(known *remembered) {
-		known.orphans = slices.DeleteFunc(slices.Clone(known.orphans), func(other *cosiapi.BucketAccess) bool { return other.UID == a.UID })
-	})
+// forgetOrphan forgets an orphan that is cleaned up.
+func (m *Memory) forgetOrphan(a *cosiapi.BucketAccess) {
+	m.with(requestFor(a), func(known *remembered) { delete(known.orphans, a.UID) })
 }
 
 func requestFor(a *cosiapi.BucketAccess) reconcile.Request {

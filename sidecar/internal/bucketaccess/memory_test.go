@@ -76,7 +76,7 @@ func TestOrphans(t *testing.T) {
 			var accounts []string
 			for _, orphan := range m.orphans(requestFor(a)) {
 				accounts = append(accounts, orphan.Status.AccountID)
-				m.orphanDone(orphan)
+				m.forgetOrphan(orphan)
 			}
 			want := []string{tc.account}
 			if !tc.orphan {

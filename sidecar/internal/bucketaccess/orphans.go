@@ -25,16 +25,12 @@ func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request
 	var errs []error
 	var soonest time.Duration
 	for _, a := range r.Memory.orphans(req) {
-		if mayHaveAccount(a) {
-			log.FromContext(ctx).Info("Revoking an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
-		}
+		log.FromContext(ctx).Info("Cleaning up an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
 		w := newWork(kit.Turn{Req: req, Object: a, Gone: true}, a, r.Info())
 		result, err := kit.Run(ctx, r.Kit, r.orphanSteps(), w)
 		r.Leave(&w.Attempt)
 		errs = append(errs, err)
-		if after := result.RequeueAfter; after > 0 && (soonest == 0 || after < soonest) {
-			soonest = after
-		}
+		soonest = sooner(soonest, result.RequeueAfter)
 	}
 	return soonest, errors.Join(errs...)
 }
@@ -47,7 +43,8 @@ func (r *Reconciler) orphanSteps() []step.Step[*work] {
 		step.BeforeStop(step.Named("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
 		step.Named("keepUsedAccount", r.keepUsedAccount),              // an account that another access has is not revoked
 		step.BeforeStop(step.Named("revokeOrphan", r.revoke)),         // the account is gone
-		step.Named("deleteOrphanSecrets", r.deleteOrphanSecrets),      // our finalizer holds none of its Secrets
+		step.Named("deleteOrphanSecrets", r.deleteSecrets),            // our finalizer holds none of its Secrets
+		step.Named("forgetOrphan", r.forgetOrphan),                    // nothing of it is left
 	)
 }
 
@@ -57,8 +54,7 @@ func (r *Reconciler) confirmGone(ctx context.Context, w *work) (step.Verdict, er
 	err := r.Live.Get(ctx, w.Req.NamespacedName, now)
 	switch {
 	case err == nil && now.UID == w.access.UID:
-		r.orphanDone(w)
-		return step.Done(), nil
+		return r.forgetOrphan(ctx, w)
 	case client.IgnoreNotFound(err) != nil:
 		return step.Verdict{}, fmt.Errorf("read BucketAccess %q: %w", w.Req, err)
 	default:
@@ -66,9 +62,11 @@ func (r *Reconciler) confirmGone(ctx context.Context, w *work) (step.Verdict, er
 	}
 }
 
-func (r *Reconciler) orphanDone(w *work) {
+// forgetOrphan ends the cleanup of an orphaned access.
+func (r *Reconciler) forgetOrphan(_ context.Context, w *work) (step.Verdict, error) {
 	r.Forget(w.Key())
-	r.Memory.orphanDone(w.access)
+	r.Memory.forgetOrphan(w.access)
+	return step.Done(), nil
 }
 
 // keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. A sidecar that may
@@ -95,16 +93,4 @@ func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict
 		}
 	}
 	return step.Next(), nil
-}
-
-// deleteOrphanSecrets deletes the Secrets of an orphaned access. One that the finalizer of another component holds is left
-// to it.
-func (r *Reconciler) deleteOrphanSecrets(ctx context.Context, w *work) (step.Verdict, error) {
-	for _, claim := range w.access.Spec.BucketClaims {
-		if err := ignoreTaken(r.Secrets.Delete(ctx, w.access, claim.AccessSecretName)); err != nil {
-			return step.Verdict{}, err
-		}
-	}
-	r.orphanDone(w)
-	return step.Done(), nil
 }

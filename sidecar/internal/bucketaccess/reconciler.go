@@ -8,6 +8,7 @@
 package bucketaccess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/kit"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
@@ -51,8 +53,7 @@ type work struct {
 	calls.Attempt
 
 	access *cosiapi.BucketAccess
-	// asked is the phase 1 request; order is the phase 2 request, once the account has an ID.
-	asked *cosi.DriverGenerateBucketAccessIdRequest
+	// order is what the driver is asked to grant.
 	order order
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
@@ -60,8 +61,6 @@ type work struct {
 	warning *conditions.Problem
 	// regrant is the reason for a repeated grant; empty for the first grant.
 	regrant string
-	// userCaused says that a user may have caused the grant, which counts against the access's budget.
-	userCaused bool
 	// response is the driver's response to the grant.
 	response *cosi.DriverGrantBucketAccessResponse
 }
@@ -71,11 +70,12 @@ type work struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	orphanAfter, orphanErr := r.reconcileOrphans(ctx, req)
 	result, err := r.reconcilePresent(ctx, req)
-	if orphanAfter > 0 && (result.RequeueAfter == 0 || orphanAfter < result.RequeueAfter) {
-		result.RequeueAfter = orphanAfter
-	}
+	result.RequeueAfter = sooner(result.RequeueAfter, orphanAfter)
 	return result, errors.Join(orphanErr, err)
 }
+
+// sooner returns the shorter of two times until the next reconcile, of which zero means never.
+func sooner(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), max(a, b)) }
 
 func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	a := &cosiapi.BucketAccess{}
@@ -97,20 +97,21 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 	if !r.responsible(w) {
 		return reconcile.Result{}, nil
 	}
-	steps := r.deletionSteps()
-	if a.DeletionTimestamp == nil {
-		w.asked = idRequest(a)
-		if id := a.Status.AccountID; id != "" {
-			w.order = orderOf(w.asked, id, w.Info)
-		}
-		steps = r.provisioningSteps()
+	steps := r.provisioningSteps()
+	if a.DeletionTimestamp != nil {
+		r.Memory.setExpiry(req, nil, r.Now()) // its credential is not renewed any more
+		steps = r.deletionSteps()
 	}
 	return kit.Run(ctx, r.Kit, steps, w)
 }
 
 func newWork(turn kit.Turn, a *cosiapi.BucketAccess, info driver.Info) *work {
-	return &work{Attempt: calls.Attempt{Turn: turn, Asks: a.Spec, Rotation: a.Annotations[cosiapi.RotateAnnotation], Info: info}, access: a}
+	attempt := calls.Attempt{Turn: turn, Asks: a.Spec, Rotation: a.Annotations[cosiapi.RotateAnnotation], Info: info}
+	return &work{Attempt: attempt, access: a, order: orderOf(a, info)}
 }
+
+// countsAgainstBudget reports whether a user may have caused the grant.
+func (w *work) countsAgainstBudget() bool { return w.regrant != metrics.RegrantInterval }
 
 // responsible reports whether the Controller handed the access to this driver and its cleanup is not finished.
 func (r *Reconciler) responsible(w *work) bool {

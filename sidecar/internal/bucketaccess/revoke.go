@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,17 +15,22 @@ import (
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
 // ByAccount is the index of the accesses in the cache by status.accountID.
 const ByAccount = "accountID"
 
-// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them.
+// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them. It does not
+// wait for a Secret of an orphaned access that another component holds.
 func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	r.Memory.setExpiry(w.Req, nil, r.Now()) // the credential is not renewed any more
 	for _, claim := range a.Spec.BucketClaims {
 		err := r.Secrets.Delete(ctx, a, claim.AccessSecretName)
+		if w.Gone {
+			err = ignoreTaken(err)
+		}
 		if taken, ok := errors.AsType[*TakenError](err); ok {
 			message := taken.Error() + ". This BucketAccess is revoked after the Secret is deleted."
 			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
@@ -45,8 +49,9 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, 
 	return step.Next(), nil
 }
 
-// findAccountID looks up the account ID before the revocation. A one-phase driver may have made the account without its ID
-// having been stored.
+// findAccountID looks up the ID of an account that a one-phase driver may have made without the ID having been stored.
+// Repeating the grant by the same name reports the ID, or makes an account that is revoked next. A driver that refuses the
+// grant has no account of the name. What may have changed since the first grant is left out.
 func (r *Reconciler) findAccountID(ctx context.Context, w *work) (step.Verdict, error) {
 	if !askedFor(w.access) {
 		return step.Next(), nil
@@ -56,8 +61,12 @@ func (r *Reconciler) findAccountID(ctx context.Context, w *work) (step.Verdict, 
 		return wait, nil
 	}
 	defer end()
-	id, err := r.lookUpAccount(ctx, w)
-	if err == nil {
+	if err := phasesChanged(w.access, w.Info); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	w.order.request.Rotation, w.order.request.DisallowedAccessModes = "", nil
+	id, _, err := r.callGrant(ctx, w)
+	if id != "" || driver.MeansNothing(err) {
 		err = r.storeAccountID(ctx, w, id)
 	}
 	if err != nil {
@@ -126,26 +135,17 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 // revoked.
 func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	if err := r.RecordStatus(ctx, a, sameOrder, func() { setCleanupFinished(a) }); err != nil {
+	err := r.RecordStatus(ctx, a, sameOrder, func() {
+		if a.Status.Cleanup == cosiapi.CleanupPending {
+			a.Status.Cleanup = cosiapi.CleanupFinished
+		}
+		calls.Deprovisioned(&a.Status.Conditions, "This BucketAccess is revoked and its Secrets are deleted.", a.Generation)
+	})
+	if err != nil {
 		return step.Verdict{}, err
 	}
 	r.Memory.setGranted(w.Req)
-	err := r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+	err = r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
 	r.History.Succeeded(w.Req)
 	return step.Done(), err
-}
-
-// setCleanupFinished records the end of the cleanup, and takes back the condition of a deletion that had to wait or failed.
-func setCleanupFinished(a *cosiapi.BucketAccess) {
-	if a.Status.Cleanup == cosiapi.CleanupPending {
-		a.Status.Cleanup = cosiapi.CleanupFinished
-	}
-	failed := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
-	if failed == nil || failed.Status == metav1.ConditionFalse {
-		return
-	}
-	conditions.Set(&a.Status.Conditions, conditions.Change{
-		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-		Message: "This BucketAccess is revoked and its Secrets are deleted.", Generation: a.Generation,
-	})
 }

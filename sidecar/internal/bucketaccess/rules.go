@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -67,14 +68,11 @@ func sameOrder(before, now client.Object) bool {
 
 // inconsistency checks the hand-off against the spec and the driver; nil means that the access can be served.
 func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Problem {
-	var handedOff, asked []string
-	for _, b := range a.Status.AccessedBuckets {
-		handedOff = append(handedOff, b.BucketClaimName)
-	}
+	handedOff := slices.Sorted(maps.Keys(bucketIDsByClaim(a)))
+	var asked []string
 	for _, claim := range a.Spec.BucketClaims {
 		asked = append(asked, claim.BucketClaimName)
 	}
-	slices.Sort(handedOff)
 	slices.Sort(asked)
 	if !slices.Equal(handedOff, asked) {
 		return degraded("status.accessedBuckets is of %s, and spec.bucketClaims of %s",
@@ -158,12 +156,7 @@ func unusable(format string, args ...any) *conditions.Problem {
 
 // bucketIDs returns the IDs of the access's backend buckets, each once, in order.
 func bucketIDs(a *cosiapi.BucketAccess) []string {
-	ids := make([]string, 0, len(a.Status.AccessedBuckets))
-	for _, b := range a.Status.AccessedBuckets {
-		ids = append(ids, b.BucketID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	return slices.Compact(slices.Sorted(maps.Values(bucketIDsByClaim(a))))
 }
 
 // bucketIDsByClaim maps each claim of the access to its bucket ID.
@@ -221,20 +214,6 @@ func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdReques
 	}
 }
 
-func grantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, account string) *cosi.DriverGrantBucketAccessRequest {
-	return &cosi.DriverGrantBucketAccessRequest{
-		AccountId:               account,
-		Protocol:                asked.GetProtocol(),
-		AuthenticationType:      asked.GetAuthenticationType(),
-		ServiceAccountName:      asked.GetServiceAccountName(),
-		ServiceAccountNamespace: asked.GetServiceAccountNamespace(),
-		Parameters:              asked.GetParameters(),
-		Buckets:                 asked.GetBuckets(),
-		Rotation:                asked.GetRotation(),
-		DisallowedAccessModes:   asked.GetDisallowedAccessModes(),
-	}
-}
-
 func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessRequest {
 	namespace, name := serviceAccount(a)
 	request := &cosi.DriverRevokeBucketAccessRequest{
@@ -258,11 +237,7 @@ func sameDriverOtherAccess(other, a *cosiapi.BucketAccess) bool {
 
 // HeldState returns what decides whether an access holds its account and the names of its Secrets, which others may wait for.
 func HeldState(a *cosiapi.BucketAccess) any {
-	return struct {
-		account             string
-		deleting, cleanedUp bool
-		cleanup             cosiapi.Cleanup
-	}{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
+	return []any{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
 }
 
 // needsAccount reports whether other needs the account of a, which is being deleted. If all that have the account are being

@@ -175,7 +175,7 @@ func TestOrderOf(t *testing.T) {
 	digestOf := func(revision string, change func(*cosiapi.BucketAccess)) string {
 		a := granted()
 		change(a)
-		return orderOf(idRequest(a), a.Status.AccountID, driver.Info{Revision: revision}).digest
+		return orderOf(a, driver.Info{Revision: revision}).digest
 	}
 	same := digestOf("1", func(*cosiapi.BucketAccess) {})
 	for name, tc := range map[string]struct {
@@ -218,7 +218,7 @@ func TestDigestsStay(t *testing.T) {
 	a.UID, a.Status.AccountID = "8c5a8a3e-5c6d-4f0e-9f62-0d6d3b0f9f51", "ba-1"
 	a.Status.Parameters = map[string]string{"k": "v"}
 	const want = "fee18013be80f97c3b70ba11a61ee9c2d2eb243a057b9e829dc3062045cc5b50"
-	if got := orderOf(idRequest(a), a.Status.AccountID, driver.Info{Revision: "1"}).digest; got != want {
+	if got := orderOf(a, driver.Info{Revision: "1"}).digest; got != want {
 		t.Errorf("the digest is %s, and was %s", got, want)
 	}
 }
@@ -245,9 +245,8 @@ func TestDisallowedModesAreSentInBothPhases(t *testing.T) {
 			t.Parallel()
 			a := granted()
 			a.Status.DisallowedBucketAccessModes = tc.status
-			asked := idRequest(a)
 			for phase, got := range map[string]*cosi.DisallowedAccessModes{
-				"1": asked.GetDisallowedAccessModes(), "2": orderOf(asked, "ba-1", driver.Info{}).request.GetDisallowedAccessModes(),
+				"1": idRequest(a).GetDisallowedAccessModes(), "2": orderOf(a, driver.Info{}).request.GetDisallowedAccessModes(),
 			} {
 				if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
 					t.Errorf("phase %s (-want +got):\n%s", phase, diff)

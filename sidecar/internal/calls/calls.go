@@ -93,7 +93,7 @@ func (c *Caller) AwaitRetry(_ context.Context, a *Attempt) (step.Verdict, error)
 // reconcile starts again when a share is free.
 func (c *Caller) Share(a *Attempt, parameters ...map[string]string) step.Verdict {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
-	a.waitsForShare = !c.Shares.Take(a.Key(), digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
+	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
 	if a.waitsForShare {
 		return step.Wait("the end of calls with the same parameters, which have their share of the workers")
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,9 +52,8 @@ type History struct {
 // A failure is the last one of an object.
 type failure struct {
 	state State
-	// until is when the call may be repeated, unless it may never; soonest is when it may be for another rotation.
+	// until is when the call may be repeated, zero for never; soonest is when it may be for another rotation.
 	until, soonest time.Time
-	never          bool
 }
 
 // NewHistory returns an empty History. A retryable failure waits for its backoff, a terminal one for the resync, extended
@@ -81,7 +81,7 @@ func (h *History) Wait(req reconcile.Request, now State) time.Duration {
 		return 0
 	case last.state.Rotation != now.Rotation:
 		return max(0, time.Until(last.soonest))
-	case last.never:
+	case last.until.IsZero():
 		return Forever
 	default:
 		return max(0, time.Until(last.until))
@@ -118,8 +118,8 @@ func (h *History) NoteFailure(req reconcile.Request, state State, f *driver.Fail
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	last := failure{state: state, soonest: now.Add(again), never: wait == Forever}
-	if !last.never {
+	last := failure{state: state, soonest: now.Add(again)}
+	if wait != Forever {
 		last.until = now.Add(wait)
 	}
 	h.failed[req] = last
@@ -159,23 +159,32 @@ func (h *History) Forget(req reconcile.Request) {
 // Fingerprint returns a digest of what makes another try worthwhile when it changes: whether the object is another one or
 // being deleted, and asks, the part of it that the driver is asked about. It must be possible to encode asks as JSON.
 func Fingerprint(obj client.Object, asks any) string {
-	return digest(struct {
+	return Digest(struct {
 		UID      string `json:"uid"`
 		Asks     any    `json:"asks"`
 		Deleting bool   `json:"deleting"`
 	}{string(obj.GetUID()), asks, obj.GetDeletionTimestamp() != nil})
 }
 
-func digest(v any) string {
-	text, err := json.Marshal(v)
+// Digest returns a digest of v, which it encodes as JSON.
+func Digest(v any) string {
+	text, err := json.Marshal(v) // sorts the keys of maps
 	if err != nil {
-		return err.Error() // strings, maps of strings and specs always marshal
+		return err.Error() // strings, bytes, maps of them and specs always marshal
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// ProvisionFailed sets the conditions after a failed call that makes or
-// verifies what an object stands for. An object that is provisioned stays so.
+// Provisioned sets the conditions of an object after the call that made or verified what it stands for.
+func Provisioned(list *[]metav1.Condition, message string, generation int64) {
+	conditions.Set(list, conditions.Change{
+		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned, Message: message, Generation: generation,
+	})
+	conditions.Set(list, succeeded(cosiapi.ConditionProvisionFailed, "The last call to the driver succeeded.", generation))
+}
+
+// ProvisionFailed sets the conditions after a failed call that makes or verifies what an object stands for. A provisioned
+// object stays provisioned.
 func ProvisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int64) {
 	change := failed(cosiapi.ConditionProvisionFailed, f, generation)
 	conditions.Set(list, change)
@@ -189,10 +198,22 @@ func ProvisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int
 	conditions.Set(list, change)
 }
 
-// DeprovisionFailed sets the condition after a failed call that removes what an
-// object stands for.
+// DeprovisionFailed sets the condition after a failed call that removes what an object stands for.
 func DeprovisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int64) {
 	conditions.Set(list, failed(cosiapi.ConditionDeprovisionFailed, f, generation))
+}
+
+// Deprovisioned takes back the condition of a deletion that had to wait or failed.
+func Deprovisioned(list *[]metav1.Condition, message string, generation int64) {
+	if meta.FindStatusCondition(*list, cosiapi.ConditionDeprovisionFailed) != nil {
+		conditions.Set(list, succeeded(cosiapi.ConditionDeprovisionFailed, message, generation))
+	}
+}
+
+func succeeded(conditionType, message string, generation int64) conditions.Change {
+	return conditions.Change{
+		Type: conditionType, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded, Message: message, Generation: generation,
+	}
 }
 
 func failed(conditionType string, f *driver.Failure, generation int64) conditions.Change {

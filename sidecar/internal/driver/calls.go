@@ -4,7 +4,6 @@ package driver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// errAway stands for a driver that is away for no known reason.
-var errAway = errors.New("the driver is not connected")
-
 // GenerateBucketID is phase 1 of a new bucket.
 func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error) {
 	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketId_FullMethodName, request,
@@ -28,10 +24,9 @@ func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGener
 	return response.GetBucketId(), err
 }
 
-// CreateBucket is phase 2 of a new bucket. The response names at least one
-// protocol, all that were asked for, and none that the driver does not serve. The ID is
-// that of the request, or, from a driver with one phase, the one to use from now on; it
-// is known even if the rest of the response breaks the contract.
+// CreateBucket is phase 2 of a new bucket. The response names at least one protocol, all requested ones, and none that the
+// driver does not serve. The ID is that of the request or, from a one-phase driver, the one to use from now on; it is
+// returned even if the rest of the response breaks the contract.
 func (d *Driver) CreateBucket(
 	ctx context.Context, request *cosi.DriverCreateBucketRequest,
 ) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
@@ -70,10 +65,23 @@ func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGene
 	return response.GetAccountId(), err
 }
 
-// GrantAccess is phase 2 of an access. The response names exactly the buckets
-// that were asked for and has everything that a workload needs. The ID is as that of
-// CreateBucket. known is what the Bucket of a single one says, where the driver may
-// leave it out: it has one phase.
+// GrantRequest returns the phase 2 request for an account that was asked for in phase 1.
+func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID string) *cosi.DriverGrantBucketAccessRequest {
+	return &cosi.DriverGrantBucketAccessRequest{
+		AccountId:               accountID,
+		Protocol:                asked.GetProtocol(),
+		AuthenticationType:      asked.GetAuthenticationType(),
+		ServiceAccountName:      asked.GetServiceAccountName(),
+		ServiceAccountNamespace: asked.GetServiceAccountNamespace(),
+		Parameters:              asked.GetParameters(),
+		Buckets:                 asked.GetBuckets(),
+		Rotation:                asked.GetRotation(),
+		DisallowedAccessModes:   asked.GetDisallowedAccessModes(),
+	}
+}
+
+// GrantAccess is phase 2 of an access. The response names exactly the requested buckets and has everything that a workload
+// needs. The ID is as that of CreateBucket. known is how the only bucket is reached, which a one-phase driver may leave out.
 func (d *Driver) GrantAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
 ) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
@@ -83,7 +91,7 @@ func (d *Driver) GrantAccess(
 	id, err = beside.learned(method, cosi.ValidateAccountID, err)
 	if err == nil && id != request.GetAccountId() { // of a broken response the secrets stay known
 		d.secrets.forget(request.GetAccountId())
-		d.secrets.give(id, cosi.SecretsIn(response))
+		d.secrets.addReturned(id, cosi.SecretsIn(response))
 	}
 	return id, response, err
 }
@@ -100,7 +108,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 
 // Redact removes secrets of an account, which were read from its Secrets, from all messages about that account. Users can
 // write Secrets, so the messages about other accounts are left as they are.
-func (d *Driver) Redact(account string, secrets []string) { d.secrets.find(account, secrets) }
+func (d *Driver) Redact(account string, secrets []string) { d.secrets.addFound(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {
@@ -113,9 +121,8 @@ func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketIn
 	return nil
 }
 
-// tellable returns the error of a call as users may read it: without secrets, and
-// without the path of the socket, which is the Pod's own. It is in the log.
-func (d *Driver) tellable(ctx context.Context, err error) error {
+// userError returns the error of a call for users: without secrets and without the path of the socket, which is in the log.
+func (d *Driver) userError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -133,20 +140,17 @@ func provision[Q, A proto.Message](
 	if err := cosi.ValidateRequest(request); err != nil {
 		return none, Unsendable(method, err)
 	}
-	ctx = about(ctx, request)
-	s, away := d.enlist()
+	ctx = withAccount(ctx, request)
+	s, problem := d.acquireSession()
 	if s == nil {
-		if away == nil {
-			away = errAway
-		}
-		return none, failed(method, d.tellable(ctx, status.Error(codes.Unavailable, away.Error())))
+		return none, failed(method, d.userError(ctx, status.Error(codes.Unavailable, problem.Error())))
 	}
 	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)
 	return call(ctx, d.options.Deadline, method, request,
 		func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
 			response, err := rpc(client, ctx, request, options...)
-			return response, d.tellable(ctx, err)
+			return response, d.userError(ctx, err)
 		})
 }
 

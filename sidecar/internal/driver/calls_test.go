@@ -10,22 +10,22 @@ import (
 )
 
 // Users read what a call failed with, and not where the socket is.
-func TestTellable(t *testing.T) {
+func TestUserError(t *testing.T) {
 	t.Parallel()
 	d := &Driver{socket: "/pod/driver.sock", options: Options{Address: "unix:///pod/driver.sock"}}
-	d.secrets.give("account", []string{"secret-of-another"})
+	d.secrets.addReturned("account", []string{"secret-of-another"})
 	for said, want := range map[string]string{
 		"connect to the driver at /pod/driver.sock: dial unix /pod/driver.sock: no such file": "connect to the driver: dial unix: no such file",
 		"the driver at unix:///pod/driver.sock says that it is another":                       "the driver says that it is another",
 		"read unix @->/pod/driver.sock: reset":                                                "read unix @->: reset",
 		"name \"secret-of-another\" is none":                                                  "name \"[redacted]\" is none",
 	} {
-		got := status.Convert(d.tellable(t.Context(), status.Error(codes.Unavailable, said)))
+		got := status.Convert(d.userError(t.Context(), status.Error(codes.Unavailable, said)))
 		if got.Message() != want || got.Code() != codes.Unavailable {
 			t.Errorf("want %s, got %v", want, got)
 		}
 	}
-	if err := d.tellable(t.Context(), nil); err != nil {
+	if err := d.userError(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }

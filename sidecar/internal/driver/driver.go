@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver is the sidecar's connection to its driver: it finds the
-// socket, asks for the driver's name, keeps watch over both, and makes every RPC
-// with a deadline, a metric, a redacted log line and a check of the response.
-//
-// It must not know Kubernetes objects, nor decide what is called when.
+// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC with
+// a deadline, a metric, a redacted log line and a check of the response. It knows no Kubernetes objects.
 package driver
 
 import (
@@ -16,10 +13,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/stats"
 
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -34,22 +34,23 @@ const (
 
 // Options says where the driver is and how to call it.
 type Options struct {
-	// Address is unix:///path/to/driver.sock.
+	// Address of the driver, such as unix:///var/run/cosi/driver.sock.
 	Address string
 	// Deadline bounds each RPC; zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is how often DriverGetInfo is asked again while connected, so
-	// that a changed configuration is seen; zero means DefaultInfoInterval.
+	// InfoInterval is the time between two calls of DriverGetInfo while connected, so that a changed configuration is seen;
+	// zero means DefaultInfoInterval.
 	InfoInterval time.Duration
-	// Upstream says that the driver speaks v1alpha2 as the upstream project does; nothing
-	// tells the two apart for certain. A driver of v1alpha1 is recognized.
+	// Upstream says that the driver implements the upstream project's v1alpha2, which no call can tell from this contract. A
+	// driver of v1alpha1 is recognized.
 	Upstream bool
-	// Interceptors see every RPC, the first one outermost. They may be nil.
-	Interceptors []grpc.UnaryClientInterceptor
-	// Stats sees every RPC, too; it may be nil.
-	Stats stats.Handler
-	// Log gets RPCs, without their secrets, and what happens to the connection.
-	Log logr.Logger
+	// Registerer gets the metrics of the RPCs; nil drops them.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each RPC except DriverGetInfo, and the driver gets the ID of its trace; nil means
+	// OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
+	// Logger gets RPCs, without their secrets, and changes of the connection.
+	Logger logr.Logger
 }
 
 // Info is what DriverGetInfo of a driver returned, and when.
@@ -60,40 +61,37 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration; empty if it says none.
 	Revision string
-	// OnePhase says that the driver tells an ID only when there is something of that ID.
-	// Then the ID that phase 1 returns is the name, and phase 2, which takes it, returns
-	// the ID. It never changes within a Driver.
+	// OnePhase says that the driver reports an ID only after it has created the bucket or account. Then phase 1 returns the
+	// name, and phase 2 takes the name and returns the ID. It never changes within a Driver.
 	OnePhase bool
-	// Epoch grows whenever the driver reconnected or returned anything new.
+	// Epoch grows whenever the driver has reconnected or returns another DriverGetInfo.
 	Epoch uint64
 }
 
-// A Driver is a driver that was connected at least once. Its methods for RPCs
-// fail with a *Failure; while the driver is away they fail with Unavailable
-// and send nothing.
+// A Driver is a driver that was connected at least once. Its methods for RPCs fail with a *Failure. While the driver is not
+// connected, they fail with Unavailable and send nothing.
 type Driver struct {
 	options Options
+	metrics *metrics.Sidecar
 	socket  string
 	stop    context.CancelFunc
 	stopped chan struct{}
-	parting sync.WaitGroup // sessions that are over, but for calls that run
+	closing sync.WaitGroup // sessions that have ended, while their calls run
 	secrets secretValues
 
 	mu       sync.Mutex
-	session  *session // nil while the driver is away
-	away     error    // why session is nil
-	mute     error    // why the driver did not say who it is when it was asked last
+	session  *session // nil while the driver is not connected
+	problem  error    // why session is nil, or why the last call of DriverGetInfo failed
 	info     Info
 	watchers []func()
 }
 
-// Connect waits until a driver responds at the address and returns it. It logs
-// once for each reason why it waits. It fails only when the address breaks a
-// rule or ctx ends. The Driver reconnects by itself until Close.
+// Connect waits until a driver responds at the address and returns it. It logs each reason why it waits once. It fails only
+// if the address is invalid or ctx ends. The Driver reconnects until Close.
 func Connect(ctx context.Context, options Options) (*Driver, error) {
-	socket, err := SocketPath(options.Address)
+	socket, err := unixsocket.Path(options.Address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("driver address: %w", err)
 	}
 	if options.Deadline == 0 {
 		options.Deadline = DefaultDeadline
@@ -101,14 +99,22 @@ func Connect(ctx context.Context, options Options) (*Driver, error) {
 	if options.InfoInterval == 0 {
 		options.InfoInterval = DefaultInfoInterval
 	}
+	registerer := options.Registerer
+	if registerer == nil {
+		registerer = prometheus.NewRegistry()
+	}
+	m, err := metrics.NewSidecar(registerer)
+	if err != nil {
+		return nil, err
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	d := &Driver{options: options, socket: socket, stop: stop, stopped: make(chan struct{})}
-	first, err := d.open(ctx)
+	d := &Driver{options: options, metrics: m, socket: socket, stop: stop, stopped: make(chan struct{})}
+	first, err := d.connect(ctx)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	go d.keep(life, first)
+	go d.run(life, first)
 	return d, nil
 }
 
@@ -126,15 +132,11 @@ func (d *Driver) Info() Info {
 }
 
 // Connected returns nil while the driver is connected and responds to
-// DriverGetInfo, else why not. One that does not is called all the same: the
-// call will tell.
+// DriverGetInfo, else why not. A driver that does not respond to it is called nevertheless.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away != nil {
-		return d.away
-	}
-	return d.mute
+	return d.problem
 }
 
 // OnChange registers f to be called whenever the Epoch of Info grows. f must
@@ -145,39 +147,37 @@ func (d *Driver) OnChange(f func()) {
 	d.watchers = append(d.watchers, f)
 }
 
-// keep lives through one session after the other.
-func (d *Driver) keep(ctx context.Context, s *session) {
+// run watches one session after the other.
+func (d *Driver) run(ctx context.Context, s *session) {
 	defer close(d.stopped)
-	defer d.parting.Wait()
+	defer d.closing.Wait()
 	for {
-		reason := d.attend(ctx, s)
-		d.leave(reason)
+		reason := d.watchSession(ctx, s)
+		d.dropSession(reason)
 		over := s
-		d.parting.Go(func() { d.part(ctx, over) })
+		d.closing.Go(func() { d.closeSession(ctx, over) })
 		if ctx.Err() != nil {
 			return
 		}
-		d.options.Log.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
+		d.options.Logger.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
 		var err error
-		if s, err = d.open(ctx); err != nil {
+		if s, err = d.connect(ctx); err != nil {
 			return
 		}
-		d.options.Log.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
+		d.options.Logger.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
 	}
 }
 
-// part closes a session that is over. A driver that is stopping takes no new
-// calls and ends those that run: their responses still come.
-func (d *Driver) part(ctx context.Context, s *session) {
+// closeSession closes a session that has ended, after its running calls: a driver that stops still responds to them.
+func (d *Driver) closeSession(ctx context.Context, s *session) {
 	s.ended(ctx)
 	if err := s.close(); err != nil {
-		d.options.Log.V(1).Info("Closing the connection failed", "reason", err.Error())
+		d.options.Logger.V(1).Info("Closing the connection failed", "reason", err.Error())
 	}
 }
 
-// attend asks a connected driver now and then for its information again, and
-// returns why the session is over.
-func (d *Driver) attend(ctx context.Context, s *session) error {
+// watchSession calls DriverGetInfo at each InfoInterval, and returns why the session has ended.
+func (d *Driver) watchSession(ctx context.Context, s *session) error {
 	lost := s.lost(ctx)
 	tick := time.NewTicker(d.options.InfoInterval)
 	defer tick.Stop()
@@ -186,33 +186,33 @@ func (d *Driver) attend(ctx context.Context, s *session) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the sidecar is stopping: %w", ctx.Err())
 		case <-lost:
-			return errSpent
+			return errConnectionLost
 		case <-tick.C:
 			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
-				d.unresponsive(err)
-				d.options.Log.Info("The driver does not say who it is", "reason", err.Error())
+				d.setProblem(err)
+				d.options.Logger.Info("The driver does not say who it is", "reason", err.Error())
 				continue
 			}
-			if err := d.enter(s, response, false); err != nil {
+			if err := d.setSession(s, response, false); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// open tries until a driver of the right name responds.
-func (d *Driver) open(ctx context.Context) (*session, error) {
+// connect retries with backoff until a driver of the right name responds.
+func (d *Driver) connect(ctx context.Context) (*session, error) {
 	pause, said := firstPause, ""
 	for {
-		s, err := d.try(ctx)
+		s, err := d.connectOnce(ctx)
 		if err == nil {
 			return s, nil
 		}
-		d.leave(err)
+		d.dropSession(err)
 		if said != err.Error() {
 			said = err.Error()
-			d.options.Log.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
+			d.options.Logger.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
 		}
 		select {
 		case <-ctx.Done():
@@ -223,25 +223,22 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 	}
 }
 
-// try opens one session and lets RPCs use it.
-func (d *Driver) try(ctx context.Context) (*session, error) {
+// connectOnce opens one session and lets RPCs use it.
+func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
 	speech := &speech{}
 	around := []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(d.options.Interceptors...),
-		grpc.WithChainUnaryInterceptor(d.logged, d.secrets.intercept, speech.intercept),
-	}
-	if d.options.Stats != nil {
-		around = append(around, grpc.WithStatsHandler(redacting{d.options.Stats, &d.secrets}))
+		grpc.WithStatsHandler(redacting{Trace(d.options.TracerProvider), &d.secrets}),
+		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept, speech.intercept),
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
 		return nil, err
 	}
-	response, err := d.meet(ctx, s, speech)
+	response, err := d.detectWire(ctx, s, speech)
 	if err == nil {
-		err = d.enter(s, response, true)
+		err = d.setSession(s, response, true)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -249,8 +246,8 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// meet asks a driver who it is, and finds out which generation of the contract it speaks.
-func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
+// detectWire calls DriverGetInfo and finds out which generation of the contract the driver implements.
+func (d *Driver) detectWire(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
 	response, err := s.info(ctx, d.options.Deadline)
 	failure, _ := AsFailure(err)
 	switch {
@@ -268,15 +265,15 @@ func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.Dr
 			response, err = older, olderErr
 		}
 		if err == nil {
-			d.options.Log.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
+			d.options.Logger.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
 		}
 	}
 	s.onePhase = speech.wire != nil
 	return response, err
 }
 
-// enter makes the session the current one if the driver has the right name.
-func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
+// setSession makes the session the current one if the driver has the right name.
+func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
 	next := Info{Name: response.GetName(), Revision: response.GetRevision(), OnePhase: s.onePhase}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
@@ -290,7 +287,7 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
 		return fmt.Errorf("the driver at %s speaks another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
 	}
-	d.session, d.away, d.mute = s, nil, nil
+	d.session, d.problem = s, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {
 		return nil
 	}
@@ -302,26 +299,26 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 	return nil
 }
 
-// unresponsive notes why the driver does not say who it is, until it does.
-func (d *Driver) unresponsive(reason error) {
+// setProblem stores why DriverGetInfo failed, until it succeeds.
+func (d *Driver) setProblem(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mute = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
+	d.problem = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
 }
 
-func (d *Driver) leave(reason error) {
+func (d *Driver) dropSession(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.session, d.away = nil, reason
+	d.session, d.problem = nil, reason
 }
 
-// enlist returns the session for a call, which must say so when it is done; nil while
-// the driver is away.
-func (d *Driver) enlist() (*session, error) {
+// acquireSession returns the session for a call, which must call Done of its calls at the end. While the driver is not
+// connected, the session is nil and the error says why.
+func (d *Driver) acquireSession() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.session != nil {
 		d.session.calls.Add(1)
 	}
-	return d.session, d.away
+	return d.session, d.problem
 }

@@ -18,12 +18,11 @@ import (
 // UpstreamDialect names Options.Upstream for administrators.
 const UpstreamDialect = "upstream-v1alpha2"
 
-// maxDetail bounds the driver's own words in a Failure, in bytes.
+// maxDetail limits the driver's message in a Failure, in bytes.
 const maxDetail = 1024
 
-// A Failure is a call to the driver that did not do what it should: the driver
-// returned another code than OK, could not be reached, or returned OK with a
-// response that breaks the contract. It never holds a credential.
+// A Failure is a failed call to the driver: the driver returned another code than OK, could not be reached, or returned OK
+// with a response that breaks the contract. It never contains a credential.
 type Failure struct {
 	// Method is the bare name of the RPC, such as DriverCreateBucket.
 	Method string
@@ -69,8 +68,8 @@ func (f *Failure) Error() string {
 	}
 }
 
-// MeansNothing reports whether an error of phase 2 means that there is nothing of that name.
-// A driver with one phase must return OK for what it made of the same request before.
+// MeansNothing reports whether an error of phase 2 means that a one-phase driver has nothing of that name: it must return OK
+// for what it made by the same request before.
 func MeansNothing(err error) bool {
 	failure, ok := AsFailure(err)
 	return ok && (failure.Outcome.Code == codes.InvalidArgument || failure.Outcome.Code == codes.OutOfRange)
@@ -83,7 +82,7 @@ func AsFailure(err error) (*Failure, bool) {
 	return failure, ok
 }
 
-// failed makes a Failure of what a call of the gRPC library returned.
+// failed returns the Failure for an error of gRPC.
 func failed(method string, err error) error {
 	response := status.Convert(err)
 	return &Failure{
@@ -93,7 +92,7 @@ func failed(method string, err error) error {
 	}
 }
 
-// Broken makes a Failure of an OK response that breaks the contract.
+// Broken returns the Failure for an OK response that breaks the contract.
 func Broken(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),
@@ -102,8 +101,7 @@ func Broken(method string, problem error) error {
 	}
 }
 
-// Unsendable makes a Failure of a request that breaks the contract, so that
-// the user reads which field it is instead of the driver's paraphrase.
+// Unsendable returns the Failure for a request that breaks the contract and is not sent. It names the field.
 func Unsendable(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),
@@ -112,7 +110,7 @@ func Unsendable(method string, problem error) error {
 	}
 }
 
-// printable makes one bounded line of what a driver said.
+// printable returns a driver's text as one line of limited length.
 func printable(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)

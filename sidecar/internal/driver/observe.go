@@ -20,10 +20,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Measure returns an interceptor that reports every RPC to m under the name
-// that driverName returns at that moment. While that is empty, one that asks for
-// the name counts under the name in the response. Later names do not count, nor
-// do codes that gRPC does not know, or a driver could make metrics without end.
+// Measure returns an interceptor that reports every RPC to m under the name that driverName returns. While that is empty,
+// DriverGetInfo counts under the name in its response. Later names and codes that gRPC does not define are not used as
+// labels: a driver could create metrics without bound.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -35,7 +34,7 @@ func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInter
 	}
 }
 
-// known returns a code of gRPC, Unknown for what is none.
+// known returns a code that gRPC defines; Unknown for others.
 func known(code codes.Code) codes.Code {
 	if code > codes.Unauthenticated {
 		return codes.Unknown
@@ -43,7 +42,7 @@ func known(code codes.Code) codes.Code {
 	return code
 }
 
-// nameIn returns what is known, or else the name that a driver just gave itself.
+// nameIn returns the driver's name, or the one in its first response to DriverGetInfo.
 func nameIn(request, reply any, err error, driverName func() string) string {
 	if name := driverName(); name != "" {
 		return name
@@ -56,10 +55,8 @@ func nameIn(request, reply any, err error, driverName func() string) string {
 	return response.GetName()
 }
 
-// Trace returns a handler that makes a span of every RPC, within that of the
-// step that makes the call, and passes its trace on to the driver. Calls of
-// DriverGetInfo, which come by the clock, belong to none. A nil provider is
-// OpenTelemetry's global one.
+// Trace returns a handler that creates a span for every RPC, as a child of the step that makes the call, and passes its
+// trace ID to the driver. The periodic calls of DriverGetInfo have none. A nil provider is OpenTelemetry's global one.
 func Trace(provider trace.TracerProvider) stats.Handler {
 	options := []otelgrpc.Option{
 		otelgrpc.WithPropagators(propagation.TraceContext{}),
@@ -73,18 +70,17 @@ func Trace(provider trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewClientHandler(options...)
 }
 
-// logged logs every RPC without its secrets: failures always, successes at
-// verbosity 1. Of a response that breaks the contract it says how, and prints
-// nothing: a credential may be in any of its fields.
+// logged logs every RPC without its secrets: failures always, successes at verbosity 1. A response that breaks the contract
+// is not printed, since a credential may be in any of its fields.
 func (d *Driver) logged(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	return cosi.UnaryClientLogging(func(ctx context.Context, r cosi.CallRecord) {
-		log := d.options.Log
+		log := d.options.Logger
 		if r.Status.Code() == codes.OK && !log.V(1).Enabled() {
-			return // to print the messages takes longer than many a call
+			return // printing the messages takes longer than many calls
 		}
-		without := func(text string) string { return d.secrets.without(accountIn(ctx), text) }
+		without := func(text string) string { return d.secrets.redactText(accountIn(ctx), text) }
 		fields := []any{"method", path.Base(r.Method), "request", without(r.Request.String()), "took", r.Duration.String(), "code", r.Status.Code().String()}
 		if r.Status.Code() != codes.OK {
 			log.Info("RPC failed", append(fields, "message", printable(r.Status.Message()))...)

@@ -28,29 +28,29 @@ const (
 	minSecret = 8
 	// keptSecrets is how many secrets of an account are kept: after a rotation the former ones count as well.
 	keptSecrets = 8
-	// maxGiven limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
+	// maxReturned limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
 	// accounts.
-	maxGiven = 32 << 20
+	maxReturned = 32 << 20
 	// maxText is the length at which a text is cut, in bytes: it is searched for every secret.
 	maxText = 64 << 10
 )
 
-// secretValues are the secrets that the driver returned. A driver must not put a secret into a message; one that does must
-// not leak it into conditions, Events, logs and traces, whatever the message is about. Secrets are kept in plain text, since
-// no text can be searched for a digest, until their account is revoked or too many others were returned since.
+// secretValues are the secrets that the driver returned. A driver must not put a secret into a message. If it does, the
+// secret must not be in conditions, Events, logs and traces, whatever the message is about. Secrets are kept in plain text,
+// since no text can be searched for a digest, until their account is revoked or too many others were returned since.
 type secretValues struct {
 	mu       sync.Mutex
 	accounts map[string]*accountSecrets
 	grants   uint64
-	// size is the memory for given secrets, in bytes.
+	// size is the memory for returned secrets, in bytes.
 	size int
 }
 
-// accountSecrets are the secrets of one account, the newest last. given are from the driver's responses. found are from
+// accountSecrets are the secrets of one account, the newest last. returned are from the driver's responses. found are from
 // access Secrets, which users can write: they must not redact what other users read.
 type accountSecrets struct {
-	given []secret
-	found []string
+	returned []secret
+	found    []string
 	// grant is the number of the last grant.
 	grant uint64
 }
@@ -65,37 +65,37 @@ func (s secret) size() (bytes int) {
 	return bytes
 }
 
-// give stores the secrets of an account in a response.
-func (v *secretValues) give(account string, values []string) {
+// addReturned stores the secrets of an account in a response.
+func (v *secretValues) addReturned(account string, values []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.grants++
 	v.each(account, values, func(a *accountSecrets, value string) {
 		a.grant = v.grants
-		if has(a.given, value) {
+		if has(a.returned, value) {
 			return
 		}
-		a.given = append(a.given, forms(value))
-		v.size += a.given[len(a.given)-1].size()
-		v.drop(a, len(a.given)-keptSecrets)
+		a.returned = append(a.returned, forms(value))
+		v.size += a.returned[len(a.returned)-1].size()
+		v.drop(a, len(a.returned)-keptSecrets)
 	})
-	for v.size > maxGiven {
+	for v.size > maxReturned {
 		var oldest *accountSecrets
 		for _, a := range v.accounts {
-			if len(a.given) > 0 && (oldest == nil || a.grant < oldest.grant) {
+			if len(a.returned) > 0 && (oldest == nil || a.grant < oldest.grant) {
 				oldest = a
 			}
 		}
-		v.drop(oldest, len(oldest.given))
+		v.drop(oldest, len(oldest.returned))
 	}
 }
 
-// find stores the secrets of an account in its access Secret.
-func (v *secretValues) find(account string, values []string) {
+// addFound stores the secrets of an account in its access Secret.
+func (v *secretValues) addFound(account string, values []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.each(account, values, func(a *accountSecrets, value string) {
-		if !has(a.given, value) && !slices.Contains(a.found, value) {
+		if !has(a.returned, value) && !slices.Contains(a.found, value) {
 			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptSecrets):]), value)
 		}
 	})
@@ -121,11 +121,11 @@ func has(secrets []secret, value string) bool {
 	return slices.ContainsFunc(secrets, func(s secret) bool { return s[0] == value })
 }
 
-// drop drops the n oldest given secrets of an account.
+// drop drops the n oldest returned secrets of an account.
 func (v *secretValues) drop(a *accountSecrets, n int) {
 	for ; n > 0; n-- {
-		v.size -= a.given[0].size()
-		a.given = slices.Clone(a.given[1:])
+		v.size -= a.returned[0].size()
+		a.returned = slices.Clone(a.returned[1:])
 	}
 }
 
@@ -134,14 +134,14 @@ func (v *secretValues) forget(account string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if a := v.accounts[account]; a != nil {
-		v.drop(a, len(a.given))
+		v.drop(a, len(a.returned))
 		delete(v.accounts, account)
 	}
 }
 
-// without returns a text about an account without the secrets that the driver returned for any account, those in the
+// redactText returns a text about an account without the secrets that the driver returned for any account, those in the
 // account's own access Secrets, and passwords in URLs.
-func (v *secretValues) without(account, text string) string {
+func (v *secretValues) redactText(account, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(text) > maxText {
@@ -156,7 +156,7 @@ func (v *secretValues) without(account, text string) string {
 		}
 	}
 	for _, a := range v.accounts {
-		for _, s := range a.given {
+		for _, s := range a.returned {
 			search(s)
 		}
 	}
@@ -187,19 +187,19 @@ func forms(value string) secret {
 	return append(secret{value}, others...)
 }
 
-// ofAccount is the key of the account ID in the context of a call.
-type ofAccount struct{}
+// accountKey is the key of the account ID in the context of a call.
+type accountKey struct{}
 
-// about returns the context for a call, which says what account it is about.
-func about(ctx context.Context, request any) context.Context {
+// withAccount returns the context for a call with the account of the request.
+func withAccount(ctx context.Context, request any) context.Context {
 	if named, ok := request.(interface{ GetAccountId() string }); ok {
-		return context.WithValue(ctx, ofAccount{}, named.GetAccountId())
+		return context.WithValue(ctx, accountKey{}, named.GetAccountId())
 	}
 	return ctx
 }
 
 func accountIn(ctx context.Context) string {
-	account, ok := ctx.Value(ofAccount{}).(string)
+	account, ok := ctx.Value(accountKey{}).(string)
 	if !ok {
 		return ""
 	}
@@ -209,14 +209,14 @@ func accountIn(ctx context.Context) string {
 // redact returns the error of a call without secrets.
 func (v *secretValues) redact(ctx context.Context, err error) error {
 	said := status.Convert(err)
-	text := v.without(accountIn(ctx), said.Message())
+	text := v.redactText(accountIn(ctx), said.Message())
 	if text == said.Message() {
 		return err
 	}
 	return status.Error(said.Code(), text)
 }
 
-// intercept learns the secrets in responses and takes them out of errors.
+// intercept stores the secrets in responses and removes them from errors.
 func (v *secretValues) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -225,7 +225,7 @@ func (v *secretValues) intercept(ctx context.Context, method string, request, re
 		return v.redact(ctx, err)
 	}
 	if response, ok := reply.(proto.Message); ok {
-		v.give(accountIn(ctx), cosi.SecretsIn(response))
+		v.addReturned(accountIn(ctx), cosi.SecretsIn(response))
 	}
 	return nil
 }

@@ -19,15 +19,15 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 	v := &secretValues{}
 	for account := range 3 {
 		for rotation := range 100 {
-			v.give(fmt.Sprint(account), []string{fmt.Sprintf("secret-%d-of-%d", rotation, account), "the same for all"})
-			v.find(fmt.Sprint(account), []string{fmt.Sprintf("written-%d-in-%d", rotation, account)})
+			v.addReturned(fmt.Sprint(account), []string{fmt.Sprintf("secret-%d-of-%d", rotation, account), "the same for all"})
+			v.addFound(fmt.Sprint(account), []string{fmt.Sprintf("written-%d-in-%d", rotation, account)})
 		}
 	}
 	for account := range 3 {
-		if a := v.accounts[fmt.Sprint(account)]; len(a.given) != keptSecrets || len(a.found) != keptSecrets {
+		if a := v.accounts[fmt.Sprint(account)]; len(a.returned) != keptSecrets || len(a.found) != keptSecrets {
 			t.Errorf("account %d: want %d secrets each, got %+v", account, keptSecrets, a)
 		}
-		if text := v.without("", "it is the same for all"); text != "it is [redacted]" {
+		if text := v.redactText("", "it is the same for all"); text != "it is [redacted]" {
 			t.Errorf("a secret that other accounts have, too, is forgotten with account %d: %s", account-1, text)
 		}
 		v.forget(fmt.Sprint(account))
@@ -44,15 +44,15 @@ func TestSecretValuesAreBounded(t *testing.T) {
 	long := func(account int) string {
 		return strings.Repeat(fmt.Sprintf("%08d", account), cosi.MaxCredentialLength/8)
 	}
-	v := &secretValues{size: maxGiven - n/2*forms(long(0)).size()} // as if there were thousands
+	v := &secretValues{size: maxReturned - n/2*forms(long(0)).size()} // as if there were thousands
 	for account := range n {
-		v.give(fmt.Sprint(account), []string{long(account), "short"})
+		v.addReturned(fmt.Sprint(account), []string{long(account), "short"})
 	}
-	if v.size > maxGiven {
+	if v.size > maxReturned {
 		t.Errorf("the secrets take %d bytes", v.size)
 	}
 	for account, want := range map[int]bool{0: false, n - 1: true} {
-		if got := v.without("", long(account)) == redacted; got != want {
+		if got := v.redactText("", long(account)) == redacted; got != want {
 			t.Errorf("account %d of %d is known: %v", account, n, got)
 		}
 	}
@@ -61,10 +61,10 @@ func TestSecretValuesAreBounded(t *testing.T) {
 func TestRedactText(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
-	v.give("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
-	v.find("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // and then returned again
-	v.give("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
-	v.find("one", []string{"the bucket"})
+	v.addReturned("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
+	v.addFound("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // and then returned again
+	v.addReturned("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
+	v.addFound("one", []string{"the bucket"})
 	for name, tc := range map[string]struct{ account, said, want string }{
 		"the account's own secret":              {"one", "x secret/of+one y", "x [redacted] y"},
 		"that of another account":               {"two", "x secret/of+one y", "x [redacted] y"},
@@ -79,7 +79,7 @@ func TestRedactText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := v.redact(about(t.Context(), &cosi.DriverRevokeBucketAccessRequest{AccountId: tc.account}), status.Error(codes.Internal, tc.said))
+			err := v.redact(withAccount(t.Context(), &cosi.DriverRevokeBucketAccessRequest{AccountId: tc.account}), status.Error(codes.Internal, tc.said))
 			if got := status.Convert(err); got.Message() != tc.want || got.Code() != codes.Internal {
 				t.Errorf("want %s, got %v", tc.want, got)
 			}

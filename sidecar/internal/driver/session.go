@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,30 +18,29 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// errSpent refuses the second connection of a session.
-var errSpent = errors.New("the connection to the driver was lost")
+// errConnectionLost refuses the second connection of a session.
+var errConnectionLost = errors.New("the connection to the driver was lost")
 
-// A session is one connection to the driver. gRPC would reconnect by itself,
-// possibly to another driver that took the socket meanwhile; a session never
-// does, so that no RPC reaches a driver that was not asked for its name.
+// A session is one connection to the driver. gRPC would reconnect, possibly to another driver that serves the socket by
+// now. A session never does, so no RPC reaches a driver whose name was not checked.
 type session struct {
 	conn *grpc.ClientConn
 	// onePhase is that of Info.
 	onePhase bool
-	// calls are those of the Provisioner service that run.
+	// calls are the running calls of the Provisioner service.
 	calls sync.WaitGroup
 }
 
-// dial opens a connection and waits until it stands or fails.
+// dial opens a connection and waits until it is ready or fails.
 func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*session, error) {
-	var spent atomic.Bool
+	var dialed atomic.Bool
 	var cause atomic.Pointer[error]
 	conn, err := grpc.NewClient("passthrough:///localhost", append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithIdleTimeout(0),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			if spent.Swap(true) {
-				return nil, errSpent
+			if dialed.Swap(true) {
+				return nil, errConnectionLost
 			}
 			made, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			if err != nil {
@@ -56,7 +54,7 @@ func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*sess
 	conn.Connect()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
 		if state == connectivity.TransientFailure || !conn.WaitForStateChange(ctx, state) {
-			err := errSpent
+			err := errConnectionLost
 			if dialled := cause.Load(); dialled != nil {
 				err = *dialled
 			} else if ctx.Err() != nil {
@@ -84,8 +82,7 @@ func (s *session) lost(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// ended returns when no call runs any more, which the deadline of each ensures,
-// or when ctx ends. There must be no new ones.
+// ended returns when all calls have ended, which their deadlines ensure, or when ctx ends. There must be no new calls.
 func (s *session) ended(ctx context.Context) {
 	none := make(chan struct{})
 	go func() {
@@ -103,35 +100,4 @@ func (s *session) close() error {
 		return fmt.Errorf("close the connection to the driver: %w", err)
 	}
 	return nil
-}
-
-const (
-	scheme = "unix://"
-	suffix = ".sock"
-	// maxPath is what fits into the address of a UNIX domain socket on every
-	// supported system, without its final zero byte.
-	maxPath = 103
-)
-
-// SocketPath returns the file name in an address such as
-// unix:///var/run/cosi/driver.sock. The error says which rule the address
-// breaks and what it should look like.
-func SocketPath(address string) (string, error) {
-	path, ok := strings.CutPrefix(address, scheme)
-	switch {
-	case address == "":
-		return "", fmt.Errorf("driver address is empty; give it as %s/path/to/driver%s", scheme, suffix)
-	case !ok:
-		return "", fmt.Errorf("driver address %q does not begin with %s; give it as %s/path/to/driver%s", address, scheme, scheme, suffix)
-	case !strings.HasPrefix(path, "/"):
-		return "", fmt.Errorf("driver address %q has no absolute path; three slashes follow the colon, as in %s/path/to/driver%s", address, scheme, suffix)
-	case !strings.HasSuffix(path, suffix) || strings.HasSuffix(path, "/"+suffix):
-		return "", fmt.Errorf("driver address %q does not name a file that ends in %s", address, suffix)
-	case strings.ContainsAny(path, "\x00?#%"):
-		return "", fmt.Errorf("driver address %q holds one of the characters ?, # and %%, or a zero byte; use a plain path", address)
-	case len(path) > maxPath:
-		return "", fmt.Errorf("driver address %q has a path of %d bytes, and a UNIX socket takes at most %d; use a shorter directory", address, len(path), maxPath)
-	default:
-		return path, nil
-	}
 }

@@ -120,16 +120,6 @@ func checkPlain(asked *cosi.DriverGrantBucketAccessRequest, generation string) e
 	}
 }
 
-// grantOf returns the grant that an access will ask for, so that phase 1 checks what phase
-// 2 sends.
-func grantOf(asked *cosi.DriverGenerateBucketAccessIdRequest) *cosi.DriverGrantBucketAccessRequest {
-	return &cosi.DriverGrantBucketAccessRequest{
-		AccountId: asked.GetAccountName(), Protocol: asked.GetProtocol(), AuthenticationType: asked.GetAuthenticationType(),
-		Parameters: asked.GetParameters(), Buckets: asked.GetBuckets(), Rotation: asked.GetRotation(),
-		DisallowedAccessModes: asked.GetDisallowedAccessModes(),
-	}
-}
-
 // A category is one of the three kinds of access to a bucket.
 type category struct {
 	name       string

@@ -50,7 +50,7 @@ func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, 
 	case *cosi.DriverGetBucketRequest:
 		return getUpstream(ctx, client, asked, reply)
 	case *cosi.DriverGenerateBucketAccessIdRequest:
-		if _, err := upstreamGrant(grantOf(asked)); err != nil {
+		if _, err := upstreamGrant(GrantRequest(asked, asked.GetAccountName())); err != nil {
 			return err
 		}
 		return fill(reply, &cosi.DriverGenerateBucketAccessIdResponse{AccountId: asked.GetAccountName()})

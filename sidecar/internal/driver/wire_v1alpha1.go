@@ -59,7 +59,7 @@ func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, 
 	case *cosi.DriverDeleteBucketRequest:
 		return driver.remove(ctx, asked)
 	case *cosi.DriverGenerateBucketAccessIdRequest:
-		if err := checkGrant(grantOf(asked)); err != nil {
+		if err := checkGrant(GrantRequest(asked, asked.GetAccountName())); err != nil {
 			return err
 		}
 		return fill(reply, &cosi.DriverGenerateBucketAccessIdResponse{AccountId: asked.GetAccountName()})

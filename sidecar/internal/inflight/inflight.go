@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inflight keeps the promise of the COSI contract that no two calls
-// about one bucket ID or account ID run at once, also when several objects
-// share an ID. It never blocks: who comes second is called back.
+// Package inflight ensures that no two calls about one bucket ID or account ID run at the same time, as the COSI contract
+// requires, also when several objects have the same ID. It never blocks: the second caller is called back.
 //
-// A grant or revocation is about its account, and uses its buckets: calls of
-// several accounts may use one bucket at once, so that one that hangs does not
-// delay the others, but none runs beside a call about the bucket itself.
+// A grant or revocation is about its account, and uses its buckets. Calls for several accounts may use one bucket at the
+// same time, so that a call that hangs does not delay the others, but none runs during a call about the bucket itself.
 package inflight
 
 import (
@@ -20,45 +18,36 @@ func BucketID(id string) string { return "bucket/" + id }
 // AccountID returns the key of an account ID.
 func AccountID(id string) string { return "account/" + id }
 
-// A Call is what a call needs.
+// A Call holds the keys of a call.
 type Call struct {
-	// About are the keys that it needs for itself.
+	// About are the keys that the call needs exclusively.
 	About []string
-	// Using are those that it shares with other calls that use them.
+	// Using are the keys that the call shares with other calls that use them.
 	Using []string
 }
 
-// Keys is the set of keys that calls are running for. The zero value is ready
-// to use, by several goroutines.
+// Keys is the set of keys of running calls. The zero value is ready to use, by several goroutines.
 type Keys struct {
 	mu   sync.Mutex
 	busy map[string]*key
 }
 
-// A key is one that calls are running for.
+// A key is the key of running calls.
 type key struct {
-	// users is how many calls use the key; none means that one call has it for
-	// itself.
+	// users is the number of calls that use the key; zero means that one call has it exclusively.
 	users   int
 	waiting []func()
 }
 
-// Try takes all keys of a call at once and returns the function that gives
-// them back. If it cannot have one of them it takes none, returns nil, and
-// calls free, which must not block, once that key is given back.
+// Try takes all keys of a call at once and returns the function that releases them. If a key is taken, it takes none,
+// returns nil, and calls free, which must not block, once that key is released.
 func (k *Keys) Try(call Call, free func()) (release func()) {
 	about := slices.Compact(slices.Sorted(slices.Values(call.About)))
 	using := slices.Compact(slices.Sorted(slices.Values(call.Using)))
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, name := range about {
-		if taken := k.busy[name]; taken != nil {
-			taken.waiting = append(taken.waiting, free)
-			return nil
-		}
-	}
-	for _, name := range using {
-		if taken := k.busy[name]; taken != nil && taken.users == 0 {
+	for _, name := range slices.Concat(about, using) {
+		if taken := k.busy[name]; taken != nil && (taken.users == 0 || slices.Contains(about, name)) {
 			taken.waiting = append(taken.waiting, free)
 			return nil
 		}
