@@ -17,7 +17,7 @@ import (
 // everything late. Nothing is created twice, and nothing is left.
 func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
