@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,8 +117,9 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	})
 	s.Create(b)
 	s.Gone(b)
-	if diff := cmp.Diff([]driverfake.RPC{driverfake.GenerateBucketID}, s.calls()); diff != "" {
-		t.Errorf("calls (-want, +got):\n%s", diff)
+	// A cache that does not show the deletion yet may cause a second call.
+	if calls := slices.Compact(s.calls()); !slices.Equal(calls, []driverfake.RPC{driverfake.GenerateBucketID}) {
+		t.Errorf("want only calls of phase 1, got %v", calls)
 	}
 }
 
