@@ -47,7 +47,7 @@ func (w *world) disturbances(points []point) []disturbance {
 // TestFaults replays flows with faults at some of their writes and calls. The soak tries all faults at all of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"an access that leaves"}}), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "a rotation"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
@@ -175,7 +175,7 @@ func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// TestLag replays each flow while a component does not see what happens to one
+// TestLag replays flows while a component does not see what happens to one
 // kind of object, or a sidecar to any, and resyncs all the while with its old
 // view.
 func TestLag(t *testing.T) {
@@ -191,7 +191,7 @@ func TestLag(t *testing.T) {
 		{theSidecar, []string{"bucketaccesses"}},
 		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
-	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim that leaves"}}), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim that leaves"}, Full: []string{"an access", "an import"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)

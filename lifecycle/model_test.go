@@ -85,7 +85,7 @@ func TestModel(t *testing.T) {
 	if given, err := strconv.Atoi(os.Getenv("COOPER_LIFECYCLE_STEPS")); err == nil {
 		length = given
 	}
-	for seed := range uint64(fulltest.Size(1, 4, 4)) { //nolint:gosec // not negative
+	for seed := range uint64(fulltest.Size(1, 4, 4)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			randomly(t, seed, length)
