@@ -67,7 +67,7 @@ type system struct {
 	patience time.Duration
 }
 
-// shortTests are the tests with a system that the short tier runs: at least one of each file.
+// shortTests are the tests with a system that the short tier runs. They differ in what they cover.
 var shortTests = []string{
 	"TestAccessIsHandedOffInOneWrite", "TestAccessCreatedBeforeItsClaim", "TestLastAccessTakesTheMarkOff",
 	"TestClaimGetsABucketInFourWrites", "TestRestartedControllerWritesNothing",

@@ -81,11 +81,11 @@ type model struct {
 // KEP. The number of a world is its seed: each run does the same. COOPER_LIFECYCLE_STEPS sets another number of steps.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	length := fulltest.Size(60, 500, 100_000)
+	length := fulltest.Size(60, 250, 100_000)
 	if given, err := strconv.Atoi(os.Getenv("COOPER_LIFECYCLE_STEPS")); err == nil {
 		length = given
 	}
-	for seed := range uint64(fulltest.Size(1, 4, 4)) {
+	for seed := range uint64(fulltest.Size(1, 2, 4)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			randomly(t, seed, length)

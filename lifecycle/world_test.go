@@ -103,20 +103,18 @@ type setup struct {
 	idle bool
 }
 
-// shortTests are the tests with a world that the short tier runs: at least one of each part of the life of a bucket.
+// shortTests are the tests with a world that the short tier runs. They cover each part of the life of a bucket.
 var shortTests = []string{
 	"TestTwoPhasesOfAnAccess", "TestOrderOfAnAccess", "TestClaimsThatShareABucket", "TestConditionsOfAnAccess",
-	"TestObjectsOfTheUpstreamProject",
 	"TestLostBucketIsNotCreatedAgain", "TestImportBindsOnce", "TestConditionsOfAClaim",
 	"TestTwoPhasesOfABucket", "TestBucketDeletedBeforeItsIDIsStored", "TestDeletionThatFails",
 	"TestClaimInUse", "TestDeletionNeedsBothSigns", "TestRetain", "TestClaimRemovedByHand",
-	"TestPolicyGuardsWhatCOSINotes", "TestNoCredentialOutsideItsSecret", "TestNamespaceIsDeleted", "TestHangingClassLeavesWorkers",
+	"TestPolicyGuardsWhatCOSINotes", "TestNoCredentialOutsideItsSecret", "TestNamespaceIsDeleted",
 	"TestEvents", "TestMetrics",
 	"TestHeldBucketIsReleasedWhenConfirmed",
 	"TestRotationAndRevision", "TestSecretOfSomebodyElse", "TestGrantResponsesThatBreakTheContract", "TestRevocationThatFails",
 	"TestAnImportKeepsTheBucketOfAnother", "TestUserDoesNotHurryTheDriver",
 	"TestAccessWhoseFinalizerIsRemoved", "TestCopiedAccessSecret",
-	"TestWhatV1alpha1CannotExpress",
 }
 
 // covers states the cases that a test is about. Of the tests that begin with it, the short tier runs shortTests.

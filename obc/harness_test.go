@@ -66,7 +66,7 @@ type world struct {
 
 // shortTests are the tests with a system that the short tier runs.
 var shortTests = []string{
-	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets", "TestACredentialThatRotates",
+	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets",
 }
 
 // newWorld starts a system with the driver and makes the classes of its namespace's name.
