@@ -9,6 +9,7 @@ SHELL := bash
 # What takes longest begins first.
 PACKAGES ?= ./lifecycle/... ./e2e/... ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
 TESTFLAGS ?=
+TIER ?= short
 export TESTFLAGS
 CLOUDS ?= s3
 ARGS ?=
@@ -46,12 +47,12 @@ bin/helm:
 	@mkdir -p bin && ln -sf "$$(bash hack/helm.sh)" $@
 
 .PHONY: test
-test: ## run the tests of every package, and of long matrices a sample (PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim')
-	@bash hack/test.sh $(PACKAGES)
+test: ## run the short tier of the tests of every package (PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim' TIER=full)
+	@bash hack/test.sh $(if $(filter short,$(TIER)),-short) $(PACKAGES)
 
 .PHONY: test-full
-test-full: ## run all tests: make test and what it says that it leaves out (PACKAGES=, TESTFLAGS=)
-	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
+test-full: ## run the full tier, as CI does: all tests but those of the soak (PACKAGES=, TESTFLAGS=)
+	@bash hack/test.sh $(PACKAGES)
 
 .PHONY: verify
 verify: ## check that generated files are current, then vet, lint, go mod tidy, licences and known vulnerabilities
@@ -97,13 +98,10 @@ e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY
 	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
-soak: ## test for long: all tests, all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores, a whole release
-	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
-	@go run ./hack/mutations
-	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag|TestRestoreInEveryOrder' -count=1 -timeout 12h -v
+soak: ## run everything, for hours: all tests with whole matrices and long random runs (COOPER_LIFECYCLE_STEPS=), then all seeded defects (PACKAGES=, TESTFLAGS=)
 	@go run ./hack/stores >/dev/null
-	@COOPER_SOAK=1 go test ./drivers/... -run 'TestCrashMatrix|TestOutage' -count=1 -timeout 1h
-	@COOPER_SOAK=1 go test ./fakes/s3fake/... ./fakes/robustness ./hack/release -count=1 -timeout 1h
+	@COOPER_SOAK=1 bash hack/test.sh $(PACKAGES)
+	@go run ./hack/mutations
 
 .PHONY: fuzz
 fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expression of files and targets)

@@ -67,11 +67,19 @@ type system struct {
 	patience time.Duration
 }
 
+// shortTests are the tests with a system that the short tier runs. They differ in what they cover.
+var shortTests = []string{
+	"TestAccessIsHandedOffInOneWrite", "TestAccessCreatedBeforeItsClaim", "TestLastAccessTakesTheMarkOff",
+	"TestClaimGetsABucketInFourWrites", "TestRestartedControllerWritesNothing",
+	"TestDeletionMarksTheBucketBeforeDeletingIt", "TestClaimInUseIsHeld", "TestDeletionOfTheNamespace",
+	"TestImport", "TestReferenceOfAnotherClaimsAccess", "TestUsersServeThemselves",
+}
+
 // newSystem prepares a namespace and a user with exactly the Controller's
 // roles. At its end, the test fails if that user was ever refused.
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	fulltest.Drawn(t)
+	fulltest.Named(t, shortTests)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
 	s.user = "controller-" + s.namespace

@@ -63,6 +63,14 @@ func read(t *testing.T, page string) string {
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
 func TestREADME(t *testing.T) { runPage(t, "README.md") }
 
+// fullPages are the pages that the full tier runs beside README.md: the tutorials, and how-tos that differ in what they
+// start. The soak runs all.
+var fullPages = []string{
+	"docs/tutorial/README.md", "docs/tutorial/administrator.md", "docs/tutorial/vendor.md",
+	"docs/howto/containers.md", "docs/howto/encrypt-credentials.md", "docs/howto/install-with-helm.md",
+	"docs/howto/objectbucketclaims.md", "docs/howto/restore-after-a-loss.md", "docs/howto/use-a-bucket.md",
+}
+
 // TestPages runs the commands of the other pages that have some, three at a time, as a page waits as much as it computes.
 // They share the checkout and its bin/, in which runPage has go build replace a program at once: pages that start
 // containers, or put a cooper of all clouds in place of the others', run before those, alone.
@@ -72,7 +80,7 @@ func TestPages(t *testing.T) {
 	all := slices.DeleteFunc(pages(t, "docs/tutorial/*.md", "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
 	alone := regexp.MustCompile(`(?m)^docker |CLOUDS=all|go build .* "?\./cmd/(cooper$|\$program)`)
 	lanes := make(chan struct{}, 3)
-	for _, page := range fulltest.Sample(t, all, 0, len(all)) {
+	for _, page := range fulltest.Pick(t, all, fulltest.Tiers{Full: fullPages}) {
 		t.Run(page, func(t *testing.T) {
 			if !slices.ContainsFunc(runnable(blocks(t, page)), func(b docblocks.Block) bool { return alone.MatchString(b.Text) }) {
 				t.Parallel()

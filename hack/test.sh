@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
-# Runs tests with the race detector and with totals at the end:
+# Runs tests with the race detector and prints their number, and those that failed and were skipped, at the end:
 #   hack/test.sh [go test flags] packages
-# This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
-# short run has left: that one must have had the same COOPER_SEED, the file named by COOPER_LEFT to list it in, and a
-# directory of that name and .d, where it has kept the test binaries; after COOPER_UNTIL, in seconds since 1970, no
-# test of it that asks what to do begins.
-# TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it the day is the seed, which is printed.
+# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/fulltest).
+# TESTFLAGS holds more flags.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,12 +10,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 words=$(xargs -r printf '%s\n' <<<"${TESTFLAGS:-}")
 flags=()
 [ -z "$words" ] || mapfile -t flags <<<"$words"
-
-if [ -z "${COOPER_SEED:-}" ] && [ "${COOPER_FULL:-}" != rest ]; then
-  COOPER_SEED=$(date +%Y%m%d) # another one each run would draw other samples and leave go test nothing to cache
-  export COOPER_SEED
-  echo "COOPER_SEED=$COOPER_SEED"
-fi
 
 # Everything but tests is compiled in one way, so that the programs of make up, of the images, of the tests and of this
 # script share what is compiled.
@@ -41,25 +32,15 @@ set +a
 
 # How a test binary is called. It builds programs, too, and starts API servers, which collect garbage for a fifth of
 # their time unless they may use more memory. The race detector sleeps a second at each end: 110 of them.
-tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0)
+tested='env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0'
 # Tests wait for an API server far more than they compute: more of them run at once than there are cores, and more
 # packages, since each begins and ends with waiting. A package that takes longer than the timeout hangs.
 at_once=$((2 * $(nproc)))
 timeout=75m
-if [ "${COOPER_FULL:-}" = rest ]; then
-  # In the order of the short run, in which what takes longest begins first; of what is left, that is the pages.
-  mapfile -t dirs < <({ sed -n "s|^\($PWD/docs\)\t.*|\1|p" "$COOPER_LEFT"; cut -f 1 "$COOPER_LEFT"; } | awk '!seen[$0]++')
-  [ "${#dirs[@]}" -gt 0 ] || { echo '0 passed, 0 failed, 0 skipped'; exit; }
-  run=("${tested[@]}" bash hack/rest.sh "$at_once" "$timeout" "${dirs[@]}")
-else
-  [ -z "${COOPER_LEFT:-}" ] || tested+=("$PWD/hack/keep.sh")
-  # make verify vets.
-  run=(env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "${tested[*]}" "${flags[@]}" "$@")
-fi
-events=$(mktemp)
-trap 'rm -f "$events"' EXIT
-status=0
-go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
-  --raw-command -- "${run[@]}" || status=$?
-awk -f hack/totals/totals.awk "$events"
-exit "$status"
+[ -z "${COOPER_SOAK:-}" ] || timeout=12h
+# gotestsum prints why a test was skipped. In the short tier, that is its tier for hundreds.
+hide=none
+[ "${1:-}" != -short ] || hide=skipped
+# make verify vets.
+exec go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary="$hide" --raw-command -- \
+  env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"

@@ -270,7 +270,7 @@ func TestRefusedAccesses(t *testing.T) {
 				c.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
 			}, nil, conditions.ServiceAccountRequired,
 		},
-	}, 2) {
+	}, "a mode that the class disallows", "no ServiceAccount for a class that needs one") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			covers(t, tc.covers)
@@ -557,7 +557,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
 			change(w, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 		}, want{yes, yes, yes}},
-	}, 2) {
+	}, "granted", "refused by the driver") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{patience: brief})

@@ -297,7 +297,7 @@ func TestConditionsOfAClaim(t *testing.T) {
 			w.create(claim)
 			return claim
 		}, want{no, no, unknown}},
-	}, 2) {
+	}, "provisioned", "its Bucket is lost") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

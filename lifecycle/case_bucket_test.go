@@ -252,7 +252,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 		"not the protocol that was asked for": {
 			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
 		},
-	}, 2) {
+	}, "an ID with forbidden characters", "no protocol") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			covers(t, tc.covers)

@@ -267,7 +267,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 		}, "protocol"},
 		"half a key": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
 		"no key":     {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
-	}, 2) {
+	}, "a bucket too many", "no key") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

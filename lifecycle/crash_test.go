@@ -76,6 +76,20 @@ func (w *world) pointsOf(f flow) []point {
 	return f.recording.points
 }
 
+// beforeThenAfter orders points so that Spread chooses as many crashes before a request as after one.
+func beforeThenAfter(points []point) []point {
+	return slices.SortedStableFunc(slices.Values(points), func(a, b point) int {
+		switch {
+		case a.After == b.After:
+			return 0
+		case b.After:
+			return -1
+		default:
+			return 1
+		}
+	})
+}
+
 // in reports whether a run comes to the point.
 func (p point) in(run []entry) bool {
 	n := 0
@@ -119,13 +133,13 @@ func (c *tally) add(all []point, crashes int, replayed []entry) {
 
 func isCall(what string) bool { return len(what) > 6 && what[:6] == "Driver" }
 
-// TestCrash replays each flow with a crash before and after each of its writes
-// and calls, or a sample of them.
+// TestCrash replays flows with a crash before or after some of their writes and calls. The soak tries all flows, writes
+// and calls.
 func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, and their sum is judged when all have ended
 	t.Parallel()
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	t.Run("flows", func(t *testing.T) {
-		eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) { replay(t, f, setup{}, count) })
+		eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"an access"}}), func(t *testing.T, f flow) { replay(t, f, setup{}, count) })
 	})
 	t.Logf("%d writes and %d calls of %d flows, each before and after it: %d crashes tried", count.writes, count.calls, count.flows, count.crashes)
 	if t.Failed() || count.flows < len(flows()) {
@@ -146,7 +160,7 @@ func replay(t *testing.T, f flow, o setup, count *tally) {
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
 	all := w.pointsOf(f)
-	points := fulltest.Draw(t, all, 4)
+	points := fulltest.Spread(beforeThenAfter(all), 4)
 	mark := w.tape.mark()
 	for _, p := range points {
 		ok := t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) })

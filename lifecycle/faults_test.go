@@ -29,7 +29,7 @@ type disturbance struct {
 	strike func(*world) (struck func() bool, remove func())
 }
 
-// disturbances are all faults at all points, in an order that a seed repeats.
+// disturbances are all faults at all points, sorted.
 func (w *world) disturbances(points []point) []disturbance {
 	var all []disturbance
 	for _, p := range points {
@@ -44,15 +44,14 @@ func (w *world) disturbances(points []point) []disturbance {
 	return all
 }
 
-// TestFaults replays each flow with a fault at each of its writes and calls, or
-// a sample of them.
+// TestFaults replays flows with faults at some of their writes and calls. The soak tries all faults at all of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "a rotation"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		for _, d := range fulltest.Draw(t, w.disturbances(w.pointsOf(f)), 5) {
+		for _, d := range fulltest.Spread(w.disturbances(w.pointsOf(f)), 5) {
 			if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
 				return
 			}
@@ -176,7 +175,7 @@ func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// TestLag replays each flow while a component does not see what happens to one
+// TestLag replays flows while a component does not see what happens to one
 // kind of object, or a sidecar to any, and resyncs all the while with its old
 // view.
 func TestLag(t *testing.T) {
@@ -192,11 +191,11 @@ func TestLag(t *testing.T) {
 		{theSidecar, []string{"bucketaccesses"}},
 		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
-	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim that leaves"}, Full: []string{"an access", "an import"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		for _, lag := range fulltest.Draw(t, lags, 2) {
+		for _, lag := range fulltest.Spread(lags, 2) {
 			ok := t.Run(lag.who+" and "+strings.Join(lag.kinds, ", "), func(t *testing.T) {
 				w := w.with(t)
 				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))

@@ -52,7 +52,7 @@ func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	names := slices.DeleteFunc(flowNames(), func(name string) bool { return name == "an access to two" || name == "a rotation" })
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
-	eachFlow(t, fulltest.Sample(t, names, 1, len(names)), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, names, fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "an import"}}), func(t *testing.T, f flow) {
 		f.recording = &recording{} // this driver makes other writes
 		replay(t, f, setup{fake: driverfake.Options{Speaks: driverfake.V1alpha1}}, count)
 	})

@@ -22,9 +22,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// kills is how many points of each flow the soak tries with real processes, and
-// sampledKills how many of them any other run draws.
-const kills, sampledKills = 10, 2
+// kills is how many points of each flow the full tier tries with real processes. The soak tries all.
+const kills = 2
 
 // programs are controller and sidecar as they are shipped, built once.
 var programs struct {
@@ -53,8 +52,7 @@ func build(t *testing.T) string {
 	return programs.dir
 }
 
-// TestKill replays ten crashes of each flow, or a sample of them, with the
-// programs themselves and kill -9.
+// TestKill replays crashes of each flow with the programs themselves and kill -9.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestCrash in processes")
@@ -64,11 +62,7 @@ func TestKill(t *testing.T) {
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
 		all := pointsOf(w.undisturbed(f))
-		points := make([]point, 0, kills)
-		for i := range min(kills, len(all)) {
-			points = append(points, all[i*len(all)/min(kills, len(all))])
-		}
-		for _, p := range fulltest.Draw(t, points, sampledKills) {
+		for _, p := range fulltest.Spread(beforeThenAfter(all), kills) {
 			if !t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) }) {
 				return
 			}

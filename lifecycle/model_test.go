@@ -25,11 +25,6 @@ import (
 )
 
 const (
-	// The short run makes shortWorlds random runs, each of shortSteps, and what is
-	// left of worlds runs has steps each; COOPER_LIFECYCLE_STEPS sets another
-	// length.
-	shortWorlds, worlds = 1, 4
-	shortSteps, steps   = 60, 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30
 	// names is how many claims, and how many accesses, there are at most.
@@ -83,19 +78,14 @@ type model struct {
 // TestModel does what users, administrators and accidents do, in random order,
 // in several worlds at a time, with and without the right to watch Secrets, some
 // with two controllers, and compares what comes of it with a small model of the
-// KEP. COOPER_SEED repeats what the seed draws.
+// KEP. The number of a world is its seed: each run does the same. COOPER_LIFECYCLE_STEPS sets another number of steps.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	length := steps
-	if fulltest.Short() {
-		length = shortSteps
-	}
+	length := fulltest.Size(60, 250, 100_000)
 	if given, err := strconv.Atoi(os.Getenv("COOPER_LIFECYCLE_STEPS")); err == nil {
 		length = given
 	}
-	from, to := fulltest.Range(t, shortWorlds, worlds)
-	for i := from; i < to; i++ {
-		seed := fulltest.Seed(t) + uint64(i)
+	for seed := range uint64(fulltest.Size(1, 2, 4)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			randomly(t, seed, length)

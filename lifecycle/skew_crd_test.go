@@ -25,7 +25,6 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -48,7 +47,7 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 	n.work()
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
-	for _, name := range fulltest.Sample(t, flowNames(), 2, len(flows())) {
+	for _, name := range flowNames() {
 		f := flows()[name]
 		s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
 		f.act(w, s)
@@ -68,7 +67,7 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 func TestComponentsNewerThanTheCRDs(t *testing.T) {
 	t.Parallel()
 	covers(t, "fields-of-older-crds")
-	for name, tc := range fulltest.Rows(t, map[string]struct {
+	for name, tc := range map[string]struct {
 		// without are the fields that the CRDs lack, as kind and path.
 		without map[string][]string
 		runs    func(flow) bool
@@ -83,7 +82,7 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 			without: map[string][]string{"BucketClaim": {"status.protocols"}},
 			runs:    func(f flow) bool { return f.noAccess },
 		},
-	}, 1) {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			crds := readCRDs(t)
@@ -99,7 +98,7 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 			w.newClass("fast")
 			w.newAccessClass("keys", multiBucket)
 			names := slices.DeleteFunc(flowNames(), func(name string) bool { return !tc.runs(flows()[name]) })
-			for _, name := range fulltest.Sample(t, names, 1, len(names)) {
+			for _, name := range names {
 				w.doesNotInsist(flows()[name])
 			}
 		})

@@ -12,12 +12,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
-// TestSkewOfTwoControllers replays each flow with two controllers at work at
+// TestSkewOfTwoControllers replays flows with two controllers at work at
 // once, which a Lease that ran out makes possible for a moment. One sees
 // everything late. Nothing is created twice, and nothing is left.
 func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim"}, Full: []string{"an access that leaves", "an import"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,24 +103,35 @@ type setup struct {
 	idle bool
 }
 
-// covers states the cases that a test is about. The short run draws a fifth of
-// the tests that begin with it.
+// shortTests are the tests with a world that the short tier runs. They cover each part of the life of a bucket.
+var shortTests = []string{
+	"TestTwoPhasesOfAnAccess", "TestOrderOfAnAccess", "TestClaimsThatShareABucket", "TestConditionsOfAnAccess",
+	"TestLostBucketIsNotCreatedAgain", "TestImportBindsOnce", "TestConditionsOfAClaim",
+	"TestTwoPhasesOfABucket", "TestBucketDeletedBeforeItsIDIsStored", "TestDeletionThatFails",
+	"TestClaimInUse", "TestDeletionNeedsBothSigns", "TestRetain", "TestClaimRemovedByHand",
+	"TestPolicyGuardsWhatCOSINotes", "TestNoCredentialOutsideItsSecret", "TestNamespaceIsDeleted",
+	"TestEvents", "TestMetrics",
+	"TestHeldBucketIsReleasedWhenConfirmed",
+	"TestRotationAndRevision", "TestSecretOfSomebodyElse", "TestGrantResponsesThatBreakTheContract", "TestRevocationThatFails",
+	"TestAnImportKeepsTheBucketOfAnother", "TestUserDoesNotHurryTheDriver",
+	"TestAccessWhoseFinalizerIsRemoved", "TestCopiedAccessSecret",
+}
+
+// covers states the cases that a test is about. Of the tests that begin with it, the short tier runs shortTests.
 func covers(t *testing.T, ids ...string) {
 	t.Helper()
 	cases.Covers(t, ids...)
-	fulltest.Drawn(t)
+	fulltest.Named(t, shortTests)
 }
 
-// bothWays runs a test with a sidecar that looks at Secrets when o says, as it
-// may not watch them, and with one that may, and that nothing else wakes; the
-// short run draws one of the two.
+// bothWays runs a test with a sidecar that polls Secrets as o says, because it may not watch them, and with one that
+// watches them and never polls. The short tier runs only the first.
 func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
 	t.Helper()
 	watching := o
 	watching.watchSecrets, watching.poll, watching.resync = true, 0, 0
-	ways := map[string]setup{"Secrets by poll": o, "Secrets by watch": watching}
-	for _, name := range fulltest.Sample(t, slices.Sorted(maps.Keys(ways)), 1, 2) {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, ways[name]) })
+	for name, way := range fulltest.Rows(t, map[string]setup{"Secrets by poll": o, "Secrets by watch": watching}, "Secrets by poll") {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, way) })
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/obc"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -61,7 +60,6 @@ func (w *world) plan(class string) string {
 // there under both credentials, and nothing of the old claim was touched.
 func TestClaimsMoveToCOSI(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
 	w, store := startS3(t)
 	root := store.Root()
 	old := map[string]string{"ACCESS_KEY_ID": root.AccessKeyID, "SECRET_ACCESS_KEY": root.SecretAccessKey, "BUCKET_REGION": store.Region(), "BUCKET_NAME": "ceph-bkt-1"}

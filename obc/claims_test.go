@@ -31,7 +31,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -182,7 +181,6 @@ func (w *world) shape(claim *objectbucket.ObjectBucketClaim, environment map[str
 // TestSeveralClaimsOnOneBucket gives two claims a bucket that exists, with a credential each, and takes them away again.
 func TestSeveralClaimsOnOneBucket(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
 	w, store := startS3(t)
 	root := store.Root()
 	admin := map[string]string{"ACCESS_KEY_ID": root.AccessKeyID, "SECRET_ACCESS_KEY": root.SecretAccessKey, "BUCKET_REGION": store.Region(), "BUCKET_NAME": "archive"}
@@ -428,7 +426,6 @@ func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 // TestWhatUsersPutInItsPlace has a user make a BucketClaim of COSI's name for a claim before cosi-obc does.
 func TestWhatUsersPutInItsPlace(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
 	driver, part := systemtest.NewDriver(t, driverfake.Options{})
 	w := newWorld(t, part)
 	claim := w.claim("forged", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))

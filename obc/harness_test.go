@@ -64,9 +64,15 @@ type world struct {
 	wrapClient func(client.Client) client.Client
 }
 
+// shortTests are the tests with a system that the short tier runs.
+var shortTests = []string{
+	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets",
+}
+
 // newWorld starts a system with the driver and makes the classes of its namespace's name.
 func newWorld(t *testing.T, driver system.Driver) *world {
 	t.Helper()
+	fulltest.Named(t, shortTests)
 	env := testenv.Start(t, testenv.Options{})
 	w := &world{Env: env, t: t, driver: driver.Name}
 	w.install()
@@ -98,7 +104,6 @@ func newWorld(t *testing.T, driver system.Driver) *world {
 // start is newWorld with a fake driver and a running cosi-obc.
 func start(t *testing.T) (*world, *driverfake.Driver) {
 	t.Helper()
-	fulltest.Drawn(t)
 	driver, part := systemtest.NewDriver(t, driverfake.Options{})
 	w := newWorld(t, part)
 	w.run()

@@ -93,11 +93,10 @@ func (w *world) runMortal(k *killer) (stop func()) {
 	return w.run()
 }
 
-// TestKilledAtEveryWrite kills cosi-obc before and after each of its writes, of the provisioning and the deletion of a
-// claim of each sort, and lets another one finish.
+// TestKilledAtEveryWrite kills cosi-obc before or after some of its writes, of the provisioning and the deletion of a
+// claim of each sort, and lets another one finish. The soak kills it before and after every write.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
 	driver, part := systemtest.NewDriver(t, driverfake.Options{})
 	w := newWorld(t, part)
 	if err := driver.AddBucket("archive"); err != nil {
@@ -113,23 +112,23 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		at       int
 		after    bool
 	}
-	var points []point
+	var before, after []point
 	for _, sort := range slices.Sorted(maps.Keys(classes)) {
 		provisioning, deletion := w.life("count-"+sort, classes[sort], &killer{}, &killer{})
 		for n := 1; n <= provisioning+deletion; n++ {
-			for _, after := range []bool{false, true} {
-				p := point{sort, n > provisioning, n, after}
-				if p.deletion {
-					p.at -= provisioning
-				}
-				points = append(points, p)
+			p := point{sort: sort, deletion: n > provisioning, at: n}
+			if p.deletion {
+				p.at -= provisioning
 			}
+			before = append(before, p)
+			p.after = true
+			after = append(after, p)
 		}
 		if provisioning < 8 || deletion < 6 {
 			t.Errorf("a claim for a bucket of sort %s costs %d and %d writes: the test is blind", sort, provisioning, deletion)
 		}
 	}
-	for _, p := range fulltest.Draw(t, points, 8) {
+	for _, p := range fulltest.Spread(slices.Concat(before, after), 8) {
 		name := fmt.Sprintf("%s-%t-%d-%t", p.sort, p.deletion, p.at, p.after)
 		provisioning, deletion := &killer{}, &killer{}
 		if p.deletion {

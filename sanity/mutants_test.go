@@ -32,6 +32,8 @@ type mutant struct {
 	fails   []string
 }
 
+func (m mutant) String() string { return m.profile.Name + "/" + string(m.defect) }
+
 func readMutants(t *testing.T, contract sanity.Contract) []mutant {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", tables[contract]))
@@ -129,10 +131,26 @@ var waitedFor = []memdriver.Defect{
 	memdriver.ShortensPath, memdriver.KeepsStaleSocket, memdriver.EndsWithClient,
 }
 
+// mutantTiers are the defects that the short and the full tier try: some of each part of the contract and each profile.
+func mutantTiers() fulltest.Tiers {
+	const wide, narrow, old = "wide.memory.example.com/", "narrow.memory.example.com/", "old.memory.example.com/"
+	return fulltest.Tiers{Short: []string{
+		wide + "appends random text to bucket IDs", wide + "returns OK to a deletion and deletes nothing",
+		wide + "grants writing where ReadOnly was asked", wide + "returns OK to a revoke and revokes nothing",
+		wide + "logs responses unredacted", narrow + "does not check the authentication type",
+		old + "replaces the key with every repeated grant",
+	}, Full: []string{
+		wide + "binds another path than COSI_ENDPOINT", wide + "takes over a bucket of somebody else",
+		wide + "makes the account with its ID", wide + "returns a protocol twice", wide + "writes policies back without a lock",
+		wide + "knows only accounts this process granted", old + "makes another bucket when a creation is repeated",
+	}}
+}
+
+// TestEveryDefectFailsExactlyItsCases tries every defect in the soak, and some in the other tiers.
 func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 	t.Parallel()
-	for _, row := range fulltest.Sample(t, slices.Concat(readMutants(t, sanity.V1Alpha2), readMutants(t, sanity.V1Alpha1)), 8, 37) {
-		t.Run(row.profile.Name+"/"+string(row.defect), func(t *testing.T) {
+	for _, row := range fulltest.Pick(t, slices.Concat(readMutants(t, sanity.V1Alpha2), readMutants(t, sanity.V1Alpha1)), mutantTiers()) {
+		t.Run(row.String(), func(t *testing.T) {
 			t.Parallel()
 			limits := small()
 			if slices.Contains(waitedFor, row.defect) {

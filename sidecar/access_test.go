@@ -199,7 +199,7 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 			access: func(b *cosiapi.AccessedBucket) { b.BucketName = "bc-nowhere" },
 			status: metav1.ConditionUnknown, reason: conditions.BucketNotUsable,
 		},
-	}, 1) {
+	}, "another driver") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
@@ -367,7 +367,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 		"no endpoint": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets[0].BucketInfo.S3.Endpoint = "" }, "endpoint"},
 		"half a key":  {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
 		"no key":      {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
-	}, 2) {
+	}, "a bucket too many", "half a key") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

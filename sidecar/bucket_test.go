@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,8 +117,9 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	})
 	s.Create(b)
 	s.Gone(b)
-	if diff := cmp.Diff([]driverfake.RPC{driverfake.GenerateBucketID}, s.calls()); diff != "" {
-		t.Errorf("calls (-want, +got):\n%s", diff)
+	// A cache that does not show the deletion yet may cause a second call.
+	if calls := slices.Compact(s.calls()); !slices.Equal(calls, []driverfake.RPC{driverfake.GenerateBucketID}) {
+		t.Errorf("want only calls of phase 1, got %v", calls)
 	}
 }
 
@@ -226,7 +228,7 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
 			"AZURE", true,
 		},
-	}, 2) {
+	}, "an ID with forbidden characters", "not the protocol that was asked for") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
@@ -450,7 +452,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		all = append(all, code)
 	}
-	for _, code := range fulltest.Sample(t, all, 2, len(all)) {
+	for _, code := range fulltest.Pick(t, all, fulltest.Tiers{Short: []string{"InvalidArgument", "Unavailable"}}) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

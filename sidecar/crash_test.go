@@ -75,10 +75,6 @@ func interfered(t *testing.T, fake driverfake.Options, i *interference, prepare 
 	}
 }
 
-// drawnShort and drawnFull are how many crashes of each matrix the short and the full run
-// try.
-const drawnShort, drawnFull = 1, 4
-
 // A crash is one of the matrices below: what is struck, and whether it has its
 // effect before the Sidecar dies.
 type crash[T any] struct {
@@ -108,7 +104,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	for i := range writes {
 		writes[i] = i + 1
 	}
-	for _, c := range fulltest.Sample(t, crashes(writes), drawnShort, drawnFull) {
+	// One before or after a write for the Bucket, for the access, for its cleanup, and for the Bucket's release.
+	tiers := fulltest.Tiers{Short: []string{"after 6"}, Full: []string{"before 2", "before 9", "after 12"}}
+	for _, c := range fulltest.Pick(t, crashes(writes), tiers) {
 		t.Run(fmt.Sprintf("%v. write", c), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{write: c.struck, lost: c.effect, crash: true}
@@ -126,7 +124,10 @@ func TestCrashAtEveryCall(t *testing.T) {
 		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
 		driverfake.RevokeAccess, driverfake.DeleteBucket,
 	}
-	for _, c := range fulltest.Sample(t, crashes(rpcs), drawnShort, drawnFull) {
+	tiers := fulltest.Tiers{Short: []string{"after DriverGrantBucketAccess"}, Full: []string{
+		"after DriverCreateBucket", "before DriverRevokeBucketAccess", "after DriverDeleteBucket",
+	}}
+	for _, c := range fulltest.Pick(t, crashes(rpcs), tiers) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{crash: true}
@@ -151,10 +152,14 @@ func faults() []*interference {
 	return all
 }
 
+func (i *interference) String() string {
+	return fmt.Sprintf("status %d, effect %v, from write %d on", i.status, i.lost, i.write)
+}
+
 func TestFaultsOfAPI(t *testing.T) {
 	t.Parallel()
-	for _, i := range fulltest.Sample(t, faults(), 1, 8) {
-		t.Run(fmt.Sprintf("status %d, effect %v, from write %d on", i.status, i.lost, i.write), func(t *testing.T) {
+	for _, i := range fulltest.Pick(t, faults(), fulltest.Tiers{Short: []string{"status 409, effect false, from write 2 on"}}) {
+		t.Run(i.String(), func(t *testing.T) {
 			t.Parallel()
 			interfered(t, driverfake.Options{}, i, nil)
 			if len(i.struck) < flowWrites/2 {

@@ -253,7 +253,11 @@ func TestOlderGenerationsLeaveNothing(t *testing.T) {
 				kill{speaks: speaks, access: true, rpc: driverfake.GrantAccess, after: after})
 		}
 	}
-	for _, k := range fulltest.Sample(t, kills, 3, 12) {
+	tiers := fulltest.Tiers{Short: []string{"v1alpha1 Bucket after DriverCreateBucket", "upstream access after DriverGrantBucketAccess"}, Full: []string{
+		"v1alpha1 Bucket after write 2", "upstream Bucket before write 3", "v1alpha1 access after write 2", "upstream access before write 3",
+		"v1alpha1 access before write 5", "upstream access after write 4",
+	}}
+	for _, k := range fulltest.Pick(t, kills, tiers) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, driverfake.Options{Speaks: k.speaks})
@@ -311,7 +315,8 @@ func TestCrashAtEveryWriteWithOlderGenerations(t *testing.T) {
 			all = append(all, struck{speaks, write})
 		}
 	}
-	for _, c := range fulltest.Sample(t, crashes(all), drawnShort, drawnFull) {
+	tiers := fulltest.Tiers{Short: []string{"after {v1alpha1 3}"}, Full: []string{"before {upstream 3}", "before {v1alpha1 7}", "after {upstream 8}"}}
+	for _, c := range fulltest.Pick(t, crashes(all), tiers) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{write: c.struck.write, lost: c.effect, crash: true}

@@ -73,12 +73,21 @@ type system struct {
 	cancel context.CancelFunc
 }
 
+// shortTests are the tests with a system that the short tier runs. They differ in what they cover.
+var shortTests = []string{
+	"TestAccessIsGrantedInTwoPhases", "TestOrderOfAccessDeletion",
+	"TestBucketIsCreatedInTwoPhases", "TestConflictAtBucketIDStartsAgain", "TestImportedBucketIsVerified", "TestRetainedBucket",
+	"TestDriverRestarts", "TestHangingDriverDelaysNothingElse", "TestCredentialStoreDuringARPC", "TestDriverOfV1alpha1", "TestLeaderHandsOver",
+	"TestLifecycle", "TestRightsInOneNamespace", "TestTooManyRequests", "TestCredentialIsNowhereButInItsSecret", "TestRotationGrantsAgain",
+	"TestSecretNameOfAnotherAccess",
+}
+
 // newSystem prepares a namespace, a driver that serves, and a user with exactly
 // the Sidecar's roles. At its end, the test fails if that user was ever refused
 // or if two calls for one ID ran at once.
 func newSystem(t *testing.T, fake driverfake.Options) *system {
 	t.Helper()
-	fulltest.Drawn(t)
+	fulltest.Named(t, shortTests)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
 	s.user = "system:serviceaccount:" + s.namespace + ":sidecar"

@@ -45,7 +45,7 @@ func startWatching(t *testing.T, watch bool) *system {
 
 func TestSecretNameThatIsTaken(t *testing.T) {
 	t.Parallel()
-	for name, watch := range fulltest.Rows(t, secretModes(), 1) {
+	for name, watch := range fulltest.Rows(t, secretModes(), "by poll") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, watch)
@@ -121,7 +121,7 @@ func TestOrphanedSecretIsReleased(t *testing.T) {
 		"of another driver": {alter: func(_ *system, secret *corev1.Secret) {
 			secret.OwnerReferences, secret.Annotations = nil, map[string]string{"cooper.dev/driver": "another.example.com"}
 		}, stays: true},
-	}, 2) {
+	}, "deleted by the garbage collector", "of another driver") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, false)
@@ -171,7 +171,7 @@ func TestSecretNameOfAnotherAccess(t *testing.T) {
 
 func TestSecretEditedAndDeleted(t *testing.T) {
 	t.Parallel()
-	for name, watch := range fulltest.Rows(t, secretModes(), 1) {
+	for name, watch := range fulltest.Rows(t, secretModes(), "by poll") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, watch)
@@ -245,7 +245,7 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 		"GCS": {cosiapi.ProtocolGCS, cosi.ObjectProtocol_GCS, []string{
 			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
 		}},
-	}, 1) {
+	}, "S3") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})

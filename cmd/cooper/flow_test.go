@@ -320,7 +320,7 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 // TestBadInput starts cooper in ways that cannot work, and reads what it says.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
+	fulltest.Only(t, "it needs a whole system")
 	holder := startUp(t)
 	foreign := t.TempDir()
 	broken := filepath.Join(t.TempDir(), "broken.yaml")

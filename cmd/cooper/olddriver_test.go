@@ -28,7 +28,7 @@ const oldKills = 4
 
 // TestADriverOfV1alpha1 claims, uses and deletes buckets of a driver that speaks nothing but v1alpha1, with all parts
 // as processes. The sidecar is killed while the driver, which goes on, is at each line that it prints of its calls, or
-// at some drawn ones.
+// at oldKills of them.
 func TestADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the sidecar's own tests kill it at each write and call of a fake of this generation")
@@ -47,7 +47,7 @@ func TestADriverOfV1alpha1(t *testing.T) {
 	for line := 1; line <= removes; line++ {
 		points = append(points, point{removes: line})
 	}
-	for i, p := range fulltest.Draw(t, points, oldKills) {
+	for i, p := range fulltest.Spread(points, oldKills) {
 		t.Logf("killed at line %d of %d while the driver makes, or at %d of %d while it removes", p.makes, makes, p.removes, removes)
 		w.round(t, fmt.Sprint("killed-", i), p.makes, p.removes)
 		if left := w.inventory(t); left != before {

@@ -78,7 +78,11 @@ type scenario struct {
 	rotation string
 }
 
-// TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
+// sampleOfCells is how many cells of a scenario the full tier tries, and sampleOfLagging how many it tries again with
+// reads of each kind that lag.
+const sampleOfCells, sampleOfLagging = 10, 6
+
+// TestCrashMatrix kills the driver at some calls of every RPC, in the soak at every call, and lets the next process go on.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	scenarios := map[string]scenario{
@@ -95,7 +99,7 @@ func TestCrashMatrix(t *testing.T) {
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drivertest.CrashMatrix{Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
+			drivertest.CrashMatrix{Sample: sampleOfCells, Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 				t.Helper()
 				runCell(t, scenario, crash)
 			}}.Run(t)
@@ -214,7 +218,7 @@ func (c *identityCell) revoke(ctx context.Context, driver driverkit.Driver) erro
 	})
 }
 
-// TestServiceAccountCrashMatrix kills the driver at every call of grant and revoke, logins included, and lets the next
+// TestServiceAccountCrashMatrix kills the driver at calls of grant and revoke, logins included, and lets the next
 // process go on, with the same call or with the opposite one.
 func TestServiceAccountCrashMatrix(t *testing.T) {
 	t.Parallel()
@@ -226,9 +230,9 @@ func TestServiceAccountCrashMatrix(t *testing.T) {
 		"revoke what is not": {revoke: true, thenRevoke: true},
 	} {
 		for kind, stale := range map[string]string{"": "", ", with lagging identities": "*.Get", ", with lagging listings": "*.List*"} {
-			sample := 0
+			sample := sampleOfCells
 			if stale != "" {
-				sample = 10 // with reads that lag, some are tried again
+				sample = sampleOfLagging
 			}
 			t.Run(name+kind, func(t *testing.T) {
 				t.Parallel()

@@ -145,7 +145,7 @@ func followKey(t *testing.T, server *azurefake.Server, options azuredriver.Optio
 // sidecar and driver, to a blob stored with the pod's token and nothing else.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
+	fulltest.Only(t, "other tests use such accounts without the other components")
 	c := newCluster(t)
 	before := inventory(t, c.server)
 	s, driver := startSystem(t, c.env, azuredriver.Options{Config: c.config})

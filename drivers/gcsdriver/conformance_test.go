@@ -48,7 +48,7 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
-	for _, credentials := range fulltest.Sample(t, []string{"hmac", "json"}, 1, 2) {
+	for _, credentials := range fulltest.Pick(t, []string{"hmac", "json"}, fulltest.Tiers{Short: []string{"hmac"}}) {
 		t.Run(credentials, func(t *testing.T) {
 			t.Parallel()
 			config := conformance(t, startProjects(t, gcsfake.Options{}), binary)

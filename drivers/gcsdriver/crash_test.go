@@ -84,7 +84,7 @@ type run struct {
 	driver driverkit.Driver
 }
 
-// TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
+// TestCrashMatrix kills the driver at some calls of every RPC, in the soak at every call, and lets the next process go on.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	for name, scenario := range map[string]scenario{
@@ -101,7 +101,7 @@ func TestCrashMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runMatrix(t, startGoogle(t, gcsfake.Options{}), scenario, 0)
+			runMatrix(t, startGoogle(t, gcsfake.Options{}), scenario, sampleOfCells)
 		})
 		for kind, operations := range map[string][]string{
 			"with lagging IAM":      {"iam.*.get", "storage.projects.hmacKeys.get", "storage.buckets.get"},
@@ -124,8 +124,9 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// sampleOfLagging is how many cells of a scenario are tried again with reads of each kind that lag.
-const sampleOfLagging = 10
+// sampleOfCells is how many cells of a scenario the full tier tries, and sampleOfLagging how many it tries again with
+// reads of each kind that lag.
+const sampleOfCells, sampleOfLagging = 10, 6
 
 func runMatrix(t *testing.T, on google, scenario scenario, sample int) {
 	t.Helper()

@@ -22,7 +22,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -147,7 +146,7 @@ func TestThrottlingAndRecovery(t *testing.T) {
 		"IAM has no room for key": {fault.Rule{Operation: "iam:CreateAccessKey", Code: "LimitExceeded", Status: 409}, codes.ResourceExhausted},
 		"IAM has lost its head":   {fault.Rule{Operation: "iam:*", Code: "ServiceFailure", Status: 500}, codes.Unavailable},
 	}
-	for name, test := range fulltest.Rows(t, tests, 2) {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			on, server := startFake(t, s3fake.Options{})

@@ -24,7 +24,7 @@ import (
 // controller, sidecar and driver, to an object stored with the pod's token and nothing else.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
+	fulltest.Only(t, "other tests use such accounts without the other components")
 	c := newCluster(t)
 	name := "s3-" + uuid.NewString()[:8] + ".example.com"
 	driver, err := s3driver.New(s3driver.Options{

@@ -36,8 +36,7 @@ type target struct {
 	secure func(t *testing.T) target
 	// real says that it is not our fake, and may lack something.
 	real bool
-	// sample is how many cells of each crash matrix to try on a store where one takes long; 0 for all, but of those with
-	// many calls.
+	// sample is how many cells of each crash matrix the full tier tries on this store; 0 means the constant sample.
 	sample int
 	// can is what not every store does.
 	can []capability
@@ -55,7 +54,7 @@ func versityIAM(t *testing.T) target {
 			Type: s3driver.TypeAWS, Endpoint: endpoint, IAM: s3driver.IAMConfig{Endpoint: iamEndpoint},
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
 		},
-		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: 4,
+		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: sampleOfReal,
 		accounts: func(ctx context.Context) ([]string, error) {
 			return iamAccounts(ctx, iamEndpoint, rootAccessKey, rootSecretKey)
 		},
@@ -77,8 +76,6 @@ func realMinIO(t *testing.T) target {
 	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}), rootAccessKey, rootSecretKey)
 	on.secure = secured(s3driver.TypeMinIO, func(with certificate) string { return startMinIO(t, with) })
 	on.name, on.version = "MinIO", stores.MinIO().Version
-	// Each bucket takes a while there.
-	on.sample = 3
 	return on
 }
 
@@ -100,7 +97,7 @@ func adminTarget(kind s3driver.BackendType, endpoint, id, secret string) target 
 			Type: kind, Endpoint: endpoint,
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: id, SecretAccessKey: cosi.NewSecret(secret)},
 		},
-		rootID: id, rootSecret: secret, real: true, sample: 4,
+		rootID: id, rootSecret: secret, real: true, sample: sampleOfReal,
 	}
 	on.accounts = func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint, id, secret) }
 	if kind == s3driver.TypeAWS {

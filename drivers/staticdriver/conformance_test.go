@@ -48,7 +48,7 @@ const pool = 200
 // TestConformance holds the built command against the conformance suite, as far as a driver that makes nothing declares.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for fake, start := range fulltest.Rows(t, shops(), 1) {
+	for fake, start := range fulltest.Rows(t, shops(), "s3fake") {
 		t.Run(fake, func(t *testing.T) {
 			t.Parallel()
 			store := start(t)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // row is an operation, who calls it, and what he gets.
@@ -98,7 +97,7 @@ func TestBehaviour(t *testing.T) {
 			}
 		}
 	}
-	for name, op := range fulltest.Rows(t, table, 40) {
+	for name, op := range table {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, r := range rows(name, op) {

@@ -19,7 +19,6 @@ import (
 	"cloud.google.com/go/storage"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // form is a request as a browser sends it for a form: its fields, then the file, then what comes after it.
@@ -193,7 +192,7 @@ func TestForms(t *testing.T) {
 		status int
 		text   string
 	}
-	for name, tc := range fulltest.Rows(t, map[string]struct {
+	for name, tc := range map[string]struct {
 		permissions []string
 		fields      func(t *testing.T, w *formWorld) map[string]string
 		file        string
@@ -276,7 +275,7 @@ func TestForms(t *testing.T) {
 			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}
 		}, "text", outcome{400, "V4"}},
 		"of nobody": {[]string{create}, func(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }, "text", outcome{403, "Anonymous caller"}},
-	}, 6) {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFormWorld(t, tc.permissions...)

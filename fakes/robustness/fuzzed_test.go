@@ -16,14 +16,10 @@ import (
 // workers are the clients of the fuzzer, batch is how many requests they send before everything begins anew.
 const workers, batch = 8, 5000
 
-// TestFuzzedRequests sends requests that were valid before something in them was changed: the short run few, the full run more,
-// the soak 100,000 to each fake. None may end in a panic, or in a failure of the server that is not the service's own response.
+// TestFuzzedRequests sends requests that were valid before something in them was changed, the same ones in each run of a tier. None
+// may end in a panic, or in a failure of the server that is not the service's own response.
 func TestFuzzedRequests(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads
-	total := fulltest.Size(t, 1000, 10_000)
-	if fulltest.Soak() {
-		total = 100_000
-	}
-	seed := fulltest.Seed(t)
+	total := fulltest.Size(1000, 10_000, 100_000)
 	run(t, 0, func(t *testing.T, f *running) {
 		t.Helper()
 		statuses := map[int]int{}
@@ -34,7 +30,7 @@ func TestFuzzedRequests(t *testing.T) { //nolint:paralleltest // see TestAborted
 				}
 				f.prepare(f.setup)
 			}
-			f.fuzz(t, seed+uint64(sent), min(batch, total-sent), statuses)
+			f.fuzz(t, uint64(sent), min(batch, total-sent), statuses)
 		}
 		t.Logf("%d requests, by status: %v", total, statuses)
 		if len(statuses) < 5 {

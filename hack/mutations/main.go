@@ -7,7 +7,6 @@
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
 //	go run ./hack/mutations -only rotation  # those whose name holds the word, and write their rows of that page
-//	go run ./hack/mutations -sample 5       # five of them, drawn by the printed seed
 //	go run ./hack/mutations -refresh        # write the patches again, with the code around them as it is now
 //
 // It exits 1 if a defect was not found.
@@ -18,7 +17,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -48,8 +46,6 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	sample := flag.Int("sample", 0, "try only this many defects; 0 means all")
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
 	only := flag.String("only", "", "try only defects whose name holds this text, or one of several between |")
 	refresh := flag.Bool("refresh", false, "write each patch again with the lines around it as they are now, and run no test")
 	buildOnly := flag.Bool("build", false, "build each defect in, and run no test")
@@ -67,10 +63,6 @@ func run(ctx context.Context) error {
 	chosen := slices.Clone(every)
 	if *only != "" {
 		chosen = slices.DeleteFunc(chosen, func(d defect) bool { return !holdsOne(d.Name, strings.Split(*only, "|")) })
-	}
-	if *sample > 0 {
-		fmt.Printf("seed %d\n", *seed)
-		chosen = draw(chosen, *sample, *seed)
 	}
 	if *refresh {
 		return each(chosen, func(d defect, dir string) error { return d.refresh(ctx, root, dir) })
@@ -92,22 +84,7 @@ func run(ctx context.Context) error {
 	if missed > 0 {
 		return fmt.Errorf("%d defects were not found by every test that must find them", missed)
 	}
-	if *sample > 0 {
-		return nil
-	}
 	return writeCoverage(root, *coverage, every, results, *only == "")
-}
-
-// draw returns some defects, without their crash points: all those of a flow take
-// a minute.
-func draw(ds []defect, sample int, seed uint64) []defect {
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a sample, no secret
-	r.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
-	ds = ds[:min(sample, len(ds))]
-	for i := range ds {
-		ds[i].Crash = ""
-	}
-	return ds
 }
 
 // holdsOne reports whether a name holds one of some texts.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -114,4 +115,41 @@ func sourceFiles(t *testing.T) []Violation {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestShortTestsExist looks for each test that a package assigns to the short tier by name.
+func TestShortTestsExist(t *testing.T) {
+	t.Parallel()
+	list, name := regexp.MustCompile(`(?s)\nvar shortTests = \[\]string\{(.*?)\}\n`), regexp.MustCompile(`"(\w+)"`)
+	found := 0
+	for dir, source := range testSources(t) {
+		for _, names := range list.FindAllStringSubmatch(source, -1) {
+			for _, of := range name.FindAllStringSubmatch(names[1], -1) {
+				if found++; !strings.Contains(source, "\nfunc "+of[1]+"(t *testing.T)") {
+					t.Errorf("%s has no test %s, which shortTests names", dir, of[1])
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no package has shortTests")
+	}
+}
+
+// testSources returns the text of all tests of each directory.
+func testSources(t *testing.T) map[string]string {
+	t.Helper()
+	sources := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		sources[filepath.Dir(path)] += string(source)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources
 }

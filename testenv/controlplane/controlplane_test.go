@@ -240,9 +240,12 @@ func TestCanceledStartStartsNothing(t *testing.T) {
 	}
 }
 
+// shortTests are the tests with start that the short tier runs.
+var shortTests = []string{"TestStopLeavesNothingRunningAndNoFiles"}
+
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
-	fulltest.Drawn(t)
+	fulltest.Named(t, shortTests)
 	cp, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

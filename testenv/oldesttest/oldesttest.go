@@ -15,7 +15,7 @@ import (
 )
 
 // Again runs the tests of this binary with these names once more, in a process whose API server is of the oldest
-// release that will do, and fails unless each of them passes there. It belongs to the full run, as that release
+// release that will do, and fails unless each of them passes there. It belongs to the full tier, as that release
 // must be built first.
 func Again(t *testing.T, tests ...string) {
 	t.Helper()
@@ -35,7 +35,7 @@ func Again(t *testing.T, tests ...string) {
 		t.Fatal(err)
 	}
 	again := exec.CommandContext(t.Context(), self, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
-	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "COOPER_FULL=1") // nothing of these tests is left to another run
+	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets) // without -short: all of these tests
 	output, err := again.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "using the kube-apiserver and etcd of "+assets) {
 		t.Errorf("on Kubernetes %s: %v\n%s", binaries.Oldest, err, output)

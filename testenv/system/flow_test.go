@@ -34,10 +34,15 @@ type flow struct {
 	secret *corev1.Secret
 }
 
+// shortTests are the tests with newFlow that the short tier runs.
+var shortTests = []string{
+	"TestAClaimAndAnAccessComeAndGo", "TestAUserWithTheRoleEditServesThemselves",
+}
+
 // newFlow starts a system and creates the classes.
 func newFlow(t *testing.T, o system.Options) *flow {
 	t.Helper()
-	fulltest.Drawn(t)
+	fulltest.Named(t, shortTests)
 	return newFlowOn(t, testenv.Start(t, testenv.Options{}), o)
 }
 
@@ -78,7 +83,7 @@ func TestAClaimAndAnAccessComeAndGo(t *testing.T) {
 // of an owner reference that blocks the owner's deletion then needs the right to update the owner's finalizers.
 func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
+	fulltest.Only(t, "it needs a control plane of its own")
 	env := testenv.Start(t, testenv.Options{AdmissionPlugins: []string{"OwnerReferencesPermissionEnforcement"}})
 	f := newFlowOn(t, env, system.Options{})
 	f.run(t)
@@ -196,7 +201,6 @@ func TestASidecarThatMayWatchSecretsRepairsThem(t *testing.T) {
 
 func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
 	f := newFlow(t, system.Options{})
 	_, err := system.Start(t.Context(), system.Options{
 		ControlPlane: f.Env.ControlPlane, Namespaces: []string{f.Namespace}, Name: "misnamed",

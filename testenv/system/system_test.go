@@ -141,7 +141,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestASystemOnItsOwnControlPlaneStopsIt(t *testing.T) {
 	t.Parallel()
-	fulltest.Drawn(t)
+	fulltest.Only(t, "the tests of testenv/controlplane start and stop control planes")
 	s, err := system.Start(t.Context(), system.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,12 @@
 package drivertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,9 +150,9 @@ func (c crashStore) Delete(ctx context.Context, account string) error {
 // CrashMatrix runs the same work again and again: once without a crash, to count the calls, and then
 // for each call with a crash before and with one after its effect.
 type CrashMatrix struct {
-	// Sample is how many cells to try, chosen at random, unless COOPER_SOAK is set; 0 tries all.
+	// Sample is how many cells to try, at equal distances, unless COOPER_SOAK is set; 0 tries all.
 	Sample int
-	// Short is how many of those to try unless COOPER_FULL is set; 0 tries all of them.
+	// Short is Sample for go test -short; 0 leaves it as it is.
 	Short int
 	// Cell prepares, does the work in a process with this crash, whose error it ignores, does the
 	// work again in a new process, and checks what has become of it.
@@ -166,19 +168,14 @@ func (m CrashMatrix) Run(t *testing.T) {
 	if calls == 0 && !t.Failed() {
 		t.Error("the work makes no call at which to crash")
 	}
-	var cells []*Crash
+	var before, after []*Crash
 	for at := range calls {
-		cells = append(cells, &Crash{at: at + 1}, &Crash{at: at + 1, afterEffect: true})
+		before, after = append(before, &Crash{at: at + 1}), append(after, &Crash{at: at + 1, afterEffect: true})
 	}
-	full := m.Sample
-	if full == 0 {
-		full = len(cells)
+	cells := slices.Concat(before, after) // Spread chooses as many of both
+	if n := cmp.Or(fulltest.Size(m.Short, 0, 0), m.Sample); n > 0 {
+		cells = fulltest.Spread(cells, n)
 	}
-	short := m.Short
-	if short == 0 {
-		short = full
-	}
-	cells = fulltest.Sample(t, cells, short, full)
 	for _, crash := range cells {
 		if t.Failed() {
 			return

@@ -251,10 +251,7 @@ func (c child) identities(t *testing.T) *armmsi.UserAssignedIdentitiesClient {
 
 // TestMemoryStaysBounded uploads a large blob, in blocks and at once, and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	size := int64(fulltest.Size(t, 320, 512)) << 20 // more than limit, in any run
-	if fulltest.Soak() {
-		size = 5 << 30
-	}
+	size := int64(fulltest.Size(320, 512, 5120)) << 20 // more than limit
 	const limit = 128 << 20
 	c := startChild(t)
 	client := c.container(t, "big")

@@ -57,11 +57,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	ledger := &ledger{objects: map[string]int{}}
-	rounds := 3
-	if fulltest.Soak() {
-		rounds = 50
-	}
-	for round := range rounds {
+	for round := range fulltest.Size(3, 3, 50) {
 		c := startChild(t, "--data", dir)
 		if round == 0 {
 			if _, err := c.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("load")}); err != nil {
@@ -144,10 +140,7 @@ func (l *ledger) check(t *testing.T, c child) {
 
 // TestMemoryStaysBounded uploads a large object in parts and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	parts := fulltest.Size(t, 24, 64) // more than limit, in any run
-	if fulltest.Soak() {
-		parts = 320
-	}
+	parts := fulltest.Size(24, 64, 320) // more than limit
 	const partSize, limit = 16 << 20, 256 << 20
 	c := startChild(t)
 	client := c.s3()
