@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -32,7 +32,7 @@ func withOneID(s *system) (first, second *cosiapi.Bucket) {
 
 func TestBucketsWithOneIDGoTogether(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	first, second := withOneID(s)
 	s.leave(first)
 	s.untilCondition(first, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
@@ -55,7 +55,7 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 	for name, prefix := range map[string]string{"the same ID": "", "an ID with the name of a backend": "east."} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			foreign := s.static(prefix + b.Status.BucketID)
 			foreign.Name, foreign.Spec.DriverName = "imported-"+b.Name, "another.example.com"
@@ -96,7 +96,7 @@ func (o oldCRDs) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func TestBucketsAreDeletedWithOlderCRDs(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.wrap = func(config *rest.Config) *rest.Config {
 		config = rest.CopyConfig(config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oldCRDs{next} })
