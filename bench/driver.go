@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // behaviour is the parameter of a class by which its buckets fail or hang.
@@ -99,10 +99,7 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveDriver(ctx context.Context, name, socket string) error {
 	letGo := make(chan struct{})
 	counts := &calls{byRPC: map[string]int{}, letGo: letGo, release: sync.OnceFunc(func() { close(letGo) })}
-	d, err := driverfake.New(driverfake.Options{Name: name, ServerOptions: []grpc.ServerOption{grpc.ChainUnaryInterceptor(counts.intercept)}})
-	if err != nil {
-		return err
-	}
+	d := memdriver.New(memdriver.Options{Name: name, ServerOptions: []grpc.ServerOption{grpc.ChainUnaryInterceptor(counts.intercept)}})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", countsOf(socket))
 	if err != nil {
 		return fmt.Errorf("numbers of calls: %w", err)
@@ -157,6 +154,6 @@ func (s *system) rpcs(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	// The sidecar asks it to know whether the driver is there, whatever there is to do.
-	maps.DeleteFunc(total, func(rpc string, _ int) bool { return rpc == string(driverfake.GetInfo) || rpc == "Check" })
+	maps.DeleteFunc(total, func(rpc string, _ int) bool { return rpc == string(memdriver.GetInfo) || rpc == "Check" })
 	return total, nil
 }

@@ -217,7 +217,7 @@ func release(object client.Object) write {
 
 // floorInfo and floorConditions are as large as those of a provisioned Bucket.
 func floorInfo(name string) map[string]string {
-	return map[string]string{"COSI_PROTOCOL": "S3", "BUCKET_NAME": name, "AWS_ENDPOINT_URL": "https://s3.fake.example", "AWS_DEFAULT_REGION": "fake-1"}
+	return map[string]string{"COSI_PROTOCOL": "S3", "BUCKET_NAME": name, "AWS_ENDPOINT_URL": "https://s3.memory.example", "AWS_DEFAULT_REGION": "memory-1"}
 }
 
 func floorConditions() []metav1.Condition {

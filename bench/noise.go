@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -184,7 +184,7 @@ func (s *system) tried(ctx context.Context) error {
 	before := -1
 	return controlplane.UntilEvery(ctx, 2*time.Second, func(ctx context.Context) error {
 		now, err := s.rpcs(ctx)
-		made := now[string(driverfake.GenerateBucketID)] - before
+		made := now[string(memdriver.GenerateBucketID)] - before
 		before += made
 		if err == nil && made > 0 {
 			err = fmt.Errorf("%d more claims were tried in two seconds", made)

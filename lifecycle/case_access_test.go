@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -51,7 +51,7 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
-		driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
+		memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
 			now := &cosiapi.BucketAccess{}
 			err := w.Client.Get(ctx, client.ObjectKeyFromObject(live), now)
 			if err == nil && now.Status.AccountID != r.GetAccountId() {
@@ -60,8 +60,8 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 			return err
 		})
 		access := w.granted("app", "keys", "photos", "films")
-		first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]
-		grant := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0]
+		first := memdriver.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]
+		grant := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0]
 		anyMode := &cosi.AccessMode{Mode: cosi.AccessMode_ANY}
 		want := &cosi.DriverGenerateBucketAccessIdRequest{
 			AccountName: "ba-" + string(access.UID), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
@@ -102,14 +102,14 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 func TestAccessWithAnIDIsRevoked(t *testing.T) {
 	t.Parallel()
 	covers(t, "account-id-stored-first")
-	for rpc, want := range map[driverfake.RPC][]driverfake.RPC{
-		driverfake.GrantAccess:      {driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
-		driverfake.GenerateAccessID: {driverfake.GenerateAccessID},
+	for rpc, want := range map[memdriver.RPC][]memdriver.RPC{
+		memdriver.GrantAccess:      {memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess},
+		memdriver.GenerateAccessID: {memdriver.GenerateAccessID},
 	} {
 		t.Run(string(rpc)+" never succeeds", func(t *testing.T) {
 			t.Parallel()
 			w := pair(t, setup{})
-			w.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.Internal, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: rpc, Code: codes.Internal, Times: memdriver.Always})
 			access := w.access("app", "keys", "photos")
 			w.create(access)
 			w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
@@ -126,22 +126,22 @@ func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	w := pair(t, setup{})
 	access := w.access("app", "keys", "photos")
 	unread := access.DeepCopy() // the test reads into the other one meanwhile
-	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketAccessIdRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketAccessIdRequest) error {
 		return w.Client.Delete(ctx, unread.DeepCopy())
 	})
 	w.create(access)
 	w.gone(access, secret(access, 0))
-	diff(t, "calls", []driverfake.RPC{driverfake.GenerateAccessID}, w.rpcs("ba-"+string(access.UID)))
+	diff(t, "calls", []memdriver.RPC{memdriver.GenerateAccessID}, w.rpcs("ba-"+string(access.UID)))
 }
 
 func TestAccessRefusedInEitherPhase(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-refused-in-either-phase", "retryable-or-not")
-	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
+	for _, rpc := range []memdriver.RPC{memdriver.GenerateAccessID, memdriver.GrantAccess} {
 		t.Run(string(rpc), func(t *testing.T) {
 			t.Parallel()
 			w := pair(t, setup{backoff: patient()})
-			w.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: memdriver.Always})
 			access := w.access("app", "keys", "photos")
 			w.create(access)
 			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
@@ -288,7 +288,7 @@ func TestRefusedAccesses(t *testing.T) {
 			w.create(access)
 			w.refused(access, tc.want)
 			w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, tc.want)
-			if access.Status.DriverName != "" || len(w.driver.Calls(driverfake.GenerateAccessID)) > 0 {
+			if access.Status.DriverName != "" || len(w.driver.Calls(memdriver.GenerateAccessID)) > 0 {
 				t.Errorf("a refused access was handed off: %+v", access.Status)
 			}
 			w.delete(access)
@@ -314,14 +314,14 @@ func TestAccessThatIsNotRefused(t *testing.T) {
 	}
 	access.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	claim := w.newClaim("photos", "fast")
 	w.create(access)
 	// While the claim's protocols are not known, the access waits.
 	w.condition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	close(hold)
 	w.ready(claim, access)
-	modes := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()[0]
+	modes := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()[0]
 	if modes.GetObjectDataAccessMode().GetMode() != cosi.AccessMode_READ_ONLY ||
 		modes.GetObjectMetadataAccessMode().GetMode() != cosi.AccessMode_ANY || modes.GetBucketMetadataAccessMode().GetMode() != cosi.AccessMode_ANY {
 		t.Errorf("modes of the grant: %v", modes)
@@ -348,15 +348,15 @@ func TestDisallowedModes(t *testing.T) {
 		c.DisallowedBucketAccessModes.ObjectMetadata = []cosiapi.BucketAccessMode{read}
 	})
 	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
-	w.awaitCalls(driverfake.Started(2), driverfake.GrantAccess)
+	w.awaitCalls(memdriver.Started(2), memdriver.GrantAccess)
 	want := &cosi.DisallowedAccessModes{
 		ObjectMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_WRITE_ONLY},
 		BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY, cosi.AccessMode_READ_WRITE},
 	}
 	phases := []interface {
 		GetDisallowedAccessModes() *cosi.DisallowedAccessModes
-	}{driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]}
-	for _, grant := range driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver) {
+	}{memdriver.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]}
+	for _, grant := range memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver) {
 		phases = append(phases, grant)
 	}
 	for i, request := range phases {
@@ -387,11 +387,11 @@ func TestDisallowedModesOfAnOldAccess(t *testing.T) {
 		return nil
 	})
 	w.settled()
-	w.called(driverfake.GrantAccess, 1)
+	w.called(memdriver.GrantAccess, 1)
 
 	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
-	w.awaitCalls(driverfake.Started(2), driverfake.GrantAccess)
-	again := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[1]
+	w.awaitCalls(memdriver.Started(2), memdriver.GrantAccess)
+	again := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[1]
 	want := &cosi.DisallowedAccessModes{ObjectMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE}}
 	if d := cmp.Diff(want, again.GetDisallowedAccessModes(), protocmp.Transform()); d != "" {
 		t.Errorf("the second grant (-want +got):\n%s", d)
@@ -415,7 +415,7 @@ func TestServiceAccounts(t *testing.T) {
 			if authentication == cosiapi.AuthenticationTypeServiceAccount {
 				name, namespace = "robot", w.namespace
 			}
-			calls := w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess)
+			calls := w.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess)
 			if len(calls) != 3 {
 				t.Errorf("want 3 calls, got %d", len(calls))
 			}
@@ -460,7 +460,7 @@ func TestClaimsThatShareABucket(t *testing.T) {
 				return
 			}
 			w.ready(access)
-			buckets := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()
+			buckets := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()
 			if len(buckets) != 1 || buckets[0].GetObjectDataAccessMode().GetMode() != cosi.AccessMode_READ_WRITE {
 				t.Errorf("buckets of the grant: want one, read-write, got %v", buckets)
 			}
@@ -534,11 +534,11 @@ func TestConditionsOfAnAccess(t *testing.T) {
 		"its Secret is somebody else's": {func(w *world, a *cosiapi.BucketAccess) { w.create(secret(a, 0), a) }, want{unknown, no, unknown}},
 		"granted":                       {func(w *world, a *cosiapi.BucketAccess) { w.create(a) }, want{yes, yes, no}},
 		"retried": {func(w *world, a *cosiapi.BucketAccess) {
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable, Times: memdriver.Always})
 			w.create(a)
 		}, want{unknown, yes, yes}},
 		"refused by the driver": {func(w *world, a *cosiapi.BucketAccess) {
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.InvalidArgument, Times: memdriver.Always})
 			w.create(a)
 		}, want{no, yes, yes}},
 		"its claim goes": {func(w *world, a *cosiapi.BucketAccess) {
@@ -554,7 +554,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 		"a rotation is refused": {func(w *world, a *cosiapi.BucketAccess) {
 			w.create(a)
 			w.ready(a)
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.InvalidArgument, Times: memdriver.Always})
 			change(w, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 		}, want{yes, yes, yes}},
 	}, "granted", "refused by the driver") {

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -42,14 +42,14 @@ func TestObjectsOfTheUpstreamProject(t *testing.T) {
 	if get(w, claim).Status.BoundBucketName != bucket.Name || get(w, bucket).Status.BucketID != "made-by-upstream" {
 		t.Errorf("the claim is bound to %q, and its Bucket has the ID %q", claim.Status.BoundBucketName, bucket.Status.BucketID)
 	}
-	for _, rpc := range []driverfake.RPC{
-		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket,
-		driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess,
+	for _, rpc := range []memdriver.RPC{
+		memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.DeleteBucket,
+		memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess,
 	} {
 		w.called(rpc, 0)
 	}
-	if calls := w.rpcs("made-by-upstream"); len(calls) != 1 || calls[0] != driverfake.GetBucket {
-		t.Errorf("calls about the bucket: want one %s, got %v", driverfake.GetBucket, calls)
+	if calls := w.rpcs("made-by-upstream"); len(calls) != 1 || calls[0] != memdriver.GetBucket {
+		t.Errorf("calls about the bucket: want one %s, got %v", memdriver.GetBucket, calls)
 	}
 	diff(t, "the backend", before, w.driver.Inventory())
 	if now := get(w, secret.DeepCopy()); now.ResourceVersion != secret.ResourceVersion {

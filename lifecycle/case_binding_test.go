@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -38,21 +38,21 @@ func TestClaimThatGoesDuringACall(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-finalizer")
 	for name, tc := range map[string]struct {
-		rpc     driverfake.RPC
+		rpc     memdriver.RPC
 		creates int
 	}{
-		"the first, which makes nothing":     {driverfake.GenerateBucketID, 0},
-		"the second, which makes the bucket": {driverfake.CreateBucket, 1},
+		"the first, which makes nothing":     {memdriver.GenerateBucketID, 0},
+		"the second, which makes the bucket": {memdriver.CreateBucket, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})
 			w.newClass("fast")
 			hold := make(chan struct{})
-			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Hold: hold})
+			w.driver.Script(memdriver.Fault{RPC: tc.rpc, Hold: hold})
 			claim := w.newClaim("photos", "fast")
 			bucket := w.bucketOf(claim)
-			w.awaitCalls(func(calls []driverfake.Call) bool { return len(calls) > 0 }, tc.rpc)
+			w.awaitCalls(func(calls []memdriver.Call) bool { return len(calls) > 0 }, tc.rpc)
 			w.delete(claim)
 			w.gone(claim)
 			if tc.creates == 0 {
@@ -61,8 +61,8 @@ func TestClaimThatGoesDuringACall(t *testing.T) {
 			close(hold)
 			w.gone(bucket)
 			w.settled()
-			w.called(driverfake.CreateBucket, tc.creates)
-			w.called(driverfake.DeleteBucket, tc.creates)
+			w.called(memdriver.CreateBucket, tc.creates)
+			w.called(memdriver.DeleteBucket, tc.creates)
 		})
 	}
 }
@@ -166,7 +166,7 @@ func TestClassIsCopiedOnce(t *testing.T) {
 	w.settled()
 	w.delete(claim)
 	w.gone(claim, bucket)
-	if got := driverfake.Requests[*cosi.DriverDeleteBucketRequest](w.driver)[0].GetParameters()["tier"]; got != "hot" {
+	if got := memdriver.Requests[*cosi.DriverDeleteBucketRequest](w.driver)[0].GetParameters()["tier"]; got != "hot" {
 		t.Errorf("parameter of the deletion: want hot, got %s", got)
 	}
 }
@@ -212,7 +212,7 @@ func TestImportBindsOnce(t *testing.T) {
 	if !released(bucket) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("a retained Bucket must be marked and stay: %+v", bucket.ObjectMeta)
 	}
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	// The administrator imports it again.
 	w.delete(bucket)
 	w.gone(bucket)
@@ -270,12 +270,12 @@ func TestConditionsOfAClaim(t *testing.T) {
 		}, want{yes, yes, no}},
 		"retried": {func(w *world) *cosiapi.BucketClaim {
 			w.newClass("fast")
-			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: 14, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: 14, Times: memdriver.Always})
 			return w.newClaim("photos", "fast")
 		}, want{unknown, yes, yes}},
 		"refused by the driver": {func(w *world) *cosiapi.BucketClaim {
 			w.newClass("fast")
-			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: 3, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: 3, Times: memdriver.Always})
 			return w.newClaim("photos", "fast")
 		}, want{no, yes, yes}},
 		"its Bucket is not valid": {func(w *world) *cosiapi.BucketClaim {

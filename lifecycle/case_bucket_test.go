@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -33,10 +33,10 @@ func patient() backoff.Options {
 }
 
 // rpcs are the calls that the driver got about an ID, DriverGetInfo left out.
-func (w *world) rpcs(id string) []driverfake.RPC {
-	var out []driverfake.RPC
+func (w *world) rpcs(id string) []memdriver.RPC {
+	var out []memdriver.RPC
 	for _, call := range w.driver.Calls() {
-		if call.RPC != driverfake.GetInfo && (id == "" || call.ID == id) {
+		if call.RPC != memdriver.GetInfo && (id == "" || call.ID == id) {
 			out = append(out, call.RPC)
 		}
 	}
@@ -44,7 +44,7 @@ func (w *world) rpcs(id string) []driverfake.RPC {
 }
 
 // called fails the test unless an RPC was called that often.
-func (w *world) called(rpc driverfake.RPC, want int) {
+func (w *world) called(rpc memdriver.RPC, want int) {
 	w.t.Helper()
 	if got := len(w.driver.Calls(rpc)); got != want {
 		w.t.Errorf("%s: want %d calls, got %d", rpc, want, got)
@@ -52,7 +52,7 @@ func (w *world) called(rpc driverfake.RPC, want int) {
 }
 
 // awaitCalls waits until the driver has got enough calls of an RPC.
-func (w *world) awaitCalls(enough func([]driverfake.Call) bool, rpc driverfake.RPC) {
+func (w *world) awaitCalls(enough func([]memdriver.Call) bool, rpc memdriver.RPC) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
 	defer cancel()
@@ -79,7 +79,7 @@ func TestTwoPhasesOfABucket(t *testing.T) {
 	covers(t, "bucket-name", "bucket-id-stored-first", "bucket-phases-agree", "bucket-finalizer")
 	w := start(t, setup{})
 	w.newClass("fast")
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
 		b, err := w.live(ctx, r.GetName())
 		if err == nil && !cosiapi.HasProtection(b) {
 			t.Error("the Bucket has no finalizer at the first call")
@@ -91,7 +91,7 @@ func TestTwoPhasesOfABucket(t *testing.T) {
 		}}
 		return errors.Join(err, w.Client.Delete(ctx, class), w.Client.Create(ctx, another))
 	})
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
 		b, err := w.live(ctx, r.GetBucketId())
 		if err == nil && b.Status.BucketID != r.GetBucketId() {
 			t.Errorf("bucket %q is created while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
@@ -102,8 +102,8 @@ func TestTwoPhasesOfABucket(t *testing.T) {
 	if want := "bc-" + string(claim.UID); bucket.Name != want {
 		t.Errorf("name of the Bucket: want %s, got %s", want, bucket.Name)
 	}
-	first := driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](w.driver)[0]
-	second := driverfake.Requests[*cosi.DriverCreateBucketRequest](w.driver)[0]
+	first := memdriver.Requests[*cosi.DriverGenerateBucketIdRequest](w.driver)[0]
+	second := memdriver.Requests[*cosi.DriverCreateBucketRequest](w.driver)[0]
 	if first.GetName() != bucket.Name {
 		t.Errorf("name in phase 1: want %s, got %s", bucket.Name, first.GetName())
 	}
@@ -118,14 +118,14 @@ func TestBucketIDIsGeneratedOnce(t *testing.T) {
 	covers(t, "bucket-id-generated-once")
 	w := start(t, setup{})
 	w.newClass("fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	claim := w.newClaim("photos", "fast")
 	w.condition(w.bucketOf(claim), cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	w.stop(theSidecar)
 	w.runSidecar()
 	w.ready(claim)
-	w.called(driverfake.GenerateBucketID, 1)
-	w.called(driverfake.CreateBucket, 2)
+	w.called(memdriver.GenerateBucketID, 1)
+	w.called(memdriver.CreateBucket, 2)
 }
 
 func TestBucketIDCannotBeStored(t *testing.T) {
@@ -137,10 +137,10 @@ func TestBucketIDCannotBeStored(t *testing.T) {
 			w := start(t, setup{backoff: patient()})
 			w.newClass("fast")
 			w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Status: status, Hit: func() {
-				w.called(driverfake.CreateBucket, 0)
+				w.called(memdriver.CreateBucket, 0)
 			}})
 			claim, _ := w.provisioned("photos", "fast")
-			want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.GenerateBucketID, driverfake.CreateBucket}
+			want := []memdriver.RPC{memdriver.GenerateBucketID, memdriver.GenerateBucketID, memdriver.CreateBucket}
 			diff(t, "calls", want, w.rpcs(cosiapi.BucketNameFor(claim.UID)))
 		})
 	}
@@ -157,7 +157,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 			w.newClass("fast")
 			claim := w.claim("photos", "fast")
 			unread := claim.DeepCopy() // the test reads into the other one meanwhile
-			driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
+			memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
 				b, err := w.live(ctx, r.GetName())
 				if err != nil {
 					return err
@@ -180,7 +180,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 				})
 			}
 			w.gone(bucket)
-			diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID}, w.rpcs(bucket.Name))
+			diff(t, "calls", []memdriver.RPC{memdriver.GenerateBucketID}, w.rpcs(bucket.Name))
 		})
 	}
 }
@@ -191,7 +191,7 @@ func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Internal, Times: memdriver.Always})
 	claim := w.newClaim("photos", "fast")
 	bucket := w.bucketOf(claim)
 	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
@@ -200,12 +200,12 @@ func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 	w.create(access)
 	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown)
 	w.settled()
-	if get(w, access); access.Status.DriverName != "" || len(w.driver.Calls(driverfake.GenerateAccessID)) > 0 {
+	if get(w, access); access.Status.DriverName != "" || len(w.driver.Calls(memdriver.GenerateAccessID)) > 0 {
 		t.Errorf("access to a bucket that does not exist was begun: %+v", access.Status)
 	}
 	w.delete(access, claim)
 	w.gone(access, claim, bucket)
-	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}, w.rpcs(bucket.Name))
+	diff(t, "calls", []memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.DeleteBucket}, w.rpcs(bucket.Name))
 }
 
 func TestImportedBucket(t *testing.T) {
@@ -214,7 +214,7 @@ func TestImportedBucket(t *testing.T) {
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing.bucket"))
 	bucket := w.imported("archive", "existing.bucket", "photos")
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGetBucketRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGetBucketRequest) error {
 		b, err := w.live(ctx, w.global("archive"))
 		if err == nil && (b.Status.BucketID != "existing.bucket" || r.GetBucketId() != "existing.bucket") {
 			t.Errorf("bucket %q is looked up while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
@@ -228,29 +228,29 @@ func TestImportedBucket(t *testing.T) {
 	w.create(bucket, claim)
 	w.ready(claim)
 	// The controller binds the Bucket meanwhile, which repeats nothing.
-	diff(t, "calls", []driverfake.RPC{driverfake.GetBucket}, w.rpcs(""))
+	diff(t, "calls", []memdriver.RPC{memdriver.GetBucket}, w.rpcs(""))
 	w.delete(claim)
 	w.gone(claim)
 	w.delete(bucket)
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
 	for name, tc := range fulltest.Rows(t, map[string]struct {
 		covers   string
-		rpc      driverfake.RPC
+		rpc      memdriver.RPC
 		response proto.Message
 		creates  int
 	}{
-		"an ID with forbidden characters": {"bucket-id-malformed", driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"}, 0},
-		"an empty ID":                     {"bucket-id-malformed", driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{}, 0},
+		"an ID with forbidden characters": {"bucket-id-malformed", memdriver.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"}, 0},
+		"an empty ID":                     {"bucket-id-malformed", memdriver.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{}, 0},
 		"no protocol": {
-			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}}, 1,
+			"bucket-protocols-missing", memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}}, 1,
 		},
 		"not the protocol that was asked for": {
-			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
+			"bucket-protocols-missing", memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
 		},
 	}, "an ID with forbidden characters", "no protocol") {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 			covers(t, tc.covers)
 			w := start(t, setup{})
 			w.newClass("fast")
-			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: tc.rpc, Answer: tc.response, Times: memdriver.Always})
 			claim := w.newClaim("photos", "fast")
 			bucket := w.bucketOf(claim)
 			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
@@ -267,10 +267,10 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 			if got := len(w.driver.CallsFor(bucket.Name, tc.rpc)); got != 1 {
 				t.Errorf("%s: want 1 call, got %d", tc.rpc, got)
 			}
-			w.called(driverfake.CreateBucket, tc.creates)
+			w.called(memdriver.CreateBucket, tc.creates)
 			w.delete(claim)
 			w.gone(claim, bucket)
-			w.called(driverfake.DeleteBucket, tc.creates)
+			w.called(memdriver.DeleteBucket, tc.creates)
 			if left := w.driver.Inventory().Buckets; len(left) > 0 {
 				t.Errorf("the backend still has %v", left)
 			}
@@ -290,8 +290,8 @@ func TestBucketsThatTheDriverCannotServe(t *testing.T) {
 	w.refused(lacking, conditions.DriverLacksProtocol)
 	version := get(w, other).ResourceVersion
 	w.settled()
-	if calls := slices.DeleteFunc(w.driver.Calls(), func(c driverfake.Call) bool {
-		return c.RPC == driverfake.GetInfo || strings.Contains(c.ID, "fence")
+	if calls := slices.DeleteFunc(w.driver.Calls(), func(c memdriver.Call) bool {
+		return c.RPC == memdriver.GetInfo || strings.Contains(c.ID, "fence")
 	}); len(calls) > 0 {
 		t.Errorf("calls: want none, got %v", calls)
 	}
@@ -306,7 +306,7 @@ func TestDeletionThatFails(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.InvalidArgument, Message: "not like that"})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.InvalidArgument, Message: "not like that"})
 	w.delete(claim)
 	w.gone(claim) // it does not wait for the backend
 	message := w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
@@ -317,10 +317,10 @@ func TestDeletionThatFails(t *testing.T) {
 	if get(w, bucket); !cosiapi.HasProtection(bucket) || testenv.Condition(bucket, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 		t.Errorf("the finalizer is off, or ProvisionFailed was flipped: %+v", bucket)
 	}
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 	w.touch(bucket)
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 2)
+	w.called(memdriver.DeleteBucket, 2)
 }
 
 func TestOneCallPerID(t *testing.T) {
@@ -329,9 +329,9 @@ func TestOneCallPerID(t *testing.T) {
 	w := start(t, setup{leases: true, backoff: patient()})
 	w.newClass("fast")
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	claim := w.newClaim("photos", "fast")
-	w.awaitCalls(driverfake.Started(1), driverfake.CreateBucket)
+	w.awaitCalls(memdriver.Started(1), memdriver.CreateBucket)
 	first := w.process(theSidecar)
 	stopped := make(chan error, 1)
 	go func() { stopped <- first.stop() }()
@@ -345,7 +345,7 @@ func TestOneCallPerID(t *testing.T) {
 	if n := w.driver.MaxConcurrency(cosiapi.BucketNameFor(claim.UID)); n != 1 {
 		t.Errorf("%d calls for one ID ran at once", n)
 	}
-	w.called(driverfake.CreateBucket, 2)
+	w.called(memdriver.CreateBucket, 2)
 }
 
 // Two Buckets may stand for one bucket of the backend. Their calls take turns,
@@ -356,10 +356,10 @@ func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	w := start(t, setup{deadline: never})
 	w.must(w.driver.AddBucket("shared"))
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "shared", Hold: hold})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GetBucket, ID: "shared", Hold: hold})
 	first, second := w.imported("one", "shared", "photos"), w.imported("two", "shared", "films")
 	w.create(first)
-	w.awaitCalls(driverfake.Started(1), driverfake.GetBucket)
+	w.awaitCalls(memdriver.Started(1), memdriver.GetBucket)
 	w.create(second)
 	until(w, second, "the second has its turn before it", func(b *cosiapi.Bucket) error {
 		if b.Status.BucketID == "" {
@@ -385,10 +385,10 @@ func TestHangingCallDelaysNothingElse(t *testing.T) {
 	w.newAccessClass("keys")
 	w.provisioned("photos", "fast")
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Hold: hold})
 	hanging := w.access("hanging", "keys", "photos")
 	w.create(hanging)
-	w.awaitCalls(driverfake.Started(1), driverfake.GrantAccess)
+	w.awaitCalls(memdriver.Started(1), memdriver.GrantAccess)
 	other := w.granted("other", "keys", "photos")
 	w.delete(other)
 	w.gone(other)
@@ -407,10 +407,10 @@ func TestBucketInfo(t *testing.T) {
 		want   map[string]string
 	}{
 		cosiapi.ProtocolS3: {cosi.ObjectProtocol_S3, map[string]string{
-			"COSI_PROTOCOL": "S3", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": "*", "AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path",
+			"COSI_PROTOCOL": "S3", "AWS_ENDPOINT_URL": "https://s3.memory.example", "BUCKET_NAME": "*", "AWS_DEFAULT_REGION": "memory-1", "AWS_S3_ADDRESSING_STYLE": "path",
 		}},
-		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, map[string]string{"COSI_PROTOCOL": "Azure", "AZURE_STORAGE_ACCOUNT": "fakeaccount"}},
-		cosiapi.ProtocolGCS:   {cosi.ObjectProtocol_GCS, map[string]string{"COSI_PROTOCOL": "GCS", "PROJECT_ID": "fake-project", "BUCKET_NAME": "*"}},
+		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, map[string]string{"COSI_PROTOCOL": "Azure", "AZURE_STORAGE_ACCOUNT": "memory"}},
+		cosiapi.ProtocolGCS:   {cosi.ObjectProtocol_GCS, map[string]string{"COSI_PROTOCOL": "GCS", "PROJECT_ID": "memory-project", "BUCKET_NAME": "*"}},
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
 			t.Parallel()
@@ -436,7 +436,7 @@ func TestBucketInfo(t *testing.T) {
 // claim for it that is not created yet.
 func serving(t *testing.T, protocol cosiapi.Protocol, served cosi.ObjectProtocol_Type) (*world, *cosiapi.BucketClaim) {
 	t.Helper()
-	w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{served}}})
+	w := start(t, setup{fake: memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{served}}})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim := w.claim("photos", "fast")

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -190,7 +190,7 @@ func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 	// A Bucket that is simply gone holds nobody.
 	w.drop(t.Context(), foreign)
 	w.gone(claim)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 func TestDeletionNeedsBothSigns(t *testing.T) {
@@ -205,14 +205,14 @@ func TestDeletionNeedsBothSigns(t *testing.T) {
 			w.delete(bucket)
 			w.refused(bucket, conditions.ClaimStillBound)
 			w.settled()
-			w.called(driverfake.DeleteBucket, 0)
+			w.called(memdriver.DeleteBucket, 0)
 			w.delete(claim)
 			w.gone(claim, bucket)
 			deletes := 0
 			if policy == cosiapi.DeletionPolicyDelete {
 				deletes = 1
 			}
-			w.called(driverfake.DeleteBucket, deletes)
+			w.called(memdriver.DeleteBucket, deletes)
 		})
 	}
 	for _, value := range []string{"Retain", "Delete"} {
@@ -225,7 +225,7 @@ func TestDeletionNeedsBothSigns(t *testing.T) {
 			change(w, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, value) })
 			w.runController()
 			w.settled()
-			w.called(driverfake.DeleteBucket, 0)
+			w.called(memdriver.DeleteBucket, 0)
 			if !get(w, bucket).DeletionTimestamp.IsZero() {
 				t.Error("a Bucket whose claim lives was deleted")
 			}
@@ -257,10 +257,10 @@ func TestRetain(t *testing.T) {
 	if get(w, bucket); !bucket.DeletionTimestamp.IsZero() || len(w.driver.Inventory().Buckets) != 2 {
 		t.Errorf("a retained Bucket went: %+v, backend %v", bucket.ObjectMeta, w.driver.Inventory().Buckets)
 	}
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	w.delete(bucket)
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 func TestPolicyChanges(t *testing.T) {
@@ -280,13 +280,13 @@ func TestPolicyChanges(t *testing.T) {
 	w.runSidecar()
 	w.gone(flippedBucket)
 	w.settled()
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	if get(w, purgedBucket); !purgedBucket.DeletionTimestamp.IsZero() {
 		t.Error("Retain that became Delete after the claim was gone deleted the Bucket")
 	}
 	w.delete(purgedBucket)
 	w.gone(purgedBucket)
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 }
 
 func TestPolicyChangesBehindTheCache(t *testing.T) {
@@ -295,7 +295,7 @@ func TestPolicyChangesBehindTheCache(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition})
 	w.delete(claim)
 	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 	w.settled()
@@ -311,7 +311,7 @@ func TestPolicyChangesBehindTheCache(t *testing.T) {
 	})
 	release()
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 }
 
 // looksAt is how often a component has read one object past its cache.
@@ -347,7 +347,7 @@ func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	if get(w, bucket); !released(bucket) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("Retain was not honoured: %+v", bucket.ObjectMeta)
 	}
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 func TestRightsOfTheSidecar(t *testing.T) {
@@ -391,10 +391,10 @@ func TestClaimRemovedByHand(t *testing.T) {
 			if policy == cosiapi.DeletionPolicyDelete {
 				w.untilHeld(bucket)
 				w.settled()
-				w.called(driverfake.DeleteBucket, 0)
+				w.called(memdriver.DeleteBucket, 0)
 				w.confirm(bucket)
 				w.gone(bucket)
-				w.called(driverfake.DeleteBucket, 1)
+				w.called(memdriver.DeleteBucket, 1)
 				return
 			}
 			until(w, bucket, "the Bucket is marked", func(b *cosiapi.Bucket) error {
@@ -404,7 +404,7 @@ func TestClaimRemovedByHand(t *testing.T) {
 				return nil
 			})
 			w.settled()
-			w.called(driverfake.DeleteBucket, 0)
+			w.called(memdriver.DeleteBucket, 0)
 		})
 	}
 }

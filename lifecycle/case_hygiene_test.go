@@ -27,10 +27,10 @@ import (
 	"k8s.io/client-go/discovery"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -50,7 +50,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		canary, badCanary := w.namespace+peculiar, w.namespace+"-in-a-bad-response"
 		password, misplaced := w.namespace+"-in-an-endpoint", w.namespace+"-in-another-field"
 		access := w.granted("app", "keys", "photos", "films")
-		first, ok := w.driver.Calls(driverfake.GrantAccess)[0].Response.(*cosi.DriverGrantBucketAccessResponse)
+		first, ok := w.driver.Calls(memdriver.GrantAccess)[0].Response.(*cosi.DriverGrantBucketAccessResponse)
 		if !ok {
 			t.Fatal("the grant has no response")
 		}
@@ -58,24 +58,24 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		granted := proto.CloneOf(first)
 		granted.Credentials.S3.AccessSecretKey = canary
 		asked := 0
-		grant := func(f driverfake.Fault, again func()) {
+		grant := func(f memdriver.Fault, again func()) {
 			t.Helper()
 			asked++
-			f.RPC = driverfake.GrantAccess
+			f.RPC = memdriver.GrantAccess
 			w.driver.Script(f)
 			again()
 			w.eventually("access is granted again", func(context.Context) error {
-				if n := len(w.driver.Calls(driverfake.GrantAccess)); n != asked+1 {
+				if n := len(w.driver.Calls(memdriver.GrantAccess)); n != asked+1 {
 					return fmt.Errorf("%d calls, want %d", n, asked+1)
 				}
 				return nil
 			})
 		}
-		grant(driverfake.Fault{Answer: granted}, w.reconfigure)
+		grant(memdriver.Fault{Answer: granted}, w.reconfigure)
 		bad := proto.CloneOf(first)
 		bad.Buckets[0].BucketInfo.S3.Endpoint = "https://user:" + password + "@host"
 		bad.Credentials.S3 = &cosi.S3CredentialInfo{AccessKeyId: misplaced, AccessSecretKey: badCanary}
-		grant(driverfake.Fault{Answer: bad}, w.reconfigure)
+		grant(memdriver.Fault{Answer: bad}, w.reconfigure)
 		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary), w.reconfigure)
@@ -83,7 +83,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		// Another user does not read them either.
 		toAnother := func(secrets ...string) {
 			elsewhere := saying("to another", secrets...)
-			elsewhere.RPC, elsewhere.Times = driverfake.GenerateAccessID, driverfake.Always
+			elsewhere.RPC, elsewhere.Times = memdriver.GenerateAccessID, memdriver.Always
 			mend := w.driver.Script(elsewhere)
 			other := w.access("other", "keys", "photos")
 			w.create(other)
@@ -99,7 +99,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
 		w.clean(given, canary, badCanary, password, misplaced)
 		revoke := saying("at the end", canary)
-		revoke.RPC = driverfake.RevokeAccess
+		revoke.RPC = memdriver.RevokeAccess
 		w.driver.Script(revoke)
 		w.delete(access)
 		w.redacted(access, cosiapi.ConditionDeprovisionFailed, "at the end")
@@ -112,12 +112,12 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 }
 
 // saying is an error that holds secrets, as a driver might put them there.
-func saying(last string, secrets ...string) driverfake.Fault {
+func saying(last string, secrets ...string) memdriver.Fault {
 	message := "the store refuses"
 	for _, secret := range secrets {
 		message += " secret=" + secret + " url=https://store/?sig=" + url.QueryEscape(secret) + " header=" + base64.StdEncoding.EncodeToString([]byte(secret))
 	}
-	return driverfake.Fault{Code: codes.Unavailable, Message: message + " " + last}
+	return memdriver.Fault{Code: codes.Unavailable, Message: message + " " + last}
 }
 
 // redacted waits until a condition has what the driver said last, and fails the

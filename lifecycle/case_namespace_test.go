@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -37,8 +37,8 @@ func TestNamespaceIsDeleted(t *testing.T) {
 		waiting := w.access("waiting", "keys", "nothing")
 		w.create(waiting)
 		w.condition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
-		w.driver.Script(driverfake.Fault{
-			RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.FailedPrecondition, Message: "the account is in use", Times: driverfake.Always,
+		w.driver.Script(memdriver.Fault{
+			RPC: memdriver.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.FailedPrecondition, Message: "the account is in use", Times: memdriver.Always,
 		})
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 		w.delete(namespace)
@@ -85,10 +85,10 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	}
 	w.ready(all...)
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Hold: hold, Times: driverfake.Always})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Hold: hold, Times: memdriver.Always})
 	before := w.listsOfAccesses()
 	w.delete(all...)
-	w.awaitCalls(func(calls []driverfake.Call) bool { return len(calls) == claims }, driverfake.RevokeAccess)
+	w.awaitCalls(func(calls []memdriver.Call) bool { return len(calls) == claims }, memdriver.RevokeAccess)
 	close(hold)
 	w.gone(all...)
 	if n := w.listsOfAccesses() - before; n > 0 {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // TestHangingClassLeavesWorkers has as many hanging calls of one class as there are
@@ -52,13 +52,13 @@ func TestHangingClassLeavesWorkers(t *testing.T) {
 				}
 				return ctx.Err()
 			}
-			driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
+			memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
 				if r.GetParameters()["backend"] != "slow" {
 					return nil
 				}
 				return hang(ctx)
 			})
-			driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
+			memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
 				if r.GetBuckets()[0].GetBucketId() != far.Status.BucketID {
 					return nil
 				}
@@ -87,17 +87,17 @@ func TestDriverChangeGrantsOneAfterTheOther(t *testing.T) {
 	of := func(i int) string { return get(w, secret(both[i], 0)).Annotations["cooper.dev/grant"] }
 	before := []string{of(0), of(1)}
 	w.reconfigure()
-	w.awaitCalls(driverfake.Finished(3), driverfake.GrantAccess)
+	w.awaitCalls(memdriver.Finished(3), memdriver.GrantAccess)
 	w.granted("first", "keys", "photos")
 	w.settled()
-	w.called(driverfake.GrantAccess, 4)
+	w.called(memdriver.GrantAccess, 4)
 	waiting := 0
 	if of(0) != before[0] {
 		waiting = 1
 	}
 	change(w, both[waiting], func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "now") })
-	w.awaitCalls(driverfake.Finished(5), driverfake.GrantAccess)
-	if last := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[4]; last.GetRotation() != "now" {
+	w.awaitCalls(memdriver.Finished(5), memdriver.GrantAccess)
+	if last := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[4]; last.GetRotation() != "now" {
 		t.Errorf("the fifth grant is no rotation: %v", last)
 	}
 }

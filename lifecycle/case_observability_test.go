@@ -27,12 +27,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -41,7 +41,7 @@ func TestFailuresOfProvisioning(t *testing.T) {
 	covers(t, "provisioned-stays-true", "retryable-or-not")
 	w := start(t, setup{})
 	var called sync.Map
-	driverfake.On(w.driver, func(_ context.Context, r *cosi.DriverCreateBucketRequest) error {
+	memdriver.On(w.driver, func(_ context.Context, r *cosi.DriverCreateBucketRequest) error {
 		if _, again := called.LoadOrStore(r.GetBucketId(), true); again {
 			return nil
 		}
@@ -71,7 +71,7 @@ func TestFailuresOfProvisioning(t *testing.T) {
 	}
 	w.settled()
 	for code, claim := range claims {
-		if n := len(w.driver.CallsFor(bucketFor(claim).Name, driverfake.CreateBucket)); n != 1 {
+		if n := len(w.driver.CallsFor(bucketFor(claim).Name, memdriver.CreateBucket)); n != 1 {
 			t.Errorf("%s: want 1 call, got %d", code, n)
 		}
 	}
@@ -89,7 +89,7 @@ func TestClaimCopiesNoUnknown(t *testing.T) {
 	covers(t, "provisioned-stays-true")
 	w := start(t, setup{})
 	w.newClass("fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.InvalidArgument}, driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.InvalidArgument}, memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	claim := w.newClaim("photos", "fast")
 	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
 	bucket := w.bucketOf(claim)
@@ -119,12 +119,12 @@ func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 		return &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: r.GetBucketId()}}
 	}
 	app := metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error { return label(ctx, bucketOf(r)) })
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverDeleteBucketRequest) error { return label(ctx, bucketOf(r)) })
-	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverGrantBucketAccessRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error { return label(ctx, bucketOf(r)) })
+	memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverDeleteBucketRequest) error { return label(ctx, bucketOf(r)) })
+	memdriver.On(w.driver, func(ctx context.Context, _ *cosi.DriverGrantBucketAccessRequest) error {
 		return label(ctx, &cosiapi.BucketAccess{ObjectMeta: app})
 	})
-	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
+	memdriver.On(w.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
 		return label(ctx, &cosiapi.BucketAccess{ObjectMeta: app})
 	})
 	claim, bucket := w.provisioned("photos", "fast")
@@ -135,7 +135,7 @@ func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	if n := writes.Load(); n != 4 {
 		t.Errorf("somebody wrote %d times meanwhile, want 4", n)
 	}
-	for _, rpc := range []driverfake.RPC{driverfake.CreateBucket, driverfake.GrantAccess, driverfake.RevokeAccess, driverfake.DeleteBucket} {
+	for _, rpc := range []memdriver.RPC{memdriver.CreateBucket, memdriver.GrantAccess, memdriver.RevokeAccess, memdriver.DeleteBucket} {
 		w.called(rpc, 1)
 	}
 }
@@ -146,7 +146,7 @@ func TestProvisionedStaysTrue(t *testing.T) {
 	w := pair(t, setup{})
 	access := w.granted("app", "keys", "photos")
 	since := testenv.Condition(access, cosiapi.ConditionProvisioned).LastTransitionTime
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable})
 	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(&since) {
@@ -223,10 +223,10 @@ func TestEvents(t *testing.T) {
 	claim := w.claim("photos", "fast")
 	bucket := w.bucketOf(get(w, claim))
 	w.driver.Script(
-		driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
-		driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable},
-		driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable},
-		driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
+		memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
+		memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable},
+		memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Unavailable},
+		memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
 	)
 	failing := w.newClaim("failing", "fast")
 	waiting := w.access("waiting", "keys", "failing")
@@ -289,9 +289,9 @@ func TestRepetitionsAreOneEvent(t *testing.T) {
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	const failures = 6
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up", Times: failures})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up", Times: failures})
 	claim, bucket := w.provisioned("photos", "fast")
-	w.called(driverfake.CreateBucket, failures+1)
+	w.called(memdriver.CreateBucket, failures+1)
 	for namespace, object := range map[string]client.Object{w.namespace: claim, metav1.NamespaceDefault: bucket} {
 		w.untilEvent(namespace, object, events.FailedCreateBucket)
 		list := &eventsv1.EventList{}
@@ -414,7 +414,7 @@ func TestMetrics(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	claim := w.newClaim("photos", "fast")
 	bucket := w.bucketOf(claim)
 	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue)
@@ -528,7 +528,7 @@ func TestScrapedMetrics(t *testing.T) {
 	w := start(t, setup{programs: true, scraped: true})
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	w.provisioned("photos", "fast")
 	w.granted("app", "keys", "photos")
 	labels := `driver_name="` + w.driver.Name() + `"`

@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // lose takes away objects as a cluster that is lost does: nobody is asked, and
@@ -103,7 +103,7 @@ func (w *world) keeps(bucket *cosiapi.Bucket) {
 	if get(w, bucket); !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket) {
 		w.t.Errorf("the Bucket goes: %+v", bucket.ObjectMeta)
 	}
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	w.holdsPrecious(bucket)
 }
 
@@ -111,7 +111,7 @@ func (w *world) keeps(bucket *cosiapi.Bucket) {
 // into it.
 func (w *world) holdsPrecious(bucket *cosiapi.Bucket) {
 	w.t.Helper()
-	there := slices.ContainsFunc(w.driver.Inventory().Buckets, func(b driverfake.Bucket) bool {
+	there := slices.ContainsFunc(w.driver.Inventory().Buckets, func(b memdriver.Bucket) bool {
 		return b.ID == bucket.Name && slices.Contains(b.Objects, "precious")
 	})
 	if !there {
@@ -217,7 +217,7 @@ func TestRestoreInEveryOrder(t *testing.T) {
 			// how-to says gives everything free.
 			w.delete(bucket)
 			w.settled()
-			w.called(driverfake.DeleteBucket, 0)
+			w.called(memdriver.DeleteBucket, 0)
 			w.delete(access)
 			w.gone(access)
 			change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
@@ -288,7 +288,7 @@ func TestSignsOfABackup(t *testing.T) {
 				w.runController()
 				w.untilHeld(bucket)
 				w.settled()
-				w.called(driverfake.DeleteBucket, 0)
+				w.called(memdriver.DeleteBucket, 0)
 				return
 			}
 			w.runController()
@@ -331,7 +331,7 @@ func TestHeldBucketIsReleasedWhenConfirmed(t *testing.T) {
 	w.must(w.driver.RemoveObjects(bucket.Status.BucketID))
 	w.confirm(bucket)
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 }
 
 func TestHeldBucketIsKeptByRetain(t *testing.T) {
@@ -348,7 +348,7 @@ func TestHeldBucketIsKeptByRetain(t *testing.T) {
 	})
 	w.delete(bucket)
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 // The grace counts from the restoration, whatever the backup says, and has passed
@@ -382,7 +382,7 @@ func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 			w.runSidecar()
 			if tc.gone {
 				w.gone(bucket)
-				w.called(driverfake.DeleteBucket, 1)
+				w.called(memdriver.DeleteBucket, 1)
 				return
 			}
 			w.untilHeld(bucket)

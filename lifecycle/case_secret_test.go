@@ -22,10 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -33,7 +33,7 @@ import (
 func TestRotationAndRevision(t *testing.T) {
 	t.Parallel()
 	covers(t, "granted-again")
-	bothWays(t, setup{fake: driverfake.Options{Revision: "1"}}, func(t *testing.T, o setup) {
+	bothWays(t, setup{fake: memdriver.Options{Revision: "1"}}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		access := w.granted("app", "keys", "photos")
 		before := get(w, secret(access, 0)).DeepCopy()
@@ -44,16 +44,16 @@ func TestRotationAndRevision(t *testing.T) {
 			}
 			return nil
 		})
-		w.called(driverfake.GrantAccess, 2)
+		w.called(memdriver.GrantAccess, 2)
 		account := w.driver.Inventory().Accounts[0]
 		if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
 			t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
 		}
 		// Another revision: the same credential, and what else the driver returns now.
-		response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
+		response := proto.CloneOf(w.driver.Calls(memdriver.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
 		response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
 		response.Credentials.CertificateAuthority = "PEM"
-		w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
+		w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: response, Times: memdriver.Always})
 		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
 		moved := until(w, secret(access, 0), "the moved endpoint is delivered", func(s *corev1.Secret) error {
 			if string(s.Data["AWS_ENDPOINT_URL"]) != "https://moved.example" {
@@ -89,7 +89,7 @@ func TestNothingChanged(t *testing.T) {
 	w.ready(claim)
 	bucket := w.bucketOf(claim)
 	w.eventually("the tape is quiet", func(context.Context) error {
-		if n := len(w.driver.Calls(driverfake.GrantAccess)); n != 1 {
+		if n := len(w.driver.Calls(memdriver.GrantAccess)); n != 1 {
 			return fmt.Errorf("%d grants", n)
 		}
 		return nil
@@ -157,7 +157,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 		w.create(foreign, access)
 		w.refused(access, conditions.SecretTaken)
 		w.settled()
-		if n := len(w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess)); n > 0 {
+		if n := len(w.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess)); n > 0 {
 			t.Errorf("the driver was called %d times", n)
 		}
 		before := foreign.DeepCopy()
@@ -283,7 +283,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 				Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "canary-secret"}},
 			}
 			tc.spoil(response)
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: response, Times: memdriver.Always})
 			access := w.access("app", "keys", "photos")
 			w.create(access)
 			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
@@ -295,7 +295,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 			}
 			w.delete(access)
 			w.gone(access)
-			w.called(driverfake.RevokeAccess, 1)
+			w.called(memdriver.RevokeAccess, 1)
 		})
 	}
 }
@@ -307,7 +307,7 @@ func TestCreationNeedNotReturnAll(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Answer: &cosi.DriverCreateBucketResponse{
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Answer: &cosi.DriverCreateBucketResponse{
 		Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}},
 	}})
 	_, bucket := w.provisioned("photos", "fast")
@@ -406,15 +406,15 @@ func TestAllKeysOfEachProtocol(t *testing.T) {
 			cosi.ObjectProtocol_S3,
 			&cosi.CredentialInfo{CertificateAuthority: "PEM", S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "SK"}},
 			map[string]string{
-				"COSI_PROTOCOL": "S3", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": "*",
-				"AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path", "AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK",
+				"COSI_PROTOCOL": "S3", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AWS_ENDPOINT_URL": "https://s3.memory.example", "BUCKET_NAME": "*",
+				"AWS_DEFAULT_REGION": "memory-1", "AWS_S3_ADDRESSING_STYLE": "path", "AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK",
 			},
 		},
 		cosiapi.ProtocolAzure: {
 			cosi.ObjectProtocol_AZURE,
 			&cosi.CredentialInfo{CertificateAuthority: "PEM", Azure: &cosi.AzureCredentialInfo{AccessToken: "SAS", ExpiryTimestamp: "2199-05-17T12:00:00Z"}},
 			map[string]string{
-				"COSI_PROTOCOL": "Azure", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AZURE_STORAGE_ACCOUNT": "fakeaccount", "AZURE_STORAGE_SAS_TOKEN": "SAS",
+				"COSI_PROTOCOL": "Azure", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AZURE_STORAGE_ACCOUNT": "memory", "AZURE_STORAGE_SAS_TOKEN": "SAS",
 				"AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP": "2199-05-17T12:00:00Z",
 			},
 		},
@@ -424,7 +424,7 @@ func TestAllKeysOfEachProtocol(t *testing.T) {
 				ServiceAccount: "robot", PrivateKeyName: "key-1", ClientEmail: "robot@example.com", ClientId: "1", PrivateKey: "RSA", AccessId: "HK", AccessSecret: "HS",
 			}},
 			map[string]string{
-				"COSI_PROTOCOL": "GCS", "COSI_CERTIFICATE_AUTHORITY": "PEM", "PROJECT_ID": "fake-project", "BUCKET_NAME": "*",
+				"COSI_PROTOCOL": "GCS", "COSI_CERTIFICATE_AUTHORITY": "PEM", "PROJECT_ID": "memory-project", "BUCKET_NAME": "*",
 				"SERVICE_ACCOUNT_NAME": "robot", "PRIVATE_KEY_ID": "key-1", "CLIENT_EMAIL": "robot@example.com", "CLIENT_ID": "1", "PRIVATE_KEY": "RSA",
 				"HMAC_ACCESS_ID": "HK", "HMAC_SECRET": "HS",
 			},
@@ -436,11 +436,11 @@ func TestAllKeysOfEachProtocol(t *testing.T) {
 			w.create(claim)
 			w.ready(claim)
 			bucket := w.bucketOf(claim)
-			created, ok := w.driver.Calls(driverfake.CreateBucket)[0].Response.(*cosi.DriverCreateBucketResponse)
+			created, ok := w.driver.Calls(memdriver.CreateBucket)[0].Response.(*cosi.DriverCreateBucketResponse)
 			if !ok {
 				t.Fatal("the creation has no response")
 			}
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, Answer: &cosi.DriverGrantBucketAccessResponse{
+			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, Answer: &cosi.DriverGrantBucketAccessResponse{
 				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: bucket.Name, BucketInfo: created.GetProtocols()}},
 				Credentials: tc.granted,
 			}})
@@ -464,7 +464,7 @@ func TestRevocationThatFails(t *testing.T) {
 		w := pair(t, o)
 		first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
 		claim := w.claim("photos", "fast")
-		w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.PermissionDenied, Message: "not allowed", Times: driverfake.Always})
+		w.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.PermissionDenied, Message: "not allowed", Times: memdriver.Always})
 		w.delete(stuck, first, claim)
 		w.gone(first, secret(stuck, 0))
 		message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
@@ -484,7 +484,7 @@ func TestRevocationThatFails(t *testing.T) {
 		w.driver.ClearScript()
 		w.reconfigure()
 		w.gone(stuck, claim)
-		w.called(driverfake.RevokeAccess, 3)
+		w.called(memdriver.RevokeAccess, 3)
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -37,10 +37,10 @@ func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 		t.Errorf("the user learns whose the other Bucket is: %s", note)
 	}
 	w.settled()
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	w.delete(copied)
 	w.gone(copied, bucket)
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 }
 
 // An administrator imports the bucket a moment before it is deleted, which the
@@ -51,7 +51,7 @@ func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition})
 	w.delete(claim)
 	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	w.settled()
@@ -62,7 +62,7 @@ func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
 	release()
 	w.ready(copied)
-	w.called(driverfake.DeleteBucket, 1)
+	w.called(memdriver.DeleteBucket, 1)
 	w.delete(copied)
 	w.gone(copied, bucket)
 }
@@ -81,7 +81,7 @@ func TestASharedBucketIsRetained(t *testing.T) {
 	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
 	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	w.gone(bucket)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.DeleteBucket, 0)
 	w.ready(copied)
 }
 
@@ -95,7 +95,7 @@ func TestABucketIDIsReturnedTwice(t *testing.T) {
 	_, bucket := w.provisioned("photos", "fast")
 	w.stop(theSidecar)
 	w.runSidecar()
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: bucket.Status.BucketID}})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GenerateBucketID, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: bucket.Status.BucketID}})
 	second := w.newClaim("films", "fast")
 	message := w.condition(second, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 	if strings.Contains(message, bucket.Status.BucketID) {
@@ -106,8 +106,8 @@ func TestABucketIDIsReturnedTwice(t *testing.T) {
 	}
 	w.delete(second)
 	w.gone(second)
-	w.called(driverfake.CreateBucket, 1)
-	w.called(driverfake.DeleteBucket, 0)
+	w.called(memdriver.CreateBucket, 1)
+	w.called(memdriver.DeleteBucket, 0)
 }
 
 // A driver returns one ID for two buckets at the same time, before the cache
@@ -118,11 +118,11 @@ func TestABucketIDIsReturnedTwiceAtOnce(t *testing.T) {
 	w := start(t, setup{})
 	w.newClass("fast")
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{
-		RPC: driverfake.GenerateBucketID, Times: driverfake.Always, Hold: hold, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: "twin"},
+	w.driver.Script(memdriver.Fault{
+		RPC: memdriver.GenerateBucketID, Times: memdriver.Always, Hold: hold, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: "twin"},
 	})
 	claims := []*cosiapi.BucketClaim{w.newClaim("photos", "fast"), w.newClaim("films", "fast")}
-	w.awaitCalls(driverfake.Started(2), driverfake.GenerateBucketID)
+	w.awaitCalls(memdriver.Started(2), memdriver.GenerateBucketID)
 	release := w.lags.lag(theSidecar, "buckets") // it does not see what it stores
 	defer release()
 	close(hold)
@@ -148,7 +148,7 @@ func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 	covers(t, "account-id-returned-twice")
 	w := pair(t, setup{})
 	first := w.granted("first", "keys", "photos")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Answer: &cosi.DriverGenerateBucketAccessIdResponse{AccountId: first.Status.AccountID}})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GenerateAccessID, Answer: &cosi.DriverGenerateBucketAccessIdResponse{AccountId: first.Status.AccountID}})
 	second := w.access("second", "keys", "photos")
 	w.create(second)
 	message := w.condition(second, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
@@ -160,8 +160,8 @@ func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 	}
 	w.delete(second)
 	w.gone(second)
-	w.called(driverfake.GrantAccess, 1)
-	w.called(driverfake.RevokeAccess, 0)
+	w.called(memdriver.GrantAccess, 1)
+	w.called(memdriver.RevokeAccess, 0)
 }
 
 // Two accesses have one account, as after a restore of what an older version had
@@ -195,7 +195,7 @@ func TestASharedAccountIsRevokedWithTheLastAccess(t *testing.T) {
 		t.Errorf("the user learns whose the account is: %s", message)
 	}
 	w.settled()
-	w.called(driverfake.RevokeAccess, 0)
+	w.called(memdriver.RevokeAccess, 0)
 	if w.exists(secret(first, 0)) {
 		t.Error("the Secret of the deleted access is still there")
 	}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // A user who writes to an access all the time makes nobody call the driver before
@@ -31,7 +31,7 @@ func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	rotate := func(value string) {
 		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, value) })
 	}
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable, Times: memdriver.Always})
 	rotate("1")
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	for i := range 3 {
@@ -43,7 +43,7 @@ func TestUserDoesNotHurryTheDriver(t *testing.T) {
 		rotate("again " + fmt.Sprint(i))
 		w.settled()
 	}
-	w.called(driverfake.GrantAccess, 2)
+	w.called(memdriver.GrantAccess, 2)
 	w.driver.ClearScript()
 	w.stop(theSidecar) // an administrator need not wait
 	w.runSidecar()
@@ -62,7 +62,7 @@ func TestRotationsWithoutEnd(t *testing.T) {
 	for i := 1; i < atOnce+3; i++ { // the first grant is none of them, but counts
 		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, fmt.Sprint(i)) })
 		if i < atOnce {
-			w.awaitCalls(driverfake.Finished(i+1), driverfake.GrantAccess)
+			w.awaitCalls(memdriver.Finished(i+1), memdriver.GrantAccess)
 		}
 		w.settled()
 	}
@@ -70,7 +70,7 @@ func TestRotationsWithoutEnd(t *testing.T) {
 	w.touch(access)
 	w.settled()
 	most := atOnce + int(time.Since(began)/time.Minute)
-	if n := len(w.driver.Calls(driverfake.GrantAccess)); n > most {
+	if n := len(w.driver.Calls(memdriver.GrantAccess)); n > most {
 		t.Errorf("want at most %d grants, got %d", most, n)
 	}
 	w.reconfigure()
@@ -133,7 +133,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	covers(t, "failures-counted")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	w.tape.strike(&fault{Who: theController, What: "patch bucketclaims/status", Times: 1, Status: 500})
 	w.provisioned("photos", "fast")
 	w.stop(theSidecar)

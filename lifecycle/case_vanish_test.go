@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // tenant returns a client of a user who has the role edit in the namespace of
@@ -104,8 +104,8 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	covers(t, "completion-forged")
 	w := pair(t, setup{backoff: patient(), unguarded: true})
 	access, tenant := w.granted("app", "keys", "photos"), w.tenant()
-	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable, Times: 2})
-	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
+	w.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Unavailable, Times: 2})
+	memdriver.On(w.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
 		forged := &cosiapi.BucketAccess{}
 		if err := tenant.Get(ctx, client.ObjectKeyFromObject(access), forged); err != nil {
 			return err
@@ -125,7 +125,7 @@ func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
 	w := pair(t, setup{backoff: patient(), unguarded: true})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.Unavailable, Times: driverfake.Always})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GenerateAccessID, Code: codes.Unavailable, Times: memdriver.Always})
 	access, tenant := w.handedOff("app", "photos"), w.tenant()
 	w.eventually("there is a Secret", func(ctx context.Context) error {
 		return w.Client.Get(ctx, client.ObjectKeyFromObject(secret(access, 0)), &corev1.Secret{})
@@ -212,7 +212,7 @@ func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	for name, prepare := range map[string]func(*world){
 		"when all is well": func(*world) {},
 		"while the driver is failing": func(w *world) {
-			w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable, Times: 3})
+			w.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Unavailable, Times: 3})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	covers(t, "access-finalizer-removed")
 	w := pair(t, setup{backoff: patient()})
 	hold := make(chan struct{})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Hold: hold})
 	access := w.access("app", "keys", "photos")
 	w.create(access)
 	until(w, access, "the account ID is stored", func(a *cosiapi.BucketAccess) error {
@@ -253,7 +253,7 @@ func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	w.removeByHand(access.DeepCopy())
 	close(hold)
 	w.eventually("the account was granted and revoked", func(context.Context) error {
-		if len(w.driver.Calls(driverfake.GrantAccess)) == 0 || len(w.driver.Calls(driverfake.RevokeAccess)) == 0 {
+		if len(w.driver.Calls(memdriver.GrantAccess)) == 0 || len(w.driver.Calls(memdriver.RevokeAccess)) == 0 {
 			return errNot
 		}
 		return nil
@@ -356,7 +356,7 @@ func TestCopiedAccessSecret(t *testing.T) {
 			if now := get(w, secret(access, 0)); now.UID != original.UID || !cosiapi.HasProtection(now) {
 				t.Errorf("the original was changed: %+v", now.ObjectMeta)
 			}
-			w.called(driverfake.RevokeAccess, 0)
+			w.called(memdriver.RevokeAccess, 0)
 		})
 	}
 }

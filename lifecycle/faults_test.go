@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // A disturbance is a fault at a point. strike returns what reports whether the
@@ -114,16 +114,16 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 // callStrikes are the faults that a driver may have at a call: each code of
 // gRPC, a response that is lost or breaks the contract, and none at all.
 func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
-	rpc := driverfake.RPC(p.What)
-	faults := map[string]driverfake.Fault{
+	rpc := memdriver.RPC(p.What)
+	faults := map[string]memdriver.Fault{
 		"a response that is lost": {Code: codes.Unavailable, AfterEffect: true},
 		"a driver that hangs":     {Hold: make(chan struct{})},
 	}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		faults["the code "+code.String()] = driverfake.Fault{Code: code}
+		faults["the code "+code.String()] = memdriver.Fault{Code: code}
 	}
 	if empty := emptyResponse(rpc); empty != nil {
-		faults["a response without content"] = driverfake.Fault{Answer: empty}
+		faults["a response without content"] = memdriver.Fault{Answer: empty}
 	}
 	found := map[string]func(*world) (func() bool, func()){}
 	for what, f := range faults {
@@ -144,17 +144,17 @@ func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 
 // emptyResponse returns a response that lacks what a call must return; nil if it
 // need not return anything.
-func emptyResponse(rpc driverfake.RPC) proto.Message {
+func emptyResponse(rpc memdriver.RPC) proto.Message {
 	switch rpc {
-	case driverfake.GenerateBucketID:
+	case memdriver.GenerateBucketID:
 		return &cosi.DriverGenerateBucketIdResponse{}
-	case driverfake.CreateBucket:
+	case memdriver.CreateBucket:
 		return &cosi.DriverCreateBucketResponse{}
-	case driverfake.GetBucket:
+	case memdriver.GetBucket:
 		return &cosi.DriverGetBucketResponse{}
-	case driverfake.GenerateAccessID:
+	case memdriver.GenerateAccessID:
 		return &cosi.DriverGenerateBucketAccessIdResponse{}
-	case driverfake.GrantAccess:
+	case memdriver.GrantAccess:
 		return &cosi.DriverGrantBucketAccessResponse{}
 	default:
 		return nil
@@ -163,12 +163,12 @@ func emptyResponse(rpc driverfake.RPC) proto.Message {
 
 // reconfigureAfter changes the driver's configuration, as an administrator does
 // who reads of a refusal, once that many calls have ended.
-func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
+func (w *world) reconfigureAfter(rpc memdriver.RPC, calls int) (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := w.driver.Await(ctx, driverfake.Finished(calls), rpc); err == nil {
+		if _, err := w.driver.Await(ctx, memdriver.Finished(calls), rpc); err == nil {
 			w.reconfigure()
 		}
 	}()

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -164,13 +164,13 @@ func accessGone(w *world, s *subject) {
 }
 
 // account returns an account of the backend, empty if there is none.
-func (w *world) account(id string) driverfake.Account {
+func (w *world) account(id string) memdriver.Account {
 	for _, a := range w.driver.Inventory().Accounts {
 		if a.ID == id {
 			return a
 		}
 	}
-	return driverfake.Account{}
+	return memdriver.Account{}
 }
 
 // clear deletes all of a subject, and fails the test unless everything of it
@@ -241,20 +241,20 @@ func (w *world) findUnknown(ctx context.Context) error {
 	after := w.driver.Inventory()
 	var errs []error
 	for _, b := range before.Buckets {
-		still := slices.ContainsFunc(after.Buckets, func(other driverfake.Bucket) bool { return other.ID == b.ID })
+		still := slices.ContainsFunc(after.Buckets, func(other memdriver.Bucket) bool { return other.ID == b.ID })
 		if s.buckets[b.ID] == nil && !b.Foreign && still {
 			errs = append(errs, fmt.Errorf("bucket %s is in the backend, and Kubernetes does not know it", b.ID))
 		}
 	}
 	for _, a := range before.Accounts {
-		still := slices.ContainsFunc(after.Accounts, func(other driverfake.Account) bool { return other.ID == a.ID })
+		still := slices.ContainsFunc(after.Accounts, func(other memdriver.Account) bool { return other.ID == a.ID })
 		if s.accounts[a.ID] == nil && still {
 			errs = append(errs, fmt.Errorf("account %s is in the backend, and Kubernetes does not know it", a.ID))
 		}
 	}
 	for _, secret := range s.secrets {
 		key := string(secret.Data["AWS_SECRET_ACCESS_KEY"])
-		works := func(a driverfake.Account) bool { return hasKey(a, key) }
+		works := func(a memdriver.Account) bool { return hasKey(a, key) }
 		if key != "" && !slices.ContainsFunc(before.Accounts, works) && !slices.ContainsFunc(after.Accounts, works) {
 			errs = append(errs, fmt.Errorf("Secret %s holds a credential that does not work", secret.Name))
 		}
@@ -308,8 +308,8 @@ func bucketIDs(a *cosiapi.BucketAccess) []string {
 	return slices.Compact(ids)
 }
 
-func hasKey(a driverfake.Account, key string) bool {
-	return slices.ContainsFunc(a.Keys, func(k driverfake.Key) bool { return k.Secret == key })
+func hasKey(a memdriver.Account, key string) bool {
+	return slices.ContainsFunc(a.Keys, func(k memdriver.Key) bool { return k.Secret == key })
 }
 
 // findMissing finds what Kubernetes says is there and is not, in the backend
@@ -322,7 +322,7 @@ func (w *world) findMissing(ctx context.Context) error {
 	var errs []error
 	backend := w.driver.Inventory()
 	for id, b := range s.buckets {
-		there := slices.ContainsFunc(backend.Buckets, func(b driverfake.Bucket) bool { return b.ID == id })
+		there := slices.ContainsFunc(backend.Buckets, func(b memdriver.Bucket) bool { return b.ID == id })
 		if conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && b.DeletionTimestamp.IsZero() && !there && !ofFence(id) {
 			errs = append(errs, fmt.Errorf("bucket %s is provisioned, and not in the backend", id))
 		}
@@ -333,7 +333,7 @@ func (w *world) findMissing(ctx context.Context) error {
 			continue
 		}
 		account := w.account(id)
-		if granted := slices.Sorted(maps.Keys(account.Buckets)); !slices.Equal(granted, bucketIDs(a)) {
+		if granted := account.Buckets; !slices.Equal(granted, bucketIDs(a)) {
 			errs = append(errs, fmt.Errorf("account %s may use %q, and access %s is to %q", id, granted, a.Name, bucketIDs(a)))
 		}
 		for _, claim := range a.Spec.BucketClaims {

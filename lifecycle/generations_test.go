@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // modesOfOldGrants is the parameter of a class that says what a driver of v1alpha1 grants.
@@ -28,20 +28,20 @@ const modesOfOldGrants = "cooper.dev/access-modes"
 const escapedColon = "..3A"
 
 // old reports whether the driver of this world speaks v1alpha1.
-func (w *world) old() bool { return w.setup.fake.Speaks == driverfake.V1alpha1 }
+func (w *world) old() bool { return w.setup.fake.Speaks == memdriver.V1alpha1 }
 
 // asked adds what a driver of v1alpha1 was perhaps asked for and has not told the ID of, and names accounts as that
 // driver does.
 func (s *state) asked(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
 	for i := range buckets {
 		if name := buckets[i].Annotations[cosiapi.AskedForAnnotation]; name != "" && buckets[i].Status.BucketID == "" {
-			s.buckets[driverfake.OldBucketPrefix+name] = &buckets[i]
+			s.buckets[memdriver.OldBucketPrefix+name] = &buckets[i]
 		}
 	}
 	s.accounts = map[string]*cosiapi.BucketAccess{}
 	for i := range accesses {
 		if a := &accesses[i]; a.Status.AccountID != "" || a.Status.Cleanup == cosiapi.CleanupPending {
-			s.accounts[driverfake.OldAccountPrefix+cosiapi.AccountNameFor(a.UID)] = a
+			s.accounts[memdriver.OldAccountPrefix+cosiapi.AccountNameFor(a.UID)] = a
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	eachFlow(t, fulltest.Pick(t, names, fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "an import"}}), func(t *testing.T, f flow) {
 		f.recording = &recording{} // this driver makes other writes
-		replay(t, f, setup{fake: driverfake.Options{Speaks: driverfake.V1alpha1}}, count)
+		replay(t, f, setup{fake: memdriver.Options{Speaks: memdriver.V1alpha1}}, count)
 	})
 }
 
@@ -62,7 +62,7 @@ func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 func TestWhatV1alpha1CannotExpress(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-cannot-express")
-	w := start(t, setup{fake: driverfake.Options{Speaks: driverfake.V1alpha1}})
+	w := start(t, setup{fake: memdriver.Options{Speaks: memdriver.V1alpha1}})
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
 	w.newAccessClass("unsaid", func(class *cosiapi.BucketAccessClassSpec) { delete(class.Parameters, modesOfOldGrants) })
@@ -82,7 +82,7 @@ func TestWhatV1alpha1CannotExpress(t *testing.T) {
 		w.delete(access)
 		w.gone(access, secret(access, 0))
 	}
-	if calls := w.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) != 0 {
+	if calls := w.driver.Calls(memdriver.GrantAccess, memdriver.RevokeAccess); len(calls) != 0 {
 		t.Errorf("nothing was made, and the driver was asked: %v", calls)
 	}
 	access := w.granted("app", "keys", "photos")
@@ -115,16 +115,16 @@ func (w *world) empty() {
 func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-deleted-early")
-	for _, lost := range []driverfake.RPC{driverfake.CreateBucket, driverfake.GrantAccess} {
+	for _, lost := range []memdriver.RPC{memdriver.CreateBucket, memdriver.GrantAccess} {
 		t.Run(string(lost), func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{backoff: patient(), fake: driverfake.Options{Speaks: driverfake.V1alpha1}})
+			w := start(t, setup{backoff: patient(), fake: memdriver.Options{Speaks: memdriver.V1alpha1}})
 			w.newClass("fast")
 			w.newAccessClass("keys")
-			find := w.driver.Script(driverfake.Fault{RPC: lost, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+			find := w.driver.Script(memdriver.Fault{RPC: lost, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})
 			claim, access := w.newClaim("photos", "fast"), w.access("app", "keys", "photos")
 			w.create(access)
-			w.awaitCalls(driverfake.Started(1), lost)
+			w.awaitCalls(memdriver.Started(1), lost)
 			dead := w.process(theSidecar)
 			dead.die()
 			dead.awaitEnd()
@@ -132,7 +132,7 @@ func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
 			w.delete(access, claim)
 			asked := len(w.driver.Calls(lost))
 			w.runSidecar()
-			w.awaitCalls(driverfake.Started(asked+1), lost)
+			w.awaitCalls(memdriver.Started(asked+1), lost)
 			if bucket := bucketFor(claim); !w.exists(bucket) {
 				t.Error("the Bucket went before its ID was known")
 			}
@@ -149,26 +149,26 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-replaced")
 	backend := filepath.Join(t.TempDir(), "backend.json")
-	w := start(t, setup{backoff: patient(), fake: driverfake.Options{Speaks: driverfake.V1alpha1, StateFile: backend}})
+	w := start(t, setup{backoff: patient(), fake: memdriver.Options{Speaks: memdriver.V1alpha1, Store: memdriver.NewStore(backend)}})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("app", "keys", "photos")
 	// The response stays lost for as long as this driver runs: a repeat of the call would complete the bucket.
-	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})
 	begun := w.newClaim("begun", "fast")
-	w.awaitCalls(driverfake.Finished(2), driverfake.CreateBucket)
+	w.awaitCalls(memdriver.Finished(2), memdriver.CreateBucket)
 
 	// The driver's vendor calls accounts by the IDs that the status has.
 	w.replaceDriver("", backend, func(state string) string {
-		return strings.ReplaceAll(state, driverfake.OldAccountPrefix, "acct"+escapedColon)
+		return strings.ReplaceAll(state, memdriver.OldAccountPrefix, "acct"+escapedColon)
 	})
 	said := w.condition(bucketFor(begun), cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
 	if !strings.Contains(said, "a driver with one phase was asked") {
 		t.Errorf("want the reason why the bucket waits, got %s", said)
 	}
 	account := get(w, access).Status.AccountID
-	if id := get(w, bucket).Status.BucketID; id != driverfake.OldBucketPrefix+bucket.Name {
+	if id := get(w, bucket).Status.BucketID; id != memdriver.OldBucketPrefix+bucket.Name {
 		t.Errorf("the bucket ID is %q now", id)
 	}
 	w.newAccessClass("new")
@@ -180,13 +180,13 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 	}
 	w.delete(access, later, claim)
 	w.gone(access, later, claim, bucket)
-	if revoked := w.driver.CallsFor(account, driverfake.RevokeAccess); len(revoked) == 0 {
+	if revoked := w.driver.CallsFor(account, memdriver.RevokeAccess); len(revoked) == 0 {
 		t.Errorf("account %s was not revoked by its ID", account)
 	}
 	w.delete(begun)
 	w.condition(bucketFor(begun), cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
 
-	w.replaceDriver(driverfake.V1alpha1, backend, func(state string) string { return state })
+	w.replaceDriver(memdriver.V1alpha1, backend, func(state string) string { return state })
 	w.gone(begun, bucketFor(begun))
 	w.delete(fresh)
 	w.gone(fresh, bucketFor(fresh))
@@ -194,7 +194,7 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 }
 
 // replaceDriver ends the driver and its sidecar, changes the backend, and starts both with another generation.
-func (w *world) replaceDriver(speaks driverfake.Generation, backend string, change func(string) string) {
+func (w *world) replaceDriver(speaks memdriver.Generation, backend string, change func(string) string) {
 	w.t.Helper()
 	w.stop(theSidecar)
 	w.must(w.server.Stop())

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // This file is what users, administrators and accidents do in the model.
@@ -216,13 +216,13 @@ func (m *model) wake(access *cosiapi.BucketAccess) {
 }
 
 // anyRPC is one of the calls that make or remove something.
-func (m *model) anyRPC() driverfake.RPC {
-	return pick(m, driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GetBucket, driverfake.DeleteBucket,
-		driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess)
+func (m *model) anyRPC() memdriver.RPC {
+	return pick(m, memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.GetBucket, memdriver.DeleteBucket,
+		memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess)
 }
 
 func (m *model) failCall() bool {
-	m.driver.Script(driverfake.Fault{
+	m.driver.Script(memdriver.Fault{
 		RPC: m.anyRPC(), Code: pick(m, codes.Unavailable, codes.Internal, codes.Aborted, codes.ResourceExhausted, codes.PermissionDenied, codes.DeadlineExceeded),
 		AfterEffect: m.random.IntN(2) == 0, Times: 1 + m.random.IntN(2),
 	})
@@ -231,7 +231,7 @@ func (m *model) failCall() bool {
 
 // refuseCall lets the driver refuse for good, until it is changed.
 func (m *model) refuseCall() bool {
-	m.driver.Script(driverfake.Fault{
+	m.driver.Script(memdriver.Fault{
 		RPC: m.anyRPC(), Code: pick(m, codes.InvalidArgument, codes.AlreadyExists, codes.OutOfRange),
 	})
 	m.refused = true

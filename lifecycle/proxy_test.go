@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // A proxy stands between one sidecar and the driver: a socket of its own that
@@ -71,7 +71,7 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 	}
 	rpc := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
 	ctx = traced(ctx)
-	if rpc == string(driverfake.GetInfo) || ofFence(idOf(message)) {
+	if rpc == string(memdriver.GetInfo) || ofFence(idOf(message)) {
 		return response, x.leave(ctx, info.FullMethod, message, response)
 	}
 	e, f := p.tape.begin(request{Who: p.who, What: rpc, Name: idOf(message)})

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // TestSkewOfTwoControllers replays flows with two controllers at work at
@@ -76,7 +76,7 @@ func TestSkewOfAnOldView(t *testing.T) {
 	w.delete(access)
 	w.delete(claim)
 	w.quiet()
-	if revoked := len(w.driver.Calls(driverfake.RevokeAccess)); revoked != 0 {
+	if revoked := len(w.driver.Calls(memdriver.RevokeAccess)); revoked != 0 {
 		t.Errorf("the sidecar does see: %d calls", revoked)
 	}
 	for _, release := range releases {
@@ -88,8 +88,8 @@ func TestSkewOfAnOldView(t *testing.T) {
 	if second.Status.AccountID == access.Status.AccountID || again.UID == claim.UID {
 		t.Error("the account of the first access was taken over")
 	}
-	revoked := w.driver.Calls(driverfake.RevokeAccess)
-	if !slices.ContainsFunc(revoked, func(c driverfake.Call) bool { return c.ID == access.Status.AccountID }) {
+	revoked := w.driver.Calls(memdriver.RevokeAccess)
+	if !slices.ContainsFunc(revoked, func(c memdriver.Call) bool { return c.ID == access.Status.AccountID }) {
 		t.Errorf("the first account was not revoked: %v", revoked)
 	}
 	w.consistent()

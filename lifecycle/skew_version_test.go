@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // nextVersion stands for the version that follows v1alpha2.
@@ -118,7 +118,7 @@ func (n *newcomer) endsKeeping(l *life) {
 	w := n.w
 	w.t.Helper()
 	n.fill(l.claim, l.bucket, l.access)
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, ID: l.access.Status.AccountID, Code: codes.Unavailable, Times: driverfake.Always})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, ID: l.access.Status.AccountID, Code: codes.Unavailable, Times: memdriver.Always})
 	change(w, l.access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	w.condition(l.access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	n.fill(l.access)
@@ -128,7 +128,7 @@ func (n *newcomer) endsKeeping(l *life) {
 	w.delete(l.access)
 	w.gone(l.access)
 	n.fill(l.claim) // the controller has removed its annotation
-	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.InvalidArgument})
+	w.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.InvalidArgument})
 	w.delete(l.claim)
 	w.condition(l.bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
 	n.fill(l.bucket)

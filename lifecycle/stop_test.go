@@ -14,8 +14,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/cooper-cosi/cooper/controller"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -32,10 +32,7 @@ func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 		},
 		theSidecar: func(t *testing.T, config *rest.Config, name string) (ctrl.Manager, error) {
 			t.Helper()
-			fake, err := driverfake.New(driverfake.Options{Name: name + ".fake.cooper.dev"})
-			if err != nil {
-				return nil, err
-			}
+			fake := memdriver.New(memdriver.Options{Name: name + ".fake.cooper.dev"})
 			address := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
 			server, err := fake.Start(address)
 			if err != nil {

@@ -31,7 +31,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/controller"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
@@ -39,6 +38,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -57,7 +57,7 @@ const graceful = 20 * time.Second
 // A setup says what a world is like. The zero value is a world in which nothing
 // but watches wake anybody.
 type setup struct {
-	fake driverfake.Options
+	fake memdriver.Options
 	// backoff after failures; zero means that nothing is repeated.
 	backoff backoff.Options
 	// resync of both; zero means never.
@@ -143,8 +143,8 @@ type world struct {
 	t         *testing.T
 	setup     setup
 	namespace string
-	driver    *driverfake.Driver
-	server    *driverfake.Server
+	driver    *memdriver.Driver
+	server    *memdriver.Server
 	endpoint  string
 	sockets   string
 	// store is the credential store that sidecars serve; nil if there is none.
@@ -248,11 +248,10 @@ func start(t *testing.T, o setup) *world {
 // startDriver starts the driver that the setup describes.
 func (w *world) startDriver() {
 	w.t.Helper()
-	var err error
-	w.driver, err = driverfake.New(w.setup.fake)
+	w.driver = memdriver.New(w.setup.fake)
+	server, err := w.driver.Start(w.endpoint)
 	w.must(err)
-	w.server, err = w.driver.Start(w.endpoint)
-	w.must(err)
+	w.server = server
 }
 
 // newNamespace creates a namespace that stays until the control plane ends: what

@@ -27,11 +27,11 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -320,7 +320,7 @@ func TestWhatIsNotCOSIs(t *testing.T) {
 func TestAClaimSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
-	heal := driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Message: "the store is full", Times: driverfake.Always})
+	heal := driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, Message: "the store is full", Times: memdriver.Always})
 	late := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-late"}, Spec: cosiapi.BucketAccessClassSpec{DriverName: w.driver}}
 	claim := w.claim("early", w.namespace)
 	w.Create(claim)
@@ -426,7 +426,7 @@ func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 // TestWhatUsersPutInItsPlace has a user make a BucketClaim of COSI's name for a claim before cosi-obc does.
 func TestWhatUsersPutInItsPlace(t *testing.T) {
 	t.Parallel()
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	w := newWorld(t, part)
 	claim := w.claim("forged", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
 	w.Create(claim)

@@ -33,11 +33,11 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/obc"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -101,10 +101,10 @@ func newWorld(t *testing.T, driver system.Driver) *world {
 	return w
 }
 
-// start is newWorld with a fake driver and a running cosi-obc.
-func start(t *testing.T) (*world, *driverfake.Driver) {
+// start is newWorld with an in-memory driver and a running cosi-obc.
+func start(t *testing.T) (*world, *memdriver.Driver) {
 	t.Helper()
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	w := newWorld(t, part)
 	w.run()
 	return w, driver

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
@@ -97,7 +97,7 @@ func (w *world) runMortal(k *killer) (stop func()) {
 // claim of each sort, and lets another one finish. The soak kills it before and after every write.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	w := newWorld(t, part)
 	if err := driver.AddBucket("archive"); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,7 @@ import (
 // repeated creation are selected.
 func ExampleRun() {
 	store, profile := memdriver.NewStore(""), memdriver.Wide()
-	config := memdriver.Config(store, profile)
-	config.Launcher = memdriver.Launcher{Store: store, Profile: profile, Defects: memdriver.With(memdriver.SecondCreateFails)}
+	config := memdriver.Config(store, profile, memdriver.SecondCreateFails)
 	config.Focus = func(id string) bool { return id == "BKT-CRT-001" || id == "BKT-CRT-003" }
 
 	report, err := sanity.Run(context.Background(), config)

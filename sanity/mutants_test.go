@@ -28,7 +28,7 @@ var tables = map[sanity.Contract]string{sanity.V1Alpha2: "mutants.txt", sanity.V
 // mutant is one row of a table.
 type mutant struct {
 	defect  memdriver.Defect
-	profile memdriver.Profile
+	profile memdriver.Options
 	fails   []string
 }
 

@@ -75,8 +75,7 @@ func TestBucketsOfOthersStay(t *testing.T) {
 			t.Parallel()
 			store := memdriver.NewStore("")
 			outside := memdriver.Outside{Store: store}
-			config := memdriver.Config(store, memdriver.Wide())
-			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide(), Defects: memdriver.Defects{memdriver.DeletesForeign: true}}
+			config := memdriver.Config(store, memdriver.Wide(), memdriver.DeletesForeign)
 			config.Limits, config.RunID = small(), "own"
 			config.Focus = func(id string) bool { return id == tc.focus }
 			var book torn
@@ -137,8 +136,7 @@ func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
 			if err := (memdriver.Outside{Store: store}).TakeName(t.Context(), "taken"); err != nil {
 				t.Fatal(err)
 			}
-			config := memdriver.Config(store, memdriver.Wide())
-			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide(), Defects: memdriver.Defects{memdriver.DeletesForeign: true}}
+			config := memdriver.Config(store, memdriver.Wide(), memdriver.DeletesForeign)
 			swept, err := sanity.Sweep(t.Context(), config, strings.NewReader(tc.journal))
 			if err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@
 package sanity_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,11 +21,10 @@ func small() sanity.Limits {
 }
 
 // run holds a memdriver with defects against the whole suite.
-func run(t *testing.T, profile memdriver.Profile, limits sanity.Limits, defects ...memdriver.Defect) sanity.Report {
+func run(t *testing.T, profile memdriver.Options, limits sanity.Limits, defects ...memdriver.Defect) sanity.Report {
 	t.Helper()
 	store := memdriver.NewStore("")
-	config := memdriver.Config(store, profile)
-	config.Launcher = memdriver.Launcher{Store: store, Profile: profile, Defects: memdriver.With(defects...)}
+	config := memdriver.Config(store, profile, defects...)
 	config.Limits = limits
 	config.RunID, config.Seed = "m", 1
 	report, err := sanity.Run(t.Context(), config)
@@ -36,13 +36,42 @@ func run(t *testing.T, profile memdriver.Profile, limits sanity.Limits, defects 
 
 func TestCleanDriverPassesEverything(t *testing.T) {
 	t.Parallel()
-	for _, profile := range []memdriver.Profile{memdriver.Wide(), memdriver.Narrow(), memdriver.Old()} {
+	for _, profile := range []memdriver.Options{memdriver.Wide(), memdriver.Narrow(), memdriver.Old()} {
 		t.Run(profile.Name, func(t *testing.T) {
 			t.Parallel()
 			store := memdriver.NewStore("")
 			config := memdriver.Config(store, profile)
-			config.Launcher = memdriver.Launcher{Store: store, Profile: profile}
 			conformancetest.Test(t, "memdriver: "+profile.Name, config)
+		})
+	}
+}
+
+// A run against a driver of another generation reports that, and makes nothing in the driver.
+func TestAnotherContractIsTold(t *testing.T) {
+	t.Parallel()
+	for speaks, says := range map[memdriver.Generation]string{
+		memdriver.Upstream: "v1alpha2 as the upstream project means it", memdriver.V1alpha1: "test it with --contract v1alpha1",
+	} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			store := memdriver.NewStore("")
+			launcher := memdriver.Launcher{Driver: memdriver.Options{Speaks: speaks, Store: store}}
+			report, err := sanity.Run(t.Context(), sanity.Config{Launcher: launcher})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, result := range report.Results {
+				said := result.Reason
+				if result.Failure != nil {
+					said = result.Failure.Message
+				}
+				if result.Outcome == sanity.Passed || !strings.Contains(said, says) {
+					t.Fatalf("%s: %v, %q, want that no case runs and each says %q", result.Case.ID, result.Outcome, said, says)
+				}
+			}
+			if left, err := store.Inventory(); err != nil || len(left) > 0 {
+				t.Errorf("the run made %v, %v", left, err)
+			}
 		})
 	}
 }

@@ -42,7 +42,7 @@ func (j *torn) Write(line []byte) (int, error) {
 
 func TestSweepRemovesWhatACrashedRunLeft(t *testing.T) {
 	t.Parallel()
-	for focus, profile := range map[string]memdriver.Profile{"ACC-RVK-006": memdriver.Wide(), "V1A-RVK-002": memdriver.Old()} {
+	for focus, profile := range map[string]memdriver.Options{"ACC-RVK-006": memdriver.Wide(), "V1A-RVK-002": memdriver.Old()} {
 		t.Run(profile.Name, func(t *testing.T) {
 			t.Parallel()
 			sweepAfterCrash(t, focus, profile)
@@ -51,11 +51,10 @@ func TestSweepRemovesWhatACrashedRunLeft(t *testing.T) {
 }
 
 // sweepAfterCrash lets a run of one case crash.
-func sweepAfterCrash(t *testing.T, focus string, profile memdriver.Profile) {
+func sweepAfterCrash(t *testing.T, focus string, profile memdriver.Options) {
 	t.Helper()
 	store := memdriver.NewStore("")
 	config := memdriver.Config(store, profile)
-	config.Launcher = memdriver.Launcher{Store: store, Profile: profile}
 	config.Limits = small()
 	config.Focus = func(id string) bool { return id == focus }
 	var book torn

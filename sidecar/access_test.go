@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestAccessIsGrantedInTwoPhases(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	one, two := s.readyBucket(), s.readyBucket()
 	a := s.access(one, two)
 	a.Finalizers = nil // as if it was removed after the hand-off
 	key := client.ObjectKeyFromObject(a)
-	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
+	memdriver.On(s.driver, func(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
 		now := &cosiapi.BucketAccess{}
 		err := s.Client.Get(ctx, key, now)
 		if err == nil && !cosiapi.HasProtection(now) {
@@ -45,8 +45,8 @@ func TestAccessIsGrantedInTwoPhases(t *testing.T) {
 	})
 	s.handOff(a, two, one)
 	s.ready(a)
-	first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](s.driver)[0]
-	second := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0]
+	first := memdriver.Requests[*cosi.DriverGenerateBucketAccessIdRequest](s.driver)[0]
+	second := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0]
 	if want := "ba-" + string(a.UID); first.GetAccountName() != want {
 		t.Errorf("account name: want %q, got %q", want, first.GetAccountName())
 	}
@@ -78,7 +78,7 @@ func TestAccessesThatAreNotTheSidecars(t *testing.T) {
 	for name, driver := range map[string]string{"an access of another driver": "other.example.com", "an access that was not handed off": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			a := s.access(b)
 			s.Create(a)
@@ -93,7 +93,7 @@ func TestAccessesThatAreNotTheSidecars(t *testing.T) {
 			if after := testenv.Get(s.Env, a).ResourceVersion; after != before {
 				t.Errorf("it was written: %+v", a)
 			}
-			if calls := s.driver.Calls(driverfake.GenerateAccessID); len(calls) != 1 {
+			if calls := s.driver.Calls(memdriver.GenerateAccessID); len(calls) != 1 {
 				t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the access of the sidecar, got %d", len(calls))
 			}
 			if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.secrets(a)[0]), &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -113,20 +113,20 @@ func sorted(a, b string) []string {
 func TestAccessWithAccountIDIsRevoked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		fails driverfake.RPC
-		want  []driverfake.RPC
+		fails memdriver.RPC
+		want  []memdriver.RPC
 	}{
 		"an account that was perhaps granted is revoked": {
-			driverfake.GrantAccess, []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
+			memdriver.GrantAccess, []memdriver.RPC{memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess},
 		},
-		"without an ID nothing is revoked": {driverfake.GenerateAccessID, []driverfake.RPC{driverfake.GenerateAccessID}},
+		"without an ID nothing is revoked": {memdriver.GenerateAccessID, []memdriver.RPC{memdriver.GenerateAccessID}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			s.driver.ForgetCalls()
-			s.driver.Script(driverfake.Fault{RPC: tc.fails, Code: codes.Internal, Times: driverfake.Always})
+			s.driver.Script(memdriver.Fault{RPC: tc.fails, Code: codes.Internal, Times: memdriver.Always})
 			a := s.access(b)
 			s.handOff(a, b)
 			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
@@ -142,29 +142,29 @@ func TestAccessWithAccountIDIsRevoked(t *testing.T) {
 
 func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.access(b)
 	own := a.DeepCopy()
-	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketAccessIdRequest) error {
+	memdriver.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketAccessIdRequest) error {
 		s.Delete(own)
 		return nil
 	})
 	s.handOff(a, b)
 	s.release(a)
-	if calls := s.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) > 0 {
+	if calls := s.driver.Calls(memdriver.GrantAccess, memdriver.RevokeAccess); len(calls) > 0 {
 		t.Errorf("an access without an ID was granted or revoked: %v", calls)
 	}
 }
 
 func TestAccessRefusedInEitherPhase(t *testing.T) {
 	t.Parallel()
-	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
+	for _, rpc := range []memdriver.RPC{memdriver.GenerateAccessID, memdriver.GrantAccess} {
 		t.Run(string(rpc), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
-			s.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: driverfake.Always})
+			s.driver.Script(memdriver.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: memdriver.Always})
 			a := s.access(b)
 			s.handOff(a, b)
 			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
@@ -202,7 +202,7 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 	}, "another driver") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.bucket()
 			if tc.bucket != nil {
 				tc.bucket(b)
@@ -221,7 +221,7 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 			})
 			s.untilCondition(a, cosiapi.ConditionResourcesValidated, tc.status, tc.reason)
 			s.untilCondition(a, cosiapi.ConditionProvisioned, tc.status, tc.reason)
-			if calls := s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess); len(calls) > 0 {
+			if calls := s.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess); len(calls) > 0 {
 				t.Errorf("the driver was called: %v", calls)
 			}
 			if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.secrets(a)[0]), &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -233,9 +233,9 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 
 func TestAccessWaitsForBucketThatIsOnlyIdentified(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	hold := make(chan struct{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	b := s.bucket()
 	s.Create(b)
 	testenv.Until(s.Env, b, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
@@ -247,7 +247,7 @@ func TestAccessWaitsForBucketThatIsOnlyIdentified(t *testing.T) {
 	a := s.access(b)
 	s.handOff(a, b)
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForProvisionedBucket)
-	if calls := s.driver.Calls(driverfake.GenerateAccessID); len(calls) > 0 {
+	if calls := s.driver.Calls(memdriver.GenerateAccessID); len(calls) > 0 {
 		t.Errorf("the driver was called: %v", calls)
 	}
 	close(hold)
@@ -256,7 +256,7 @@ func TestAccessWaitsForBucketThatIsOnlyIdentified(t *testing.T) {
 
 func TestAccessToBucketThatStartsDeleting(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
@@ -265,7 +265,7 @@ func TestAccessToBucketThatStartsDeleting(t *testing.T) {
 	late := s.access(b)
 	s.handOff(late, b)
 	s.untilCondition(late, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BucketNotUsable)
-	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.GenerateAccessID)); n != 1 {
 		t.Errorf("DriverGenerateBucketAccessId: want 1 call, got %d", n)
 	}
 }
@@ -281,7 +281,7 @@ func TestAccessOfServiceAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			a := s.access(b)
 			a.Spec.ServiceAccountName = "robot"
@@ -300,7 +300,7 @@ func TestAccessOfServiceAccount(t *testing.T) {
 			if tc.namespaced {
 				wantName, wantNamespace = "robot", s.namespace
 			}
-			for _, call := range s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess) {
+			for _, call := range s.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess) {
 				request, ok := call.Request.(interface {
 					GetServiceAccountName() string
 					GetServiceAccountNamespace() string
@@ -315,7 +315,7 @@ func TestAccessOfServiceAccount(t *testing.T) {
 
 func TestAccessToTwoClaimsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	if err := s.driver.AddBucket("shared"); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestAccessToTwoClaimsOfOneBackendBucket(t *testing.T) {
 		ObjectMetadataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_ANY},
 		BucketMetadataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_ONLY},
 	}}
-	got := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0].GetBuckets()
+	got := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0].GetBuckets()
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("buckets of the grant (-want, +got):\n%s", diff)
 	}
@@ -370,14 +370,14 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 	}, "a bucket too many", "half a key") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			response := &cosi.DriverGrantBucketAccessResponse{
 				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: b.Name, BucketInfo: proto.CloneOf(info)}},
 				Credentials: proto.CloneOf(keys),
 			}
 			tc.spoil(response)
-			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
+			s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: response, Times: memdriver.Always})
 			a := s.access(b)
 			s.handOff(a, b)
 			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
@@ -393,12 +393,12 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 
 func TestOrderOfAccessDeletion(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	own, key := a.DeepCopy(), client.ObjectKeyFromObject(secret)
-	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
+	memdriver.On(s.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
 		if err := s.Client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("access is revoked while its Secret exists: %v", err)
 		}
@@ -407,7 +407,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 		}
 		return nil
 	})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.PermissionDenied, Message: "not allowed"})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.PermissionDenied, Message: "not allowed"})
 	s.Delete(a)
 	message := s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	if !strings.Contains(message, "not allowed") {
@@ -422,7 +422,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
 	s.release(a)
 	want := []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: b.Name}}
-	got := driverfake.Requests[*cosi.DriverRevokeBucketAccessRequest](s.driver)[1].GetBuckets()
+	got := memdriver.Requests[*cosi.DriverRevokeBucketAccessRequest](s.driver)[1].GetBuckets()
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("buckets of the revocation (-want, +got):\n%s", diff)
 	}
@@ -434,7 +434,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 // An access may be made of the manifest of one that was on its way out.
 func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.access(b)
 	cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
@@ -446,7 +446,7 @@ func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	s.Delete(a)
 	s.release(a)
 	s.Gone(s.secrets(a)[0])
-	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.RevokeAccess)); n != 1 {
 		t.Errorf("DriverRevokeBucketAccess: want 1 call, got %d", n)
 	}
 }
@@ -476,10 +476,10 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
 	s.settled()
-	n := len(s.driver.Calls(driverfake.GrantAccess))
+	n := len(s.driver.Calls(memdriver.GrantAccess))
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	s.settled()
-	if more := len(s.driver.Calls(driverfake.GrantAccess)) - n; more > 0 {
+	if more := len(s.driver.Calls(memdriver.GrantAccess)) - n; more > 0 {
 		t.Errorf("access was granted %d times to a bucket whose claim is gone", more)
 	}
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
@@ -487,7 +487,7 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 
 func TestTwoWritersOfResourcesValidated(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	controllers := conditions.Change{

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -34,17 +34,17 @@ func (s *system) live(ctx context.Context, name string) (*cosiapi.Bucket, error)
 
 func TestBucketIsCreatedInTwoPhases(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.bucket()
 	name := b.Name
-	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketIdRequest) error {
+	memdriver.On(s.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketIdRequest) error {
 		now, err := s.live(ctx, name)
 		if err == nil && !cosiapi.HasProtection(now) {
 			t.Error("the driver was called before the Bucket had its finalizer")
 		}
 		return err
 	})
-	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
+	memdriver.On(s.driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
 		now, err := s.live(ctx, name)
 		if err == nil && now.Status.BucketID != request.GetBucketId() {
 			t.Errorf("bucket %q is created while status.bucketID is %q", request.GetBucketId(), now.Status.BucketID)
@@ -53,8 +53,8 @@ func TestBucketIsCreatedInTwoPhases(t *testing.T) {
 	})
 	s.Create(b)
 	s.ready(b)
-	first := driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver)[0]
-	second := driverfake.Requests[*cosi.DriverCreateBucketRequest](s.driver)[0]
+	first := memdriver.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver)[0]
+	second := memdriver.Requests[*cosi.DriverCreateBucketRequest](s.driver)[0]
 	if first.GetName() != b.Name {
 		t.Errorf("phase 1 has the name %q, the Bucket %q", first.GetName(), b.Name)
 	}
@@ -66,16 +66,16 @@ func TestBucketIsCreatedInTwoPhases(t *testing.T) {
 
 func TestStoredBucketIDIsNotGeneratedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	stop := s.run()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable})
 	b := s.bucket()
 	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	stop()
 	s.run()
 	s.ready(b)
-	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.CreateBucket}
+	want := []memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.CreateBucket}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
@@ -83,10 +83,10 @@ func TestStoredBucketIDIsNotGeneratedAgain(t *testing.T) {
 
 func TestConflictAtBucketIDStartsAgain(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.bucket()
 	own, changed := b.DeepCopy(), false
-	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
+	memdriver.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
 		if !changed {
 			changed = true
 			testenv.Change(s.Env, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"changed": "meanwhile"} })
@@ -95,11 +95,11 @@ func TestConflictAtBucketIDStartsAgain(t *testing.T) {
 	})
 	s.Create(b)
 	s.ready(b)
-	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.GenerateBucketID, driverfake.CreateBucket}
+	want := []memdriver.RPC{memdriver.GenerateBucketID, memdriver.GenerateBucketID, memdriver.CreateBucket}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
-	for _, request := range driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver) {
+	for _, request := range memdriver.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver) {
 		if request.GetName() != b.Name {
 			t.Errorf("phase 1 was repeated with the name %q", request.GetName())
 		}
@@ -108,31 +108,31 @@ func TestConflictAtBucketIDStartsAgain(t *testing.T) {
 
 func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.bucket()
 	own := b.DeepCopy()
-	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
+	memdriver.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
 		s.leave(own)
 		return nil
 	})
 	s.Create(b)
 	s.Gone(b)
 	// A cache that does not show the deletion yet may cause a second call.
-	if calls := slices.Compact(s.calls()); !slices.Equal(calls, []driverfake.RPC{driverfake.GenerateBucketID}) {
+	if calls := slices.Compact(s.calls()); !slices.Equal(calls, []memdriver.RPC{memdriver.GenerateBucketID}) {
 		t.Errorf("want only calls of phase 1, got %v", calls)
 	}
 }
 
 func TestBucketThatMayExistIsDeleted(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
+	s := start(t, memdriver.Options{})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Internal, Times: memdriver.Always})
 	b := s.bucket()
 	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.leave(b)
 	s.Gone(b)
-	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}
+	want := []memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.DeleteBucket}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
@@ -147,13 +147,13 @@ func (s *system) static(id string) *cosiapi.Bucket {
 
 func TestImportedBucketIsVerified(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	if err := s.driver.AddBucket("existing.bucket"); err != nil {
 		t.Fatal(err)
 	}
 	b := s.static("existing.bucket")
 	name := b.Name
-	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverGetBucketRequest) error {
+	memdriver.On(s.driver, func(ctx context.Context, request *cosi.DriverGetBucketRequest) error {
 		if diff := cmp.Diff(map[string]string{"tier": "fast"}, request.GetParameters()); diff != "" {
 			t.Errorf("parameters (-Bucket +request):\n%s", diff)
 		}
@@ -165,7 +165,7 @@ func TestImportedBucketIsVerified(t *testing.T) {
 	})
 	s.Create(b)
 	s.ready(b)
-	if diff := cmp.Diff([]driverfake.RPC{driverfake.GetBucket}, s.calls()); diff != "" {
+	if diff := cmp.Diff([]memdriver.RPC{memdriver.GetBucket}, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
 	s.Delete(b)
@@ -177,13 +177,13 @@ func TestImportedBucketIsVerified(t *testing.T) {
 
 func TestFailedImportIsRetriedWhenItsBucketChanges(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond} // which a change does not end
 	s.run()
 	if err := s.driver.AddBucket("existing.bucket"); err != nil {
 		t.Fatal(err)
 	}
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, Code: codes.InvalidArgument, Times: 1})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GetBucket, Code: codes.InvalidArgument, Times: 1})
 	b := s.static("existing.bucket")
 	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
@@ -195,44 +195,44 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 	t.Parallel()
 	s3 := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}
 	for name, tc := range fulltest.Rows(t, map[string]struct {
-		rpc      driverfake.RPC
+		rpc      memdriver.RPC
 		response proto.Message
-		want     []driverfake.RPC
+		want     []memdriver.RPC
 		message  string
 		deletes  bool
 	}{
 		"an ID with forbidden characters": {
-			driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"},
-			[]driverfake.RPC{driverfake.GenerateBucketID},
+			memdriver.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"},
+			[]memdriver.RPC{memdriver.GenerateBucketID},
 			"bucket_id", false,
 		},
 		"an empty ID": {
-			driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{},
-			[]driverfake.RPC{driverfake.GenerateBucketID},
+			memdriver.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{},
+			[]memdriver.RPC{memdriver.GenerateBucketID},
 			"bucket_id is required", false,
 		},
 		"no protocol": {
-			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}},
-			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}},
+			[]memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket},
 			"protocols", true,
 		},
 		"not the protocol that was asked for": {
-			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}},
-			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}},
+			[]memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket},
 			"S3", true,
 		},
 		"a protocol that the driver does not serve": {
-			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{
+			memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{
 				Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: s3.GetS3(), Azure: &cosi.AzureBucketInfo{}},
 			},
-			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			[]memdriver.RPC{memdriver.GenerateBucketID, memdriver.CreateBucket},
 			"AZURE", true,
 		},
 	}, "an ID with forbidden characters", "not the protocol that was asked for") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
-			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
+			s := start(t, memdriver.Options{})
+			s.driver.Script(memdriver.Fault{RPC: tc.rpc, Answer: tc.response, Times: memdriver.Always})
 			b := s.bucket()
 			s.Create(b)
 			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
@@ -246,7 +246,7 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 			}
 			s.leave(b)
 			s.Gone(b)
-			if deleted := len(s.driver.CallsFor(b.Name, driverfake.DeleteBucket)) > 0; deleted != tc.deletes {
+			if deleted := len(s.driver.CallsFor(b.Name, memdriver.DeleteBucket)) > 0; deleted != tc.deletes {
 				t.Errorf("DriverDeleteBucket called: want %v, got %v", tc.deletes, deleted)
 			}
 		})
@@ -254,8 +254,8 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 }
 
 // callsFor are the calls about one Bucket.
-func (s *system) callsFor(b *cosiapi.Bucket) []driverfake.RPC {
-	var rpcs []driverfake.RPC
+func (s *system) callsFor(b *cosiapi.Bucket) []memdriver.RPC {
+	var rpcs []memdriver.RPC
 	for _, call := range s.driver.CallsFor(b.Name) {
 		rpcs = append(rpcs, call.RPC)
 	}
@@ -265,13 +265,13 @@ func (s *system) callsFor(b *cosiapi.Bucket) []driverfake.RPC {
 // A bucket that does not exist yet is looked up again with backoff, without a change of the Bucket.
 func TestMissingImportedBucketIsLookedUpAgain(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b := s.static("made.later")
 	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	s.await(driverfake.GetBucket, 3)
+	s.await(memdriver.GetBucket, 3)
 	if err := s.driver.AddBucket("made.later"); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestMissingImportedBucketIsLookedUpAgain(t *testing.T) {
 
 func TestBucketOfProtocolThatDriverLacks(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.bucket()
 	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure}
 	s.Create(b)
@@ -297,7 +297,7 @@ func TestBucketOfProtocolThatDriverLacks(t *testing.T) {
 
 func TestBucketOfAnotherDriverIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.bucket()
 	b.Spec.DriverName = "other." + b.Spec.DriverName[:20]
 	s.Create(b)
@@ -332,15 +332,15 @@ func TestBucketDeletionNeedsBothSigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			tc.first(s, b)
-			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
+			if n := len(s.driver.Calls(memdriver.DeleteBucket)); n > 0 {
 				t.Fatalf("DriverDeleteBucket was called %d times on one sign alone", n)
 			}
 			tc.second(s, b)
 			s.Gone(b)
-			if diff := cmp.Diff(map[string]string{"tier": "fast"}, driverfake.Requests[*cosi.DriverDeleteBucketRequest](s.driver)[0].GetParameters()); diff != "" {
+			if diff := cmp.Diff(map[string]string{"tier": "fast"}, memdriver.Requests[*cosi.DriverDeleteBucketRequest](s.driver)[0].GetParameters()); diff != "" {
 				t.Errorf("parameters of the deletion (-want, +got):\n%s", diff)
 			}
 		})
@@ -350,7 +350,7 @@ func TestBucketDeletionNeedsBothSigns(t *testing.T) {
 func TestRetainedBucket(t *testing.T) {
 	t.Parallel()
 	retain := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	stop := s.run()
 	kept, flipped, unflipped := s.bucket(), s.readyBucket(), s.bucket()
 	for _, b := range []*cosiapi.Bucket{kept, unflipped} {
@@ -367,7 +367,7 @@ func TestRetainedBucket(t *testing.T) {
 	s.run()
 	s.Gone(flipped)
 	s.settled()
-	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
+	if n := len(s.driver.Calls(memdriver.DeleteBucket)); n > 0 {
 		t.Errorf("DriverDeleteBucket was called %d times", n)
 	}
 	if b := testenv.Get(s.Env, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
@@ -377,7 +377,7 @@ func TestRetainedBucket(t *testing.T) {
 	s.Gone(kept)
 	s.Delete(unflipped)
 	s.Gone(unflipped)
-	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.DeleteBucket)); n != 1 {
 		t.Errorf("DriverDeleteBucket: want 1 call, for the Bucket whose policy is Delete, got %d", n)
 	}
 }
@@ -399,9 +399,9 @@ func TestBucketDeletionThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
-			s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: tc.code, Message: "not empty"})
+			s.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: tc.code, Message: "not empty"})
 			s.leave(b)
 			message := s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, tc.reason)
 			if !strings.Contains(message, "not empty") {
@@ -411,7 +411,7 @@ func TestBucketDeletionThatFails(t *testing.T) {
 			if b := testenv.Get(s.Env, b); !cosiapi.HasProtection(b) || testenv.Condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 				t.Errorf("finalizer or ProvisionFailed changed: %v", b.Status.Conditions)
 			}
-			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
+			if n := len(s.driver.Calls(memdriver.DeleteBucket)); n != 1 {
 				t.Errorf("DriverDeleteBucket: want 1 call until something changes, got %d", n)
 			}
 			s.again(b)
@@ -424,10 +424,10 @@ func TestBucketDeletionThatFails(t *testing.T) {
 // for before.
 func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/backup") })
-	s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"})
 	s.Delete(b)
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.ClaimStillBound)
@@ -455,8 +455,8 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 	for _, code := range fulltest.Pick(t, all, fulltest.Tiers{Short: []string{"InvalidArgument", "Unavailable"}}) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
-			s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "no such luck"})
+			s := start(t, memdriver.Options{})
+			s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: code, Message: "no such luck"})
 			b := s.bucket()
 			s.Create(b)
 			status, reason := metav1.ConditionUnknown, conditions.Retrying
@@ -472,7 +472,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 				t.Errorf("the message lacks the driver's words or the name of the call: %s", message)
 			}
 			s.settled()
-			if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 {
+			if n := len(s.driver.Calls(memdriver.CreateBucket)); n != 1 {
 				t.Errorf("DriverCreateBucket: want 1 call until something changes, got %d", n)
 			}
 			s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
@@ -485,7 +485,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 // A status that somebody edited is found out from the driver again.
 func TestBucketStatusThatLostItsProtocols(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	want := b.DeepCopy().Status
 	testenv.ChangeStatus(s.Env, b, func(b *cosiapi.Bucket) { b.Status.Protocols, b.Status.BucketInfo = nil, nil })
@@ -499,12 +499,12 @@ func TestBucketStatusThatLostItsProtocols(t *testing.T) {
 
 func TestNoTwoCallsForOneBucketID(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	if err := s.driver.AddBucket("shared"); err != nil {
 		t.Fatal(err)
 	}
 	hold := make(chan struct{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "shared", Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GetBucket, ID: "shared", Hold: hold})
 	one, two, other := s.static("shared"), s.static("shared"), s.bucket()
 	s.Create(one)
 	s.Create(two)
@@ -519,7 +519,7 @@ func TestNoTwoCallsForOneBucketID(t *testing.T) {
 		return nil
 	})
 	s.settled()
-	if n := len(s.driver.Calls(driverfake.GetBucket)); n != 2 { // that of settled is the other
+	if n := len(s.driver.Calls(memdriver.GetBucket)); n != 2 { // that of settled is the other
 		t.Errorf("DriverGetBucket: want 1 call while it hangs, got %d", n-1)
 	}
 	close(hold)
@@ -529,14 +529,14 @@ func TestNoTwoCallsForOneBucketID(t *testing.T) {
 
 func TestBucketInfo(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE}})
+	s := start(t, memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()
 	b.Spec.Protocols = nil
 	s.Create(b)
 	s.ready(b)
 	want := map[string]string{
-		"COSI_PROTOCOL": "S3,Azure", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": b.Name,
-		"AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path", "AZURE_STORAGE_ACCOUNT": "fakeaccount",
+		"COSI_PROTOCOL": "S3,Azure", "AWS_ENDPOINT_URL": "https://s3.memory.example", "BUCKET_NAME": b.Name,
+		"AWS_DEFAULT_REGION": "memory-1", "AWS_S3_ADDRESSING_STYLE": "path", "AZURE_STORAGE_ACCOUNT": "memory",
 	}
 	if diff := cmp.Diff(want, b.Status.BucketInfo); diff != "" {
 		t.Errorf("bucketInfo (-want, +got):\n%s", diff)

@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -92,10 +92,7 @@ func TestConnectWaitsForDriverAndSaysSoOnce(t *testing.T) {
 	for log.count("Waiting for the driver") == 0 {
 		<-log.more
 	}
-	fake, err := driverfake.New(driverfake.Options{Name: "late.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := memdriver.New(memdriver.Options{Name: "late.example.com"})
 	server, err := fake.Start(endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +128,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
 	t.Parallel()
 	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
-	fake, err := driverfake.New(driverfake.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := memdriver.New(memdriver.Options{})
 	server, err := fake.Start(endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +154,7 @@ func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
 	}
 	until(true)
 	hold := make(chan struct{})
-	mend := fake.Script(driverfake.Fault{RPC: driverfake.GetInfo, Hold: hold, Times: driverfake.Always})
+	mend := fake.Script(memdriver.Fault{RPC: memdriver.GetInfo, Hold: hold, Times: memdriver.Always})
 	until(false)
 	if err := driver.Connected(); err != nil && !strings.Contains(err.Error(), endpoint) {
 		t.Errorf("it does not say which driver: %v", err)
@@ -176,7 +170,7 @@ func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
 
 func TestDriverRestarts(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	s.readyBucket()
 	s.stopServing()
 	b := s.bucket()
@@ -198,7 +192,7 @@ func (s *system) placeless(message string) {
 // does. What they did is recorded, and they are not made again.
 func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	log := &lines{more: make(chan struct{}, 1)}
 	s.log = log.add
 	s.stopServing()
@@ -210,12 +204,12 @@ func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	go func() { stopped <- server.Serve(listener) }()
 	s.run()
 	hold := make(chan struct{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	b := s.bucket()
 	s.Create(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
+	if _, err := s.driver.Await(ctx, memdriver.Started(1), memdriver.CreateBucket); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -247,14 +241,14 @@ func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	})
 	s.serve()
 	s.ready(b)
-	if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.CreateBucket)); n != 1 {
 		t.Errorf("DriverCreateBucket: want 1 call, got %d", n)
 	}
 }
 
 func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	name := s.driver.Name()
 	b := s.bucket()
 	s.stopServing()
@@ -280,10 +274,10 @@ func TestDriverComesBackUnderAnotherName(t *testing.T) {
 
 func TestDriverOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.Resync = 50 * time.Millisecond
 	s.run()
-	fix := s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Code: codes.Unimplemented, Times: driverfake.Always})
+	fix := s.driver.Script(memdriver.Fault{RPC: memdriver.GenerateBucketID, Code: codes.Unimplemented, Times: memdriver.Always})
 	b := s.bucket()
 	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
@@ -304,14 +298,14 @@ func TestDriverOfAnotherVersion(t *testing.T) {
 
 func TestHangingDriverDelaysNothingElse(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	hold := make(chan struct{})
 	slow := s.bucket()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, ID: slow.Name, Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, ID: slow.Name, Hold: hold})
 	s.Create(slow)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
+	if _, err := s.driver.Await(ctx, memdriver.Started(1), memdriver.CreateBucket); err != nil {
 		t.Fatal(err)
 	}
 	s.readyAccess(s.readyBucket())
@@ -321,10 +315,10 @@ func TestHangingDriverDelaysNothingElse(t *testing.T) {
 
 func TestHangingDriverMeetsDeadline(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.deadline = 300 * time.Millisecond
 	s.run()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: make(chan struct{})})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: make(chan struct{})})
 	b := s.bucket()
 	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
@@ -335,15 +329,15 @@ func TestHangingDriverMeetsDeadline(t *testing.T) {
 
 func TestHandOverRecordsCallThatRuns(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	stop := s.run()
 	hold := make(chan struct{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GenerateBucketID, Hold: hold})
 	b := s.bucket()
 	s.Create(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.GenerateBucketID); err != nil {
+	if _, err := s.driver.Await(ctx, memdriver.Started(1), memdriver.GenerateBucketID); err != nil {
 		t.Fatal(err)
 	}
 	s.cancel()
@@ -352,12 +346,12 @@ func TestHandOverRecordsCallThatRuns(t *testing.T) {
 	if testenv.Get(s.Env, b).Status.BucketID == "" {
 		t.Error("the ID was lost")
 	}
-	if n := len(s.driver.Calls(driverfake.CreateBucket)); n > 0 {
+	if n := len(s.driver.Calls(memdriver.CreateBucket)); n > 0 {
 		t.Error("a sidecar that stops began another call")
 	}
 	s.run()
 	s.ready(b)
-	if n := len(s.driver.Calls(driverfake.GenerateBucketID)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.GenerateBucketID)); n != 1 {
 		t.Errorf("DriverGenerateBucketId: want 1 call, got %d", n)
 	}
 }

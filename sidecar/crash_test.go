@@ -11,10 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -26,7 +27,7 @@ const flowWrites = 12
 // interfered runs Sidecars through the life of a Bucket and its access while
 // one of their requests is struck, starts a successor if that kills the first
 // one, and checks that backend and API agree at every stage.
-func interfered(t *testing.T, fake driverfake.Options, i *interference, prepare func(*system)) {
+func interfered(t *testing.T, fake memdriver.Options, i *interference, prepare func(*system)) {
 	t.Helper()
 	s := newSystem(t, fake)
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
@@ -57,8 +58,12 @@ func interfered(t *testing.T, fake driverfake.Options, i *interference, prepare 
 	credential := &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{
 		AccessKeyId: string(data["AWS_ACCESS_KEY_ID"]), AccessSecretKey: string(data["AWS_SECRET_ACCESS_KEY"]),
 	}}
-	if err := s.driver.Works(credential, b.Status.BucketID, driverfake.WriteObject); err != nil {
-		t.Errorf("the delivered credential does not work: %v", err)
+	put := sanity.Attempt{Credentials: credential, BucketID: b.Status.BucketID, Action: sanity.PutObject}
+	if outcome, err := (memdriver.Prober{Store: s.driver.Store()}).Try(t.Context(), put); err != nil || outcome.Verdict != sanity.Allowed {
+		t.Errorf("the delivered credential does not work: %v, %v", outcome, err)
+	}
+	if err := s.driver.RemoveObjects(b.Status.BucketID); err != nil {
+		t.Error(err)
 	}
 	s.Delete(a)
 	s.release(a)
@@ -110,7 +115,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		t.Run(fmt.Sprintf("%v. write", c), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{write: c.struck, lost: c.effect, crash: true}
-			interfered(t, driverfake.Options{}, i, nil)
+			interfered(t, memdriver.Options{}, i, nil)
 			if len(i.struck) != 1 {
 				t.Errorf("the flow has no write %d: it made %d", c.struck, i.seen)
 			}
@@ -120,9 +125,9 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
-	rpcs := []driverfake.RPC{
-		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
-		driverfake.RevokeAccess, driverfake.DeleteBucket,
+	rpcs := []memdriver.RPC{
+		memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.GenerateAccessID, memdriver.GrantAccess,
+		memdriver.RevokeAccess, memdriver.DeleteBucket,
 	}
 	tiers := fulltest.Tiers{Short: []string{"after DriverGrantBucketAccess"}, Full: []string{
 		"after DriverCreateBucket", "before DriverRevokeBucketAccess", "after DriverDeleteBucket",
@@ -131,7 +136,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{crash: true}
-			interfered(t, driverfake.Options{}, i, func(s *system) { i.strikeCall(s.driver, c.struck, c.effect) })
+			interfered(t, memdriver.Options{}, i, func(s *system) { i.strikeCall(s.driver, c.struck, c.effect) })
 			if !i.fenced {
 				t.Error("the flow has no such call")
 			}
@@ -161,7 +166,7 @@ func TestFaultsOfAPI(t *testing.T) {
 	for _, i := range fulltest.Pick(t, faults(), fulltest.Tiers{Short: []string{"status 409, effect false, from write 2 on"}}) {
 		t.Run(i.String(), func(t *testing.T) {
 			t.Parallel()
-			interfered(t, driverfake.Options{}, i, nil)
+			interfered(t, memdriver.Options{}, i, nil)
 			if len(i.struck) < flowWrites/2 {
 				t.Errorf("only %d writes of %d were struck", len(i.struck), i.seen)
 			}
@@ -172,7 +177,7 @@ func TestFaultsOfAPI(t *testing.T) {
 func TestCrashCoversEveryWrite(t *testing.T) {
 	t.Parallel()
 	i := &interference{}
-	interfered(t, driverfake.Options{}, i, nil)
+	interfered(t, memdriver.Options{}, i, nil)
 	if i.seen != flowWrites {
 		t.Errorf("the flow makes %d writes, and TestCrashAtEveryWrite covers %d: set flowWrites", i.seen, flowWrites)
 	}

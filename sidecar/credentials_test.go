@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/status"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/credstore/remote"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -45,7 +45,7 @@ func (s *system) serveStore() (*sidecar.CredentialStore, *remote.Blobs) {
 // driver cannot read the store of another by its name.
 func TestCredentialStoreOfALeader(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.bindCredentials()
 	s.bindLeader()
 	testenv.Change(s.Env, s.lease(), func(l *coordinationv1.Lease) {
@@ -92,16 +92,16 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 func TestCredentialStoreDuringARPC(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.bindCredentials()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	store, client := s.serveStore()
 	s.manager.CredentialStore = store
 	stop := s.run()
 	bucket := s.bucket()
 	s.Create(bucket)
 	s.Eventually("the driver creates the bucket", func(context.Context) error {
-		if !slices.Contains(s.calls(), driverfake.CreateBucket) {
+		if !slices.Contains(s.calls(), memdriver.CreateBucket) {
 			return errors.New("it was not asked to")
 		}
 		return nil

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
@@ -27,12 +26,13 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // older are the generations before ours. All have one phase.
-var older = []driverfake.Generation{driverfake.V1alpha1, driverfake.Upstream}
+var older = []memdriver.Generation{memdriver.V1alpha1, memdriver.Upstream}
 
 // olderWrites is flowWrites with a driver of one phase: for the Bucket and the access one
 // more each, since that the driver is asked is stored, and then the ID.
@@ -41,9 +41,9 @@ const olderWrites = flowWrites + 2
 // A driver of v1alpha1 is recognized, and gets nothing but what its specification says.
 func TestDriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	s := start(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 	b := s.readyBucket()
-	if want := driverfake.OldBucketPrefix + b.Name; b.Status.BucketID != want || b.Annotations[cosiapi.AskedForAnnotation] != b.Name {
+	if want := memdriver.OldBucketPrefix + b.Name; b.Status.BucketID != want || b.Annotations[cosiapi.AskedForAnnotation] != b.Name {
 		t.Errorf("want the ID %s of the bucket asked for as %s, got %s, %v", want, b.Name, b.Status.BucketID, b.Annotations)
 	}
 	a := s.readyAccess(b)
@@ -52,7 +52,7 @@ func TestDriverOfV1alpha1(t *testing.T) {
 	}
 	data := testenv.Get(s.Env, s.secrets(a)[0]).Data
 	for key, want := range map[string]string{
-		"COSI_PROTOCOL": "S3", "BUCKET_NAME": b.Name, "AWS_ENDPOINT_URL": "https://s3.fake.example", "AWS_DEFAULT_REGION": "fake-1",
+		"COSI_PROTOCOL": "S3", "BUCKET_NAME": b.Name, "AWS_ENDPOINT_URL": "https://s3.memory.example", "AWS_DEFAULT_REGION": "memory-1",
 		"AWS_S3_ADDRESSING_STYLE": "path",
 	} {
 		if got := string(data[key]); got != want {
@@ -63,17 +63,17 @@ func TestDriverOfV1alpha1(t *testing.T) {
 	s.release(a)
 	s.leave(b)
 	s.Gone(b)
-	created := driverfake.Requests[*v1alpha1.DriverCreateBucketRequest](s.driver)
+	created := memdriver.Requests[*v1alpha1.DriverCreateBucketRequest](s.driver)
 	if len(created) != 1 || created[0].GetName() != b.Name || created[0].GetParameters()["tier"] != "fast" {
 		t.Errorf("want one bucket asked for by its name and parameters, got %v", created)
 	}
-	granted := driverfake.Requests[*v1alpha1.DriverGrantBucketAccessRequest](s.driver)
+	granted := memdriver.Requests[*v1alpha1.DriverGrantBucketAccessRequest](s.driver)
 	if len(granted) != 1 || granted[0].GetName() != cosiapi.AccountNameFor(a.UID) || granted[0].GetBucketId() != b.Status.BucketID ||
 		granted[0].GetAuthenticationType() != v1alpha1.AuthenticationType_Key || len(granted[0].GetParameters()) != 1 {
 		t.Errorf("want one access asked for by the name of the account, without our parameter, got %v", granted)
 	}
-	revoked := driverfake.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
-	if len(revoked) != 1 || revoked[0].GetAccountId() != driverfake.OldAccountPrefix+cosiapi.AccountNameFor(a.UID) || revoked[0].GetBucketId() != b.Status.BucketID {
+	revoked := memdriver.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
+	if len(revoked) != 1 || revoked[0].GetAccountId() != memdriver.OldAccountPrefix+cosiapi.AccountNameFor(a.UID) || revoked[0].GetBucketId() != b.Status.BucketID {
 		t.Errorf("want the account revoked by its own ID, got %v", revoked)
 	}
 	s.empty()
@@ -82,13 +82,13 @@ func TestDriverOfV1alpha1(t *testing.T) {
 // What the dialect numbers otherwise arrives as it numbers it.
 func TestDriverOfUpstream(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Speaks: driverfake.Upstream})
+	s := start(t, memdriver.Options{Speaks: memdriver.Upstream})
 	first, second := s.readyBucket(), s.readyBucket()
 	a := s.access(first, second)
 	a.Spec.BucketClaims[1].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
 	s.handOff(a, first, second)
 	s.ready(a)
-	granted := driverfake.Requests[*upstream.DriverGrantBucketAccessRequest](s.driver)
+	granted := memdriver.Requests[*upstream.DriverGrantBucketAccessRequest](s.driver)
 	if len(granted) != 1 || granted[0].GetAccountName() != cosiapi.AccountNameFor(a.UID) {
 		t.Fatalf("want one access asked for by the name of the account, got %v", granted)
 	}
@@ -101,7 +101,7 @@ func TestDriverOfUpstream(t *testing.T) {
 			t.Errorf("mode %s for %s, want %s", got, bucket.GetBucketId(), want)
 		}
 	}
-	if a.Status.AccountID != driverfake.OldBucketPrefix+cosiapi.AccountNameFor(a.UID) {
+	if a.Status.AccountID != memdriver.OldBucketPrefix+cosiapi.AccountNameFor(a.UID) {
 		t.Errorf("account ID %q", a.Status.AccountID)
 	}
 	s.driver.ForgetCalls()
@@ -113,7 +113,7 @@ func TestDriverOfUpstream(t *testing.T) {
 	imported.Spec.Parameters = nil
 	s.Create(imported)
 	s.ready(imported)
-	if got := driverfake.Requests[*upstream.DriverGetExistingBucketRequest](s.driver); len(got) != 1 || got[0].GetExistingBucketId() != "by-hand" {
+	if got := memdriver.Requests[*upstream.DriverGetExistingBucketRequest](s.driver); len(got) != 1 || got[0].GetExistingBucketId() != "by-hand" {
 		t.Errorf("an import is looked at by %v", got)
 	}
 }
@@ -122,10 +122,10 @@ func TestDriverOfUpstream(t *testing.T) {
 // serves it from then on, and is deleted as any other.
 func TestBucketOfTheUpstreamProject(t *testing.T) {
 	t.Parallel()
-	for name, speaks := range map[string]driverfake.Generation{"a driver of two phases": "", "a driver of the dialect": driverfake.Upstream} {
+	for name, speaks := range map[string]memdriver.Generation{"a driver of two phases": "", "a driver of the dialect": memdriver.Upstream} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSystem(t, driverfake.Options{Speaks: speaks})
+			s := newSystem(t, memdriver.Options{Speaks: speaks})
 			request := &cosi.DriverCreateBucketRequest{BucketId: "made-before", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_S3}}}
 			if _, err := s.driver.DriverCreateBucket(t.Context(), request); err != nil {
 				t.Fatal(err)
@@ -138,7 +138,7 @@ func TestBucketOfTheUpstreamProject(t *testing.T) {
 			})
 			s.run()
 			s.ready(b)
-			if calls := s.driver.Calls(driverfake.GenerateBucketID, driverfake.CreateBucket); len(calls) > 0 {
+			if calls := s.driver.Calls(memdriver.GenerateBucketID, memdriver.CreateBucket); len(calls) > 0 {
 				t.Errorf("it was made again: %+v", calls)
 			}
 			s.leave(b)
@@ -161,37 +161,37 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 	two := func(s *system) []*cosiapi.Bucket { return []*cosiapi.Bucket{s.readyBucket(), s.readyBucket()} }
 	one := func(s *system) []*cosiapi.Bucket { return []*cosiapi.Bucket{s.readyBucket()} }
 	for name, tc := range map[string]struct {
-		speaks  driverfake.Generation
+		speaks  memdriver.Generation
 		buckets func(*system) []*cosiapi.Bucket
 		change  func(*system, *cosiapi.BucketAccess)
 		message string
 	}{
-		"v1alpha1: several buckets": {driverfake.V1alpha1, two, nil, "is for one bucket, and not for 2"},
-		"v1alpha1: access modes that nothing maps": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "is for one bucket, and not for 2"},
+		"v1alpha1: access modes that nothing maps": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = nil
 		}, "must say in the parameter cooper.dev/access-modes"},
-		"v1alpha1: another mode than the class maps": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+		"v1alpha1: another mode than the class maps": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
 		}, "and not objectData=ReadOnly"},
-		"v1alpha1: a mode of a category that the class does not map": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+		"v1alpha1: a mode of a category that the class does not map": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
 		}, "and not bucketMetadata=ReadOnly"},
-		"v1alpha1: a mapping that is none": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+		"v1alpha1: a mapping that is none": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = map[string]string{"cooper.dev/access-modes": "ReadWrite"}
 		}, "it must list objectData"},
-		"v1alpha1: too many parameters": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+		"v1alpha1: too many parameters": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters["policy"] = strings.Repeat("p", 4<<10)
 		}, "has room for 4096"},
-		"v1alpha1: a rotation": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+		"v1alpha1: a rotation": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Annotations = map[string]string{cosiapi.RotateAnnotation: "1"}
 		}, "cannot ask for another credential"},
-		"upstream: modes that differ": {driverfake.Upstream, one, func(_ *system, a *cosiapi.BucketAccess) {
+		"upstream: modes that differ": {memdriver.Upstream, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
 		}, "objectData=ReadWrite and bucketMetadata=ReadOnly differ"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{Speaks: tc.speaks})
+			s := start(t, memdriver.Options{Speaks: tc.speaks})
 			buckets := tc.buckets(s)
 			a := s.access(buckets...)
 			if tc.change != nil {
@@ -201,12 +201,12 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 			if said := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal); !strings.Contains(said, tc.message) {
 				t.Errorf("want the reason %q, got %s", tc.message, said)
 			}
-			if calls := s.driver.Calls(driverfake.GrantAccess); len(calls) != 0 {
+			if calls := s.driver.Calls(memdriver.GrantAccess); len(calls) != 0 {
 				t.Errorf("the driver was asked: %v", calls)
 			}
 			s.Delete(a)
 			s.release(a)
-			if calls := s.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) != 0 {
+			if calls := s.driver.Calls(memdriver.GrantAccess, memdriver.RevokeAccess); len(calls) != 0 {
 				t.Errorf("nothing was made, and the driver was asked: %v", calls)
 			}
 		})
@@ -215,11 +215,11 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 
 // A kill is when a Sidecar dies while it makes a Bucket or an access.
 type kill struct {
-	speaks driverfake.Generation
+	speaks memdriver.Generation
 	access bool
 	// write is the number of the write at which it dies, or zero, and rpc the call.
 	write int
-	rpc   driverfake.RPC
+	rpc   memdriver.RPC
 	after bool
 }
 
@@ -249,8 +249,8 @@ func TestOlderGenerationsLeaveNothing(t *testing.T) {
 			for write := 1; write <= 5; write++ { // Secret, asked for, ID, content of the Secret, conditions
 				kills = append(kills, kill{speaks: speaks, access: true, write: write, after: after})
 			}
-			kills = append(kills, kill{speaks: speaks, rpc: driverfake.CreateBucket, after: after},
-				kill{speaks: speaks, access: true, rpc: driverfake.GrantAccess, after: after})
+			kills = append(kills, kill{speaks: speaks, rpc: memdriver.CreateBucket, after: after},
+				kill{speaks: speaks, access: true, rpc: memdriver.GrantAccess, after: after})
 		}
 	}
 	tiers := fulltest.Tiers{Short: []string{"v1alpha1 Bucket after DriverCreateBucket", "upstream access after DriverGrantBucketAccess"}, Full: []string{
@@ -260,7 +260,7 @@ func TestOlderGenerationsLeaveNothing(t *testing.T) {
 	for _, k := range fulltest.Pick(t, kills, tiers) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSystem(t, driverfake.Options{Speaks: k.speaks})
+			s := newSystem(t, memdriver.Options{Speaks: k.speaks})
 			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 			i := &interference{crash: true, lost: k.after, dead: make(chan struct{})}
 			s.wrap = i.wrap
@@ -306,7 +306,7 @@ func TestOlderGenerationsLeaveNothing(t *testing.T) {
 func TestCrashAtEveryWriteWithOlderGenerations(t *testing.T) {
 	t.Parallel()
 	type struck struct {
-		speaks driverfake.Generation
+		speaks memdriver.Generation
 		write  int
 	}
 	var all []struck
@@ -320,7 +320,7 @@ func TestCrashAtEveryWriteWithOlderGenerations(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{write: c.struck.write, lost: c.effect, crash: true}
-			interfered(t, driverfake.Options{Speaks: c.struck.speaks}, i, nil)
+			interfered(t, memdriver.Options{Speaks: c.struck.speaks}, i, nil)
 			if len(i.struck) != 1 {
 				t.Errorf("the flow has no write %d: it made %d", c.struck.write, i.seen)
 			}
@@ -334,7 +334,7 @@ func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
 		t.Run(string(speaks), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{}
-			interfered(t, driverfake.Options{Speaks: speaks}, i, nil)
+			interfered(t, memdriver.Options{Speaks: speaks}, i, nil)
 			if i.seen != olderWrites {
 				t.Errorf("the flow makes %d writes, and the crashes cover %d: set olderWrites", i.seen, olderWrites)
 			}
@@ -346,7 +346,7 @@ func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
 // its bucket, and has another without an ID.
 func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{Speaks: driverfake.V1alpha1, Parameters: map[string][]string{}})
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, Parameters: map[string][]string{}})
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b, another := s.bucket(), s.bucket()
@@ -354,10 +354,10 @@ func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 		s.Create(refused)
 		s.untilCondition(refused, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
 	}
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Internal})
 	s.leave(b)
 	s.Gone(b)
-	if calls := s.driver.Calls(driverfake.DeleteBucket); len(calls) != 0 {
+	if calls := s.driver.Calls(memdriver.DeleteBucket); len(calls) != 0 {
 		t.Errorf("there was nothing to delete, and the driver was asked: %v", calls)
 	}
 }
@@ -365,18 +365,18 @@ func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 // A response without what a workload needs comes from a driver that has made the account.
 func TestAccountOfABrokenGrantIsRevoked(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	s := start(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 	b := s.readyBucket()
 	a := s.access(b)
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{
-		AccountId: driverfake.OldAccountPrefix + "x",
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{
+		AccountId: memdriver.OldAccountPrefix + "x",
 	}})
 	s.handOff(a, b)
 	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 	s.Delete(a)
 	s.release(a)
-	revoked := driverfake.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
-	if len(revoked) != 1 || revoked[0].GetAccountId() != driverfake.OldAccountPrefix+"x" {
+	revoked := memdriver.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
+	if len(revoked) != 1 || revoked[0].GetAccountId() != memdriver.OldAccountPrefix+"x" {
 		t.Errorf("want the account revoked, got %v", revoked)
 	}
 }
@@ -395,15 +395,15 @@ func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+			s := start(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 			a := s.readyAccess(s.readyBucket())
 			first, second := a.Status.AccountID, "second"
 			if tc.others {
-				second = driverfake.OldAccountPrefix + cosiapi.AccountNameFor(s.readyAccess(s.readyBucket()).UID)
+				second = memdriver.OldAccountPrefix + cosiapi.AccountNameFor(s.readyAccess(s.readyBucket()).UID)
 			}
-			granted := proto.CloneOf(s.driver.Calls(driverfake.GrantAccess)[0].Response.(*v1alpha1.DriverGrantBucketAccessResponse))
+			granted := proto.CloneOf(s.driver.Calls(memdriver.GrantAccess)[0].Response.(*v1alpha1.DriverGrantBucketAccessResponse))
 			granted.AccountId = second
-			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: granted})
+			s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: granted})
 			secret := s.secrets(a)[0]
 			testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "wake", "1") })
 			s.Delete(secret)
@@ -413,7 +413,7 @@ func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 			if !strings.Contains(said, tc.said) || a.Status.AccountID != first {
 				t.Errorf("want %q and %s to stay, got %s: %s", tc.said, first, a.Status.AccountID, said)
 			}
-			if calls := s.driver.CallsFor(second, driverfake.RevokeAccess); len(calls) != tc.revoked {
+			if calls := s.driver.CallsFor(second, memdriver.RevokeAccess); len(calls) != tc.revoked {
 				t.Errorf("account %s: want %d revocations, got %v", second, tc.revoked, s.calls())
 			}
 		})
@@ -423,21 +423,18 @@ func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 func TestDialectIsNeverGuessed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		speaks   driverfake.Generation
+		speaks   memdriver.Generation
 		upstream bool
 		message  string
 	}{
 		"a driver of our contract is not called as one of upstream":  {"", true, "without --driver-dialect"},
-		"a driver of v1alpha1 is not called as one of upstream":      {driverfake.V1alpha1, true, "does not implement DriverGetInfo"},
-		"a driver of upstream is connected, and says nothing itself": {driverfake.Upstream, false, ""},
+		"a driver of v1alpha1 is not called as one of upstream":      {memdriver.V1alpha1, true, "does not implement DriverGetInfo"},
+		"a driver of upstream is connected, and says nothing itself": {memdriver.Upstream, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
-			fake, err := driverfake.New(driverfake.Options{Speaks: tc.speaks})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fake := memdriver.New(memdriver.Options{Speaks: tc.speaks})
 			server, err := fake.Start(endpoint)
 			if err != nil {
 				t.Fatal(err)
@@ -472,7 +469,7 @@ func TestDialectIsNeverGuessed(t *testing.T) {
 // Without the flag, nothing is made at a driver of upstream.
 func TestDriverOfUpstreamWithoutItsFlagIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{Speaks: driverfake.Upstream})
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.Upstream})
 	s.upstream = false
 	s.run()
 	b := s.bucket()
@@ -488,7 +485,7 @@ func TestDriverOfUpstreamWithoutItsFlagIsRefused(t *testing.T) {
 // again with two.
 func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.run()
 	b := s.bucket()
 	b.Annotations = map[string]string{cosiapi.AskedForAnnotation: b.Name}
@@ -497,7 +494,7 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	if !strings.Contains(said, "a driver with one phase was asked") {
 		t.Errorf("want the reason, got %s", said)
 	}
-	if got := s.calls(); slices.Contains(got, driverfake.CreateBucket) {
+	if got := s.calls(); slices.Contains(got, memdriver.CreateBucket) {
 		t.Errorf("the bucket was made: %v", got)
 	}
 	s.leave(b)
@@ -512,14 +509,14 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 // What was removed by hand before its ID was known is revoked.
 func TestAccessOfAnOlderDriverThatWasRemovedByHandIsRevoked(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b := s.readyBucket()
-	remove := s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+	remove := s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})
 	a := s.access(b)
 	s.handOff(a, b)
-	s.await(driverfake.GrantAccess, 1)
+	s.await(memdriver.GrantAccess, 1)
 	s.Delete(a)
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
 	s.Gone(a)

@@ -21,12 +21,12 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -51,9 +51,9 @@ type system struct {
 	namespace string
 	user      string
 	metrics   *prometheus.Registry
-	driver    *driverfake.Driver
+	driver    *memdriver.Driver
 	endpoint  string
-	server    *driverfake.Server
+	server    *memdriver.Server
 	// options of the Sidecars that run starts, and the deadline of their calls.
 	options  sidecar.Options
 	deadline time.Duration
@@ -85,7 +85,7 @@ var shortTests = []string{
 // newSystem prepares a namespace, a driver that serves, and a user with exactly
 // the Sidecar's roles. At its end, the test fails if that user was ever refused
 // or if two calls for one ID ran at once.
-func newSystem(t *testing.T, fake driverfake.Options) *system {
+func newSystem(t *testing.T, fake memdriver.Options) *system {
 	t.Helper()
 	fulltest.Named(t, shortTests)
 	env := testenv.Start(t, testenv.Options{})
@@ -96,18 +96,14 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 	if fake.Name == "" {
 		fake.Name = s.namespace + ".fake.cooper.dev"
 	}
-	driver, err := driverfake.New(fake)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.driver, s.endpoint = driver, "unix://"+filepath.Join(tempdirtest.Short(t), "d.sock")
+	s.driver, s.endpoint = memdriver.New(fake), "unix://"+filepath.Join(tempdirtest.Short(t), "d.sock")
 	s.serve()
 	s.options = sidecar.Options{
 		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
 		Resync: never, SecretPoll: never, Backoff: backoff.Options{Base: never, Max: never},
 	}
-	s.upstream, s.parameters = fake.Speaks == driverfake.Upstream, map[string]string{"plan": "basic"}
-	if fake.Speaks == driverfake.V1alpha1 {
+	s.upstream, s.parameters = fake.Speaks == memdriver.Upstream, map[string]string{"plan": "basic"}
+	if fake.Speaks == memdriver.V1alpha1 {
 		s.parameters["cooper.dev/access-modes"] = "objectData=ReadWrite"
 	}
 	t.Cleanup(s.judge)
@@ -115,7 +111,7 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 }
 
 // start is newSystem with a running Sidecar.
-func start(t *testing.T, fake driverfake.Options) *system {
+func start(t *testing.T, fake memdriver.Options) *system {
 	t.Helper()
 	s := newSystem(t, fake)
 	s.run()
@@ -288,10 +284,10 @@ func (s *system) ready(obj client.Object) {
 }
 
 // calls are the RPCs that the driver got, except DriverGetInfo, oldest first.
-func (s *system) calls() []driverfake.RPC {
-	var rpcs []driverfake.RPC
+func (s *system) calls() []memdriver.RPC {
+	var rpcs []memdriver.RPC
 	for _, call := range s.driver.Calls() {
-		if call.RPC != driverfake.GetInfo {
+		if call.RPC != memdriver.GetInfo {
 			rpcs = append(rpcs, call.RPC)
 		}
 	}
@@ -299,11 +295,11 @@ func (s *system) calls() []driverfake.RPC {
 }
 
 // await waits until n calls of an RPC have ended.
-func (s *system) await(rpc driverfake.RPC, n int) []driverfake.Call {
+func (s *system) await(rpc memdriver.RPC, n int) []memdriver.Call {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()
-	calls, err := s.driver.Await(ctx, driverfake.Finished(n), rpc)
+	calls, err := s.driver.Await(ctx, memdriver.Finished(n), rpc)
 	if err != nil {
 		s.t.Fatalf("waiting for %d calls of %s: %v, got %d", n, rpc, err, len(calls))
 	}
@@ -343,7 +339,7 @@ func (s *system) settled() {
 	fence := s.bucket()
 	fence.Spec.ExistingBucketID, fence.Spec.DeletionPolicy = "fence", cosiapi.DeletionPolicyRetain
 	fence.Spec.BucketClaimRef.UID = ""
-	remove := s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "fence", Times: driverfake.Always, Code: 5})
+	remove := s.driver.Script(memdriver.Fault{RPC: memdriver.GetBucket, ID: "fence", Times: memdriver.Always, Code: 5})
 	defer remove()
 	s.Create(fence)
 	s.untilCondition(fence, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"k8s.io/client-go/rest"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // errLost is what a request ends with that never got a response.
@@ -128,9 +128,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // strikeCall kills the Sidecar at its first call of an RPC, whose response is
 // lost; effect says whether the call reaches the backend.
-func (i *interference) strikeCall(d *driverfake.Driver, rpc driverfake.RPC, effect bool) {
-	d.Script(driverfake.Fault{RPC: rpc, AfterEffect: effect, Code: codes.Unavailable})
-	driverfake.On(d, func(context.Context, proto.Message) error {
+func (i *interference) strikeCall(d *memdriver.Driver, rpc memdriver.RPC, effect bool) {
+	d.Script(memdriver.Fault{RPC: rpc, AfterEffect: effect, Code: codes.Unavailable})
+	memdriver.On(d, func(context.Context, proto.Message) error {
 		if len(d.Calls(rpc)) > 0 {
 			i.kill()
 		}

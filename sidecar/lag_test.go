@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -106,7 +106,7 @@ func (b lateBody) Read(into []byte) (int, error) {
 // lagSystem has a Sidecar whose cache can be made to lag and that retries soon.
 func lagSystem(t *testing.T) (*system, *lag) {
 	t.Helper()
-	s, l := newSystem(t, driverfake.Options{}), &lag{reads: map[string][]string{}}
+	s, l := newSystem(t, memdriver.Options{}), &lag{reads: map[string][]string{}}
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 20 * time.Millisecond}
 	s.wrap = func(config *rest.Config) *rest.Config {
 		config = rest.CopyConfig(config)
@@ -137,11 +137,11 @@ func (s *system) untilRead(l *lag, name string, texts ...string) {
 func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
-	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Times: driverfake.Always})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, Times: memdriver.Always})
 	b := s.bucket()
 	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
-	s.await(driverfake.CreateBucket, 2)
+	s.await(memdriver.CreateBucket, 2)
 	l.begin()
 	s.leave(b)
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
@@ -159,9 +159,9 @@ func TestPolicyThatChangedIsHonoured(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	b := s.readyBucket()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Times: driverfake.Always})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition, Times: memdriver.Always})
 	s.leave(b)
-	s.await(driverfake.DeleteBucket, 2)
+	s.await(memdriver.DeleteBucket, 2)
 	l.begin()
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	s.untilRead(l, b.Name, `"deletionPolicy":"Retain"`)
@@ -177,18 +177,18 @@ func TestAccessThatIsBeingDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	b := s.readyBucket()
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable, Times: memdriver.Always})
 	a := s.access(b)
 	s.handOff(a, b)
 	s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
-	s.await(driverfake.GrantAccess, 2)
+	s.await(memdriver.GrantAccess, 2)
 	l.begin()
 	s.Delete(a)
 	s.untilRead(l, a.Name, `"deletionTimestamp"`)
 	s.driver.ClearScript()
 	l.end()
 	s.release(a)
-	if calls := s.driver.Calls(driverfake.GrantAccess); calls[len(calls)-1].Code == codes.OK {
+	if calls := s.driver.Calls(memdriver.GrantAccess); calls[len(calls)-1].Code == codes.OK {
 		t.Error("an access that was being deleted was granted")
 	}
 }
@@ -198,7 +198,7 @@ func TestEventOfPersistentAPIProblem(t *testing.T) {
 	for name, status := range map[string]int{"conflicts": http.StatusConflict, "server errors": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSystem(t, driverfake.Options{})
+			s := newSystem(t, memdriver.Options{})
 			s.options.Backoff = backoff.Options{Base: time.Millisecond, Max: 10 * time.Millisecond}
 			i := &interference{write: 1, always: true, status: status, dead: make(chan struct{})}
 			s.wrap = i.wrap

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -48,7 +48,7 @@ func (s *system) untilHolder(identity string) *coordinationv1.Lease {
 
 func TestLeaderHandsOver(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.bindLeader()
 	s.elected("store/driver", "first")
 	stop := s.run()
@@ -75,7 +75,7 @@ func TestSidecarSeesAnotherHolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSystem(t, driverfake.Options{})
+			s := newSystem(t, memdriver.Options{})
 			s.bindLeader()
 			s.elected("store/driver", "first")
 			s.manager.Lease.Duration, s.manager.Lease.RenewDeadline = time.Hour, 30*time.Minute
@@ -98,7 +98,7 @@ func TestSidecarSeesAnotherHolder(t *testing.T) {
 
 func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.bindLeader()
 	testenv.Change(s.Env, s.lease(), func(expired *coordinationv1.Lease) {
 		expired.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
@@ -139,7 +139,7 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 
 func TestLeaderNeedsOwner(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	driver, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{Address: s.endpoint})
 	if err != nil {
 		t.Fatal(err)

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	s.untilWrites(writesOfBucket...)
 	a := s.readyAccess(b)
@@ -31,9 +31,9 @@ func TestLifecycle(t *testing.T) {
 	s.Gone(secret)
 	s.leave(b)
 	s.Gone(b)
-	want := []driverfake.RPC{
-		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
-		driverfake.RevokeAccess, driverfake.DeleteBucket,
+	want := []memdriver.RPC{
+		memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.GenerateAccessID, memdriver.GrantAccess,
+		memdriver.RevokeAccess, memdriver.DeleteBucket,
 	}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)

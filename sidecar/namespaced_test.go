@@ -17,14 +17,14 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // TestRightsInOneNamespace lives through a bucket and an access with the rights of the namespaced
 // installation: whatever the API server refuses fails the test at its end.
 func TestRightsInOneNamespace(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.confine()
 	s.guard()
 	s.run()

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"k8s.io/client-go/rest"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -33,28 +33,28 @@ func (s *system) requests() []string {
 func TestRetryMakesFewRequests(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		rpc      driverfake.RPC
+		rpc      memdriver.RPC
 		prepare  func(*system)
 		requests int // of a try to the API server, Events left out
 		events   int
 	}{
-		"a creation": {driverfake.CreateBucket, func(s *system) { s.Create(s.bucket()) }, 1, 2},
-		"a deletion": {driverfake.DeleteBucket, func(s *system) { s.leave(s.readyBucket()) }, 3, 2},
-		"a grant": {driverfake.GrantAccess, func(s *system) {
+		"a creation": {memdriver.CreateBucket, func(s *system) { s.Create(s.bucket()) }, 1, 2},
+		"a deletion": {memdriver.DeleteBucket, func(s *system) { s.leave(s.readyBucket()) }, 3, 2},
+		"a grant": {memdriver.GrantAccess, func(s *system) {
 			b := s.readyBucket()
 			s.handOff(s.access(b), b)
 		}, 2, 1},
-		"a revocation": {driverfake.RevokeAccess, func(s *system) { s.Delete(s.readyAccess(s.readyBucket())) }, 2, 1},
+		"a revocation": {memdriver.RevokeAccess, func(s *system) { s.Delete(s.readyAccess(s.readyBucket())) }, 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if all := 3 * (tc.requests + 1 + tc.events); all >= 20 {
 				t.Errorf("requests a second of objects that fail: want fewer than 20, got %d", all)
 			}
-			s := newSystem(t, driverfake.Options{})
+			s := newSystem(t, memdriver.Options{})
 			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond}
 			s.run()
-			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Code: codes.Unavailable, Times: driverfake.Always})
+			s.driver.Script(memdriver.Fault{RPC: tc.rpc, Code: codes.Unavailable, Times: memdriver.Always})
 			tc.prepare(s)
 			began := len(s.await(tc.rpc, 5)) // what is said first is written
 			before := len(s.requests())
@@ -72,13 +72,13 @@ func TestRetryMakesFewRequests(t *testing.T) {
 // again before it is reported, and no watch event wakes it.
 func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.RegrantInterval, s.options.RegrantRate = time.Nanosecond, 1000
 	s.run()
 	s.readyAccess(s.readyBucket())
-	s.await(driverfake.GrantAccess, 3)
+	s.await(memdriver.GrantAccess, 3)
 	before := len(s.requests())
-	s.await(driverfake.GrantAccess, 6)
+	s.await(memdriver.GrantAccess, 6)
 	more := s.requests()[before:]
 	if len(more) == 0 {
 		t.Fatal("the check is blind: no grant read anything")
@@ -93,7 +93,7 @@ func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
 // TestTooManyRequests has an API server that says so once.
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	busy := &interference{write: 3, status: 429} // the report of what was made; nothing is repeated after a failure
 	s.wrap = func(config *rest.Config) *rest.Config {
 		if config.QPS >= 0 {
@@ -103,7 +103,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	s.run()
 	s.readyBucket()
-	if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 || len(busy.struck) != 1 {
+	if n := len(s.driver.Calls(memdriver.CreateBucket)); n != 1 || len(busy.struck) != 1 {
 		t.Errorf("want 1 call and 1 request refused, got %d and %v", n, busy.struck)
 	}
 }

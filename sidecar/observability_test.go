@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -45,12 +45,12 @@ func (s *system) untilEvent(namespace, kind, name, reason string) eventsv1.Event
 
 func TestEventsOfBucketAreSeenOnItsClaim(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	failing := s.bucket()
 	s.driver.Script(
-		driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
-		driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
+		memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
+		memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
 	)
 	s.Create(failing)
 	s.leave(b)
@@ -66,13 +66,13 @@ func TestEventsOfBucketAreSeenOnItsClaim(t *testing.T) {
 
 func TestEventsOfAccess(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	hold := make(chan struct{})
 	waiting := s.bucket()
 	s.driver.Script(
-		driverfake.Fault{RPC: driverfake.CreateBucket, ID: waiting.Name, Hold: hold},
-		driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable},
-		driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable},
+		memdriver.Fault{RPC: memdriver.CreateBucket, ID: waiting.Name, Hold: hold},
+		memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable},
+		memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Unavailable},
 	)
 	s.Create(waiting)
 	testenv.Until(s.Env, waiting, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
@@ -92,8 +92,8 @@ func TestEventsOfAccess(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.InvalidArgument})
+	s := start(t, memdriver.Options{})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GenerateAccessID, Code: codes.InvalidArgument})
 	b := s.readyBucket()
 	a := s.access(b)
 	s.handOff(a, b)
@@ -151,7 +151,7 @@ cosi_sidecar_operation_errors_total{driver_name=%[1]q,method_name="DriverGenerat
 
 func TestCredentialIsNowhereButInItsSecret(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	log := &lines{}
 	s.log = log.add
 	s.run()
@@ -160,7 +160,7 @@ func TestCredentialIsNowhereButInItsSecret(t *testing.T) {
 	data := testenv.Get(s.Env, s.secrets(a)[0]).Data
 	canaries := []string{string(data["AWS_SECRET_ACCESS_KEY"])}
 	response := &cosi.DriverGrantBucketAccessResponse{Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-response"}}}
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: response})
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 	s.ready(a)
@@ -201,7 +201,7 @@ func (s *system) searchObjects(text string) {
 
 func TestRights(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	s.Delete(a)

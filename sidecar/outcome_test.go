@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -24,12 +24,12 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a grant", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, driverfake.Options{})
+		s := start(t, memdriver.Options{})
 		b := s.readyBucket()
 		a := s.access(b)
 		own := a.DeepCopy()
 		s.driver.ForgetCalls()
-		driverfake.On(s.driver, func(context.Context, *cosi.DriverGrantBucketAccessRequest) error {
+		memdriver.On(s.driver, func(context.Context, *cosi.DriverGrantBucketAccessRequest) error {
 			s.says(own, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 			return nil
 		})
@@ -37,28 +37,28 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 		s.ready(a)
 		s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 		s.settled()
-		s.calledJust(driverfake.GenerateAccessID, driverfake.GrantAccess)
+		s.calledJust(memdriver.GenerateAccessID, memdriver.GrantAccess)
 	})
 	t.Run("a revocation", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, driverfake.Options{})
+		s := start(t, memdriver.Options{})
 		a := s.readyAccess(s.readyBucket())
 		s.slowRevocation(a)
 		s.Delete(a)
 		s.release(a)
 		s.settled()
-		s.calledJust(driverfake.RevokeAccess)
+		s.calledJust(memdriver.RevokeAccess)
 	})
 	t.Run("a revocation that fails", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, driverfake.Options{})
+		s := start(t, memdriver.Options{})
 		a := s.readyAccess(s.readyBucket())
 		s.slowRevocation(a)
-		s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Internal, Times: driverfake.Always})
+		s.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Internal, Times: memdriver.Always})
 		s.Delete(a)
 		s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 		s.settled()
-		s.calledJust(driverfake.RevokeAccess)
+		s.calledJust(memdriver.RevokeAccess)
 	})
 }
 
@@ -67,8 +67,8 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a creation", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, driverfake.Options{})
-		driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
+		s := start(t, memdriver.Options{})
+		memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
 			s.labels(request.GetBucketId())
 			return nil
 		})
@@ -77,24 +77,24 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 			t.Error("the label is lost")
 		}
 		s.settled()
-		s.calledJust(driverfake.GenerateBucketID, driverfake.CreateBucket)
+		s.calledJust(memdriver.GenerateBucketID, memdriver.CreateBucket)
 	})
 	t.Run("a deletion", func(t *testing.T) {
 		t.Parallel()
-		s := newSystem(t, driverfake.Options{})
+		s := newSystem(t, memdriver.Options{})
 		stop := s.run()
 		b := s.readyBucket()
 		s.driver.ForgetCalls()
 		stop() // so that mark and deletion are seen at once
 		s.leave(b)
-		driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverDeleteBucketRequest) error {
+		memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverDeleteBucketRequest) error {
 			s.labels(request.GetBucketId())
 			return nil
 		})
 		s.run()
 		s.Gone(b)
 		s.settled()
-		s.calledJust(driverfake.DeleteBucket)
+		s.calledJust(memdriver.DeleteBucket)
 	})
 }
 
@@ -112,11 +112,11 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.static("theirs")
 			bucket := b.Name
-			s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "theirs", Code: codes.InvalidArgument, Times: driverfake.Always})
-			driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGetBucketRequest) error {
+			s.driver.Script(memdriver.Fault{RPC: memdriver.GetBucket, ID: "theirs", Code: codes.InvalidArgument, Times: memdriver.Always})
+			memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverGetBucketRequest) error {
 				if tc.meanwhile && request.GetBucketId() == "theirs" {
 					bind(s, bucket)
 				}
@@ -129,14 +129,14 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 				s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Terminal)
 			}
 			s.settled()
-			looks := slices.DeleteFunc(s.driver.Calls(driverfake.GetBucket), func(c driverfake.Call) bool { return c.ID != "theirs" })
+			looks := slices.DeleteFunc(s.driver.Calls(memdriver.GetBucket), func(c memdriver.Call) bool { return c.ID != "theirs" })
 			if len(looks) != 1 {
 				t.Errorf("want one look at the bucket, got %d", len(looks))
 			}
 			s.driver.ForgetCalls()
 			// The administrator asks for another look.
 			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
-			s.await(driverfake.GetBucket, 1)
+			s.await(memdriver.GetBucket, 1)
 		})
 	}
 }
@@ -151,11 +151,11 @@ func (s *system) labels(name string) {
 // to the old question.
 func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.access(b)
 	own := a.DeepCopy()
-	driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
+	memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
 		if request.GetRotation() == "" {
 			testenv.Change(s.Env, own, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 		}
@@ -164,7 +164,7 @@ func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	s.handOff(a, b)
 	s.ready(a)
 	var rotations []string
-	for _, request := range driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver) {
+	for _, request := range memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver) {
 		rotations = append(rotations, request.GetRotation())
 	}
 	if diff := cmp.Diff([]string{"", "1"}, rotations); diff != "" {
@@ -177,7 +177,7 @@ func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 func (s *system) slowRevocation(a *cosiapi.BucketAccess) {
 	own := a.DeepCopy()
 	s.driver.ForgetCalls()
-	driverfake.On(s.driver, func(context.Context, *cosi.DriverRevokeBucketAccessRequest) error {
+	memdriver.On(s.driver, func(context.Context, *cosi.DriverRevokeBucketAccessRequest) error {
 		s.says(own, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.Reason("WaitingForSidecar"))
 		return nil
 	})
@@ -194,11 +194,11 @@ func (s *system) says(a *cosiapi.BucketAccess, conditionType string, status meta
 }
 
 // calledJust fails the test unless the driver got these calls and no others.
-func (s *system) calledJust(want ...driverfake.RPC) {
+func (s *system) calledJust(want ...memdriver.RPC) {
 	s.t.Helper()
 	got := s.calls()
 	for i, rpc := range got { // the Bucket of settled is another matter
-		if rpc == driverfake.GetBucket {
+		if rpc == memdriver.GetBucket {
 			got = got[:i]
 			break
 		}

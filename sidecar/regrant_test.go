@@ -15,15 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 func TestRotationGrantsAgain(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	a := s.readyAccess(s.readyBucket())
 	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	first := string(secret.Data["AWS_SECRET_ACCESS_KEY"])
@@ -38,8 +38,8 @@ func TestRotationGrantsAgain(t *testing.T) {
 		if next := string(secret.Data["AWS_SECRET_ACCESS_KEY"]); next == first {
 			t.Errorf("rotation %q delivered the same credential", value)
 		}
-		s.await(driverfake.GrantAccess, n+2)
-		if request := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[n+1]; request.GetRotation() != value {
+		s.await(memdriver.GrantAccess, n+2)
+		if request := memdriver.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[n+1]; request.GetRotation() != value {
 			t.Errorf("rotation of the grant: want %q, got %q", value, request.GetRotation())
 		}
 	}
@@ -48,11 +48,11 @@ func TestRotationGrantsAgain(t *testing.T) {
 
 func TestAnotherRevisionGrantsAgain(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Revision: "1"})
+	s := start(t, memdriver.Options{Revision: "1"})
 	a := s.readyAccess(s.readyBucket())
 	before := testenv.Get(s.Env, s.secrets(a)[0])
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
-	s.await(driverfake.GrantAccess, 2)
+	s.await(memdriver.GrantAccess, 2)
 	after := testenv.Until(s.Env, before.DeepCopy(), "the Secret is of the new revision", func(secret *corev1.Secret) error {
 		if secret.Annotations["cooper.dev/grant"] == before.Annotations["cooper.dev/grant"] {
 			return fmt.Errorf("it is of the old one")
@@ -66,7 +66,7 @@ func TestAnotherRevisionGrantsAgain(t *testing.T) {
 
 func TestNothingNewGrantsNothing(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.Resync = 20 * time.Millisecond
 	s.run()
 	b := s.readyBucket()
@@ -84,7 +84,7 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.GrantAccess)); n != 1 {
 		t.Errorf("DriverGrantBucketAccess: want 1 call, got %d", n)
 	}
 	if diff := cmp.Diff(writes, s.writes()); diff != "" {
@@ -97,12 +97,12 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 
 func TestRegrantInterval(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.RegrantInterval = 50 * time.Millisecond
 	s.run()
 	a := s.readyAccess(s.readyBucket())
 	version := testenv.Get(s.Env, s.secrets(a)[0]).ResourceVersion
-	s.await(driverfake.GrantAccess, 3)
+	s.await(memdriver.GrantAccess, 3)
 	if testenv.Get(s.Env, s.secrets(a)[0]).ResourceVersion != version {
 		t.Error("a Secret was written although the driver returned the same")
 	}
@@ -110,7 +110,7 @@ func TestRegrantInterval(t *testing.T) {
 
 func TestGrantBeforeCredentialExpires(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_AZURE}})
+	s := start(t, memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()
 	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
 	s.Create(b)
@@ -128,7 +128,7 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 		}
 	}
 	expiry := time.Now().Add(90 * 24 * time.Hour)
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response(expiry), Times: driverfake.Always})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: response(expiry), Times: memdriver.Always})
 	s.handOff(a, b)
 	s.ready(a)
 	secret := testenv.Get(s.Env, s.secrets(a)[0])
@@ -145,14 +145,14 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 		secret.Annotations["cooper.dev/renew-at"] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	})
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
-	s.await(driverfake.GrantAccess, 2)
+	s.await(memdriver.GrantAccess, 2)
 	s.measures(map[string]float64{
 		"cosi_sidecar_regrants_total Expiry": 1, "cosi_sidecar_regrants_total Driver": 0,
 		"cosi_sidecar_credential_renewal_timestamp_seconds": float64(renewal.Unix()), "cosi_sidecar_credential_expiry_timestamp_seconds": float64(expiry.Unix()),
 	})
-	s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.InvalidArgument})
+	s.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.InvalidArgument})
 	s.Delete(a)
-	s.await(driverfake.RevokeAccess, 1)
+	s.await(memdriver.RevokeAccess, 1)
 	s.measures(map[string]float64{"cosi_sidecar_active": 1}) // of an access that goes no credential is renewed
 }
 
@@ -188,7 +188,7 @@ func (s *system) measures(want map[string]float64) {
 
 func TestRestartCallsNothingAgain(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{Revision: "1"})
+	s := newSystem(t, memdriver.Options{Revision: "1"})
 	stop := s.run()
 	one, two := s.readyBucket(), s.readyBucket()
 	s.readyAccess(one, two)

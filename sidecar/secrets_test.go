@@ -18,10 +18,10 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -31,7 +31,7 @@ func secretModes() map[string]bool { return map[string]bool{"by poll": false, "b
 // startWatching is start in one of the secretModes.
 func startWatching(t *testing.T, watch bool) *system {
 	t.Helper()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.options.WatchSecrets = watch
 	s.options.SecretPoll = 100 * time.Millisecond // of foreign Secrets, which no watch reports
 	if watch {
@@ -57,7 +57,7 @@ func TestSecretNameThatIsTaken(t *testing.T) {
 			s.handOff(a, one, two)
 			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.SecretTaken)
-			if calls := s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess); len(calls) > 0 {
+			if calls := s.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess); len(calls) > 0 {
 				t.Errorf("the driver was called: %v", calls)
 			}
 			before := foreign.DeepCopy()
@@ -154,14 +154,14 @@ func TestOrphanedSecretIsReleased(t *testing.T) {
 
 func TestSecretNameOfAnotherAccess(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	first := s.readyAccess(b)
 	second := s.access(b)
 	second.Spec.BucketClaims[0].AccessSecretName = first.Spec.BucketClaims[0].AccessSecretName
 	s.handOff(second, b)
 	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.GenerateAccessID)); n != 1 {
 		t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the first access, got %d", n)
 	}
 	s.Delete(first)
@@ -248,7 +248,7 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 	}, "S3") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})
+			s := start(t, memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})
 			b := s.bucket()
 			b.Spec.Protocols = []cosiapi.Protocol{tc.protocol}
 			s.Create(b)
@@ -274,7 +274,7 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 
 func TestSecretsOfAccessDeletedAsOrphanAreDeleted(t *testing.T) {
 	t.Parallel()
-	s := start(t, driverfake.Options{})
+	s := start(t, memdriver.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	secret := s.secrets(a)[0]
@@ -306,7 +306,7 @@ func TestSecretsThatAPIRefuses(t *testing.T) {
 	if !strings.Contains(message, "quota") {
 		t.Errorf("the message does not say why: %s", message)
 	}
-	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n > 0 {
+	if n := len(s.driver.Calls(memdriver.GenerateAccessID)); n > 0 {
 		t.Errorf("the driver was called %d times", n)
 	}
 	s.Delete(quota)
@@ -348,7 +348,7 @@ func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 		t.Errorf("the message does not say what to do: %s", message)
 	}
 	s.settled()
-	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
+	if n := len(s.driver.Calls(memdriver.GrantAccess)); n != 1 {
 		t.Errorf("DriverGrantBucketAccess: want 1 call before there is a place for the response, got %d", n)
 	}
 	s.ready(a)
@@ -357,7 +357,7 @@ func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	if got := testenv.Get(s.Env, s.secrets(a)[0]); len(got.Data) == 0 || got.Annotations["cooper.dev/delivered-rotation"] != "once" {
 		t.Errorf("the new credential is not in the Secret: %+v", got.ObjectMeta)
 	}
-	s.await(driverfake.GrantAccess, 2)
+	s.await(memdriver.GrantAccess, 2)
 }
 
 func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
@@ -369,7 +369,7 @@ func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
 	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
 	s.Delete(a)
 	s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.SecretNotWritable)
-	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n > 0 {
+	if n := len(s.driver.Calls(memdriver.RevokeAccess)); n > 0 {
 		t.Errorf("access was revoked while its Secret exists")
 	}
 	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.Finalizers = nil })

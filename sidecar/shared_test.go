@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -34,7 +34,7 @@ func withOneID(s *system) (first, second *cosiapi.Bucket) {
 
 func TestBucketsWithOneIDGoTogether(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	first, second := withOneID(s)
 	s.leave(first)
 	s.untilCondition(first, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
@@ -57,7 +57,7 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 	for name, prefix := range map[string]string{"the same ID": "", "an ID with the name of a backend": "east."} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, driverfake.Options{})
+			s := start(t, memdriver.Options{})
 			b := s.readyBucket()
 			imports := make([]*cosiapi.Bucket, 2)
 			for i := range imports {
@@ -113,7 +113,7 @@ func (o oldCRDs) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func TestBucketsAreDeletedWithOlderCRDs(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, memdriver.Options{})
 	s.wrap = func(config *rest.Config) *rest.Config {
 		config = rest.CopyConfig(config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oldCRDs{next} })

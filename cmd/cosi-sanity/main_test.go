@@ -54,8 +54,10 @@ func serveDriver(store string) int {
 	if err != nil {
 		return 1
 	}
+	driver := memdriver.Wide()
+	driver.Store, driver.Defects = memdriver.NewStore(store), defects
 	program := memdriver.Program{
-		Driver:      memdriver.Options{Store: memdriver.NewStore(store), Profile: memdriver.Wide(), Defects: defects},
+		Driver:      driver,
 		Environment: os.Environ(), Arguments: os.Args[1:], Directory: directory, Output: os.Stderr,
 	}
 	return program.Run(ctx)
@@ -76,7 +78,7 @@ func configured(t *testing.T, defects ...memdriver.Defect) string {
 	path := filepath.Join(dir, "sanity.yaml")
 	text := fmt.Sprintf(`command: [%q]
 environment: {%s: %q, %s: %q}
-parameters: {bucket: {tier: hot}, incompatible: {tier: cold}, invalid: {tier: lukewarm}, access: {note: x}, invalidAccess: {note: invalid}}
+parameters: {bucket: {tier: hot}, incompatible: {tier: cold}, invalid: {tier: lukewarm}, access: {note: made by a test}, invalidAccess: {note: invalid}}
 authentication: [Key, ServiceAccount]
 rotation: true
 dataPlane: {disabled: true}

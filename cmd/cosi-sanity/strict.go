@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
@@ -44,8 +45,11 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 		// The standard output of a server is no place to fail.
 		_ = json.NewEncoder(out).Encode(v)
 	}})
-	server := strict.NewServer(checker, strict.NewDriver())
-	_, _ = fmt.Fprintf(problems, "strict driver %s on %s; interrupt it for the verdict\n", strict.DriverName, endpoint)
+	driver := memdriver.New(memdriver.Options{
+		Name: "strict.cooper.dev", StaticPrefix: "static-", ServerOptions: checker.ServerOptions(),
+	})
+	server := driver.NewServer()
+	_, _ = fmt.Fprintf(problems, "strict driver %s on %s; interrupt it for the verdict\n", driver.Name(), endpoint)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

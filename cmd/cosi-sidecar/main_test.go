@@ -24,9 +24,9 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -174,10 +174,7 @@ func leaveSocket(t *testing.T, endpoint string) {
 // startDriver serves a driver; what it returns ends it.
 func startDriver(t *testing.T, name, endpoint string) (stop func()) {
 	t.Helper()
-	fake, err := driverfake.New(driverfake.Options{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fake := memdriver.New(memdriver.Options{Name: name})
 	server, err := fake.Start(endpoint)
 	if err != nil {
 		t.Fatal(err)

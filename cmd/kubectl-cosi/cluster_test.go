@@ -24,9 +24,9 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/pagetest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -76,7 +76,7 @@ type sample struct {
 
 func newSample(t *testing.T, env *testenv.Env) sample {
 	t.Helper()
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	s := sample{System: systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{part}}), driver: driver.Name()}
 	s.Create(
 		&cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Spec: cosiapi.BucketClassSpec{DriverName: s.driver, DeletionPolicy: cosiapi.DeletionPolicyDelete}},

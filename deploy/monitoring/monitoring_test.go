@@ -27,7 +27,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
@@ -36,6 +35,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -50,7 +50,7 @@ type world struct {
 
 	t *testing.T
 	// fake is the driver that does as it is told, and store the name of the other.
-	fake  *driverfake.Driver
+	fake  *memdriver.Driver
 	store string
 	// down says that the store refuses the driver.
 	down atomic.Bool
@@ -63,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t}
 	w.second.Store(prometheus.NewRegistry())
 	var told system.Driver
-	w.fake, told = systemtest.NewDriver(t, driverfake.Options{
+	w.fake, told = systemtest.NewDriver(t, memdriver.Options{
 		Revision: "first", Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
 	})
 	w.store = "store-" + w.fake.Name()
@@ -146,17 +146,17 @@ func TestMonitoring(t *testing.T) {
 	expiring := w.expiring(24 * time.Hour)
 	w.fires("all is well")
 
-	unavailable := func(rpc driverfake.RPC) func() {
-		return w.fake.Script(driverfake.Fault{RPC: rpc, Code: codes.Unavailable, Times: driverfake.Always})
+	unavailable := func(rpc memdriver.RPC) func() {
+		return w.fake.Script(memdriver.Fault{RPC: rpc, Code: codes.Unavailable, Times: memdriver.Always})
 	}
-	heal := unavailable(driverfake.GrantAccess)
+	heal := unavailable(memdriver.GrantAccess)
 	failing := w.access("failing", fake)
 	w.Create(failing)
 	w.fires("grants fail", "CosiProvisioningFailing "+fake+" BucketAccess")
 	heal()
 	w.WaitCondition(failing, cosiapi.ConditionProvisioned)
 
-	heal = unavailable(driverfake.RevokeAccess)
+	heal = unavailable(memdriver.RevokeAccess)
 	if err := w.Client().Delete(t.Context(), failing); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func (w *world) expiring(after time.Duration) *corev1.Secret {
 	w.WaitCondition(claim, cosiapi.ConditionProvisioned)
 	access := w.access("expiring", fake)
 	access.Spec.Protocol, access.Spec.BucketClaims[0].BucketClaimName = cosiapi.ProtocolAzure, claim.Name
-	w.fake.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: w.grant(claim, after)})
+	w.fake.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: w.grant(claim, after)})
 	w.Create(access)
 	w.WaitCondition(access, cosiapi.ConditionProvisioned)
 	return &corev1.Secret{ObjectMeta: access.ObjectMeta}
@@ -272,7 +272,7 @@ func (w *world) hangRenewalOf(secret *corev1.Secret) (end func()) {
 	w.t.Helper()
 	claim := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "expiring"}})
 	hold := make(chan struct{})
-	w.fake.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold, Answer: w.grant(claim, 48*time.Hour)})
+	w.fake.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Hold: hold, Answer: w.grant(claim, 48*time.Hour)})
 	due := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
 	testenv.Change(w.Env, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}, func(s *corev1.Secret) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "cooper.dev/renew-at", due)
@@ -324,10 +324,10 @@ func (w *world) secondSidecar() (give func()) {
 func (w *world) storm() {
 	w.t.Helper()
 	for revision := range 6 {
-		before := len(w.fake.Calls(driverfake.GrantAccess))
+		before := len(w.fake.Calls(memdriver.GrantAccess))
 		w.fake.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = fmt.Sprint(revision) })
 		w.Env.Eventually("both accesses are granted again", func(context.Context) error {
-			if n := len(w.fake.Calls(driverfake.GrantAccess)) - before; n < 2 {
+			if n := len(w.fake.Calls(memdriver.GrantAccess)) - before; n < 2 {
 				return fmt.Errorf("%d are", n)
 			}
 			return nil

@@ -99,8 +99,14 @@ func bans() []ban {
 		{
 			who:    product,
 			except: []string{"cmd/cooper"},
-			never:  []string{"fakes", "testenv", "sanity/memdriver"},
+			never:  []string{"fakes", "testenv"},
 			why:    "what we ship contains no fake; only cooper, the laptop's system, is one",
+		},
+		{
+			who:    product,
+			except: []string{"cmd/cooper", "cmd/cosi-sanity"},
+			never:  []string{"sanity/memdriver"},
+			why:    "only cosi-sanity serve-strict ships the driver in memory",
 		},
 		{
 			who:    product,

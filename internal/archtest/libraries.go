@@ -25,7 +25,6 @@ func libraries() []library {
 		{dir: "fakes/s3fake", cooper: stores},
 		{dir: "fakes/gcsfake", cooper: stores},
 		{dir: "fakes/azurefake", cooper: stores, cloud: "github.com/Azure"}, // Azure's own fakes of its management API
-		{dir: "fakes/driverfake", cooper: []string{"proto"}},
 		{dir: "fakes/fault"},
 		{dir: "fakes/faketest"},
 		{dir: "fakes/fakecontainer"},

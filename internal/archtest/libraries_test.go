@@ -20,7 +20,7 @@ func TestLibraries(t *testing.T) {
 		"the fake of GCS has no Kubernetes":              {from: "fakes/gcsfake", to: "k8s.io/apimachinery/pkg/types", want: "imports fakes/gcsfake alone"},
 		"a vendor's driver pays for no other vendor's":   {from: "drivers/driverkit", to: "github.com/aws/smithy-go", want: "imports drivers/driverkit alone"},
 		"driverkit stands on the contract":               {from: "drivers/driverkit", to: "proto"},
-		"the suite has no fake":                          {from: "sanity/memdriver", to: "fakes/driverfake", want: "imports sanity alone"},
+		"the suite has no fake":                          {from: "sanity/memdriver", to: "fakes/s3fake", want: "imports sanity alone"},
 		"a package that is no library is not looked at":  {from: "drivers/s3driver", to: "github.com/minio/minio-go/v7"},
 		"a name that only starts like a cloud's is none": {from: "fakes/s3fake", to: "github.com/awsome/x"},
 	}

@@ -39,7 +39,6 @@ func targets() []string {
 		"cosi-driver-static on azurefake",
 		"cosi-driver-static on gcsfake",
 		"drivers/driverkit/example",
-		"fakes/driverfake",
 		"memdriver: wide.memory.example.com",
 		"memdriver: narrow.memory.example.com",
 		"memdriver: old.memory.example.com",

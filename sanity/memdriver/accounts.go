@@ -19,9 +19,11 @@ import (
 )
 
 // asked is what both phases of an access have in common.
-type asked interface {
+type asked interface { //nolint:interfacebloat // the getters of generated messages
 	GetProtocol() *cosi.ObjectProtocol
 	GetAuthenticationType() *cosi.AuthenticationType
+	GetServiceAccountName() string
+	GetServiceAccountNamespace() string
 	GetParameters() map[string]string
 	GetBuckets() []*cosi.AccessedBucket
 	GetDisallowedAccessModes() *cosi.DisallowedAccessModes
@@ -85,25 +87,22 @@ func openModes(bucket *cosi.AccessedBucket) int {
 
 // checkAccess refuses what the driver does not support.
 func (d *Driver) checkAccess(request asked) error {
-	if protocol := request.GetProtocol().GetType(); !slices.Contains(d.profile.Protocols, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
-		return status.Errorf(codes.InvalidArgument, "protocol: %s is not supported; supported are %v", protocol, d.profile.Protocols)
+	supported := d.supported()
+	if protocol := request.GetProtocol().GetType(); !slices.Contains(supported, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
+		return status.Errorf(codes.InvalidArgument, "protocol: %s is not supported; this driver supports %v", protocol, supported)
 	}
-	if by := request.GetAuthenticationType().GetType(); !slices.Contains(d.profile.Authentication, by) && !d.has(AcceptsAnyAuthentication) && !d.has(AcceptsUnknownEnums) {
-		return status.Errorf(codes.InvalidArgument, "authentication_type: %s is not supported; supported are %v", by, d.profile.Authentication)
+	if by := request.GetAuthenticationType().GetType(); !slices.Contains(d.options.Authentication, by) && !d.has(AcceptsAnyAuthentication) && !d.has(AcceptsUnknownEnums) {
+		return status.Errorf(codes.InvalidArgument, "authentication_type: %s is not supported; this driver supports %v", by, d.options.Authentication)
 	}
-	if len(request.GetBuckets()) > 1 && !d.profile.MultiBucket {
+	if len(request.GetBuckets()) > 1 && d.options.SingleBucket {
 		if d.has(MultiBucketIsInvalid) {
 			return status.Error(codes.InvalidArgument, "only one bucket at a time")
 		}
 		return status.Error(codes.OutOfRange, "one credential cannot serve several buckets; ask for one access for each")
 	}
-	for key, value := range request.GetParameters() {
-		switch {
-		case key == parameterNote && value == "invalid" && !d.has(AcceptsInvalidAccessParameters):
-			return status.Errorf(codes.InvalidArgument, "parameter %s: %q is invalid", key, value)
-		case key != parameterNote && !d.has(AcceptsUnknownParameters):
-			return status.Errorf(codes.InvalidArgument, "parameter %q is not known; known is %s", key, parameterNote)
-		}
+	err := checkParameters(d.options.AccessParameters, request.GetParameters(), d.has(AcceptsUnknownParameters), d.has(AcceptsInvalidAccessParameters))
+	if err != nil {
+		return err
 	}
 	if err := d.checkDisallowed(request); err != nil {
 		return err
@@ -129,10 +128,19 @@ func (d *Driver) checkModes(buckets []*cosi.AccessedBucket) error {
 
 // fingerprint is what must not change for an account.
 func fingerprint(request asked) string {
+	mode := func(m *cosi.AccessMode) cosi.AccessMode_Mode {
+		if m.GetMode() == cosi.AccessMode_UNKNOWN {
+			return cosi.AccessMode_ANY
+		}
+		return m.GetMode()
+	}
 	lines := []string{request.GetProtocol().GetType().String(), request.GetAuthenticationType().GetType().String()}
+	if request.GetAuthenticationType().GetType() == cosi.AuthenticationType_SERVICE_ACCOUNT {
+		lines[1] += " " + request.GetServiceAccountNamespace() + "/" + request.GetServiceAccountName()
+	}
 	for _, bucket := range request.GetBuckets() {
-		lines = append(lines, fmt.Sprintf("%s %d %d %d", bucket.GetBucketId(), bucket.GetObjectDataAccessMode().GetMode(),
-			bucket.GetObjectMetadataAccessMode().GetMode(), bucket.GetBucketMetadataAccessMode().GetMode()))
+		lines = append(lines, fmt.Sprintf("%s %d %d %d", bucket.GetBucketId(), mode(bucket.GetObjectDataAccessMode()),
+			mode(bucket.GetObjectMetadataAccessMode()), mode(bucket.GetBucketMetadataAccessMode())))
 	}
 	slices.Sort(lines[2:])
 	return strings.Join(lines, "\n")
@@ -149,11 +157,6 @@ func (d *Driver) DriverGrantBucketAccess(
 		return nil, err
 	}
 	id := request.GetAccountId()
-	_, unlock, err := d.lock("account " + id)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	if revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
 		pause(ctx, 5*time.Millisecond)
 	}
@@ -170,7 +173,7 @@ func (d *Driver) DriverGrantBucketAccess(
 		return nil, d.fromStore(err)
 	}
 	var response *cosi.DriverGrantBucketAccessResponse
-	err = d.store.driver(func(s *state) error {
+	err := d.store.driver(func(s *state) error {
 		response = d.grantResponse(s, request)
 		return nil
 	})
@@ -186,6 +189,9 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 	id := request.GetAccountId()
 	for _, bucket := range request.GetBuckets() {
 		found := s.Buckets[bucket.GetBucketId()]
+		if found == nil && d.static(bucket.GetBucketId()) {
+			continue
+		}
 		if found == nil && d.has(AccountBeforeBucket) && s.Accounts[id] == nil {
 			s.Accounts[id] = &accountState{Granted: fingerprint(request), Current: s.newKey(id, "")}
 		}
@@ -195,13 +201,23 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 		if found == nil || found.Owner == ownerAdmin && d.has(GrantsOnlyItsOwn) {
 			return status.Errorf(codes.NotFound, "bucket %s does not exist", bucket.GetBucketId())
 		}
+		if protocol := request.GetProtocol().GetType(); !slices.Contains(found.Protocols, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
+			return status.Errorf(codes.InvalidArgument, "bucket %s does not support protocol %s", bucket.GetBucketId(), protocol)
+		}
 	}
 	account := s.Accounts[id]
 	if account == nil {
 		account = &accountState{Granted: fingerprint(request), Rotation: request.GetRotation()}
+		if request.GetAuthenticationType().GetType() == cosi.AuthenticationType_SERVICE_ACCOUNT {
+			account.ServiceAccount = request.GetServiceAccountNamespace() + "/" + request.GetServiceAccountName()
+		}
+		for _, bucket := range request.GetBuckets() {
+			account.Buckets = append(account.Buckets, bucket.GetBucketId())
+		}
+		slices.Sort(account.Buckets)
 		s.Accounts[id] = account
 		d.remember("account "+id, "made")
-		d.rotate(s, id, account)
+		d.rotate(s, request, account)
 		return nil
 	}
 	granted := d.recall("granted " + id)
@@ -228,7 +244,7 @@ func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, a
 			s.Keys[account.Current] = nil
 			delete(s.Keys, account.Current)
 		}
-		d.rotate(s, id, account)
+		d.rotate(s, request, account)
 	case d.has(SecondKeyOnRepeat):
 		account.Previous = account.Current
 		account.Current = s.newKey(id, "")
@@ -244,8 +260,13 @@ func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, a
 	return nil
 }
 
-// rotate gives an account a new key, keeps the one before, and drops older ones.
-func (d *Driver) rotate(s *state, id string, account *accountState) {
+// rotate gives an account with keys a new key, keeps the one before, and deletes older ones.
+func (d *Driver) rotate(s *state, request *cosi.DriverGrantBucketAccessRequest, account *accountState) {
+	if request.GetAuthenticationType().GetType() == cosi.AuthenticationType_SERVICE_ACCOUNT && !d.has(SecretForServiceAccount) {
+		return
+	}
+	id := request.GetAccountId()
+	dropped := account.Previous
 	secret := ""
 	if d.has(DerivedSecrets) {
 		sum := sha256.Sum256([]byte("memory:" + id))
@@ -255,7 +276,7 @@ func (d *Driver) rotate(s *state, id string, account *accountState) {
 	if d.has(KeepsAllKeys) {
 		return
 	}
-	for _, key := range s.keysOf(id) {
+	for _, key := range d.keysOf(s, id, dropped) {
 		if key != account.Current && key != account.Previous {
 			delete(s.Keys, key)
 		}

@@ -15,6 +15,14 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
+// How workloads reach the buckets.
+const (
+	Endpoint       = "https://s3.memory.example"
+	Region         = "memory-1"
+	StorageAccount = "memory"
+	Project        = "memory-project"
+)
+
 // DriverGenerateBucketId implements cosi.ProvisionerServer.
 func (d *Driver) DriverGenerateBucketId(
 	_ context.Context, request *cosi.DriverGenerateBucketIdRequest,
@@ -48,7 +56,7 @@ func (d *Driver) DriverGenerateBucketId(
 	if d.has(CreatesInPhaseOne) {
 		err := d.store.driver(func(s *state) error {
 			if s.Buckets[id] == nil {
-				s.Buckets[id] = newBucket(ownerDriver, request.GetParameters())
+				s.Buckets[id] = d.newBucket(request.GetProtocols(), request.GetParameters())
 				s.Buckets[id].Ready = true
 			}
 			return nil
@@ -81,15 +89,15 @@ func (d *Driver) DriverCreateBucket(
 	if d.has(DeleteCache) {
 		pause(ctx, 5*time.Millisecond)
 	}
-	met, unlock, err := d.lock("bucket " + request.GetBucketId())
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	again := false
-	err = d.store.driver(func(s *state) error {
+	var protocols []cosi.ObjectProtocol_Type
+	err := d.store.driver(func(s *state) error {
 		again = s.Buckets[request.GetBucketId()] != nil
-		return d.begin(s, request)
+		if err := d.begin(s, request); err != nil {
+			return err
+		}
+		protocols = s.Buckets[request.GetBucketId()].Protocols
+		return nil
 	})
 	if err != nil {
 		return nil, d.fromStore(err)
@@ -101,7 +109,7 @@ func (d *Driver) DriverCreateBucket(
 		// A second call is to meet the first, on a busy machine as well; a call with little time left is quick.
 		if deadline, has := ctx.Deadline(); !has || time.Until(deadline) > time.Second {
 			select {
-			case <-met:
+			case <-second(ctx):
 			case <-time.After(200 * time.Millisecond):
 			case <-ctx.Done():
 			}
@@ -119,7 +127,7 @@ func (d *Driver) DriverCreateBucket(
 	if err != nil {
 		return nil, d.fromStore(err)
 	}
-	return &cosi.DriverCreateBucketResponse{Protocols: d.created(request, again)}, nil
+	return &cosi.DriverCreateBucketResponse{Protocols: d.created(request, protocols, again)}, nil
 }
 
 func (d *Driver) checkCreate(request *cosi.DriverCreateBucketRequest) error {
@@ -151,17 +159,17 @@ func (d *Driver) begin(s *state, request *cosi.DriverCreateBucketRequest) error 
 	bucket := s.Buckets[id]
 	switch {
 	case bucket == nil:
-		s.Buckets[id] = newBucket(ownerDriver, request.GetParameters())
+		s.Buckets[id] = d.newBucket(request.GetProtocols(), request.GetParameters())
 		if d.has(PublicBuckets) {
 			s.Buckets[id].Public = true
 		}
 		return nil
 	case bucket.Owner != ownerDriver && !d.has(AdoptsForeign):
-		return status.Errorf(codes.AlreadyExists, "bucket %s exists and belongs to somebody else", id)
+		return status.Errorf(codes.AlreadyExists, "bucket %s exists and has another owner", id)
 	case !bucket.Ready && d.has(HalfCreated), bucket.Ready && d.has(SecondCreateFails):
 		return status.Errorf(codes.AlreadyExists, "bucket %s exists", id)
 	case bucket.Ready && d.has(SecondBucketOnRepeat):
-		s.Buckets[id+"-"+randomText(8)] = newBucket(ownerDriver, request.GetParameters())
+		s.Buckets[id+"-"+randomText(8)] = d.newBucket(request.GetProtocols(), request.GetParameters())
 	}
 	if d.has(ChangesBeforeComparing) {
 		defer func(parameters map[string]string) { bucket.Parameters = parameters }(maps.Clone(request.GetParameters()))
@@ -169,12 +177,27 @@ func (d *Driver) begin(s *state, request *cosi.DriverCreateBucketRequest) error 
 	if !d.has(NeverComparesParameters) && !maps.Equal(bucket.Parameters, request.GetParameters()) {
 		return status.Errorf(codes.AlreadyExists, "bucket %s exists with other parameters", id)
 	}
+	for _, protocol := range request.GetProtocols() {
+		if !slices.Contains(bucket.Protocols, protocol.GetType()) && !d.has(NeverComparesParameters) {
+			return status.Errorf(codes.AlreadyExists, "bucket %s exists for other protocols", id)
+		}
+	}
 	return nil
 }
 
+// newBucket returns a bucket of the driver. Without protocols it supports all of the driver's.
+func (d *Driver) newBucket(protocols []*cosi.ObjectProtocol, parameters map[string]string) *bucketState {
+	if len(protocols) == 0 {
+		return newBucket(ownerDriver, d.supported(), parameters)
+	}
+	return newBucket(ownerDriver, types(protocols), parameters)
+}
+
 // created is the response to a creation; again says that the bucket existed.
-func (d *Driver) created(request *cosi.DriverCreateBucketRequest, again bool) *cosi.ObjectProtocolAndBucketInfo {
-	info := d.describe(request.GetBucketId(), request.GetProtocols())
+func (d *Driver) created(
+	request *cosi.DriverCreateBucketRequest, protocols []cosi.ObjectProtocol_Type, again bool,
+) *cosi.ObjectProtocolAndBucketInfo {
+	info := d.describe(request.GetBucketId(), protocols)
 	switch {
 	case d.has(NoBucketInfo):
 		return &cosi.ObjectProtocolAndBucketInfo{}
@@ -188,12 +211,12 @@ func (d *Driver) created(request *cosi.DriverCreateBucketRequest, again bool) *c
 	return info
 }
 
-// describe says how a bucket is reached: by the protocols asked for, or by all.
-func (d *Driver) describe(id string, asked []*cosi.ObjectProtocol) *cosi.ObjectProtocolAndBucketInfo {
+// describe returns how a bucket is reached by its protocols.
+func (d *Driver) describe(id string, protocols []cosi.ObjectProtocol_Type) *cosi.ObjectProtocolAndBucketInfo {
 	info := &cosi.ObjectProtocolAndBucketInfo{}
-	for _, protocol := range d.profile.Protocols {
-		wanted := len(asked) == 0 || slices.ContainsFunc(asked, func(p *cosi.ObjectProtocol) bool { return p.GetType() == protocol })
-		if !wanted || d.has(OnlyFirstProtocol) && protocol != d.profile.Protocols[0] {
+	supported := d.supported()
+	for _, protocol := range supported {
+		if !slices.Contains(protocols, protocol) || d.has(OnlyFirstProtocol) && protocol != supported[0] {
 			continue
 		}
 		d.fill(info, id, protocol)
@@ -208,16 +231,16 @@ func (d *Driver) fill(info *cosi.ObjectProtocolAndBucketInfo, id string, protoco
 	switch protocol {
 	case cosi.ObjectProtocol_S3:
 		info.S3 = &cosi.S3BucketInfo{
-			BucketId: id, Endpoint: "http://memory.example.com", Region: "memory-1",
+			BucketId: id, Endpoint: Endpoint, Region: Region,
 			AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 		}
 		if d.has(OversizedResponse) {
 			info.S3.Endpoint += "/" + strings.Repeat("x", 3000)
 		}
 	case cosi.ObjectProtocol_AZURE:
-		info.Azure = &cosi.AzureBucketInfo{StorageAccount: "memory"}
+		info.Azure = &cosi.AzureBucketInfo{StorageAccount: StorageAccount}
 	case cosi.ObjectProtocol_GCS:
-		info.Gcs = &cosi.GcsBucketInfo{ProjectId: "memory", BucketName: id}
+		info.Gcs = &cosi.GcsBucketInfo{ProjectId: Project, BucketName: id}
 	case cosi.ObjectProtocol_UNKNOWN:
 	}
 }
@@ -236,7 +259,14 @@ func (d *Driver) DriverGetBucket(_ context.Context, request *cosi.DriverGetBucke
 	if missing := d.recall("missing " + id); missing && d.has(NegativeCache) {
 		return nil, status.Errorf(codes.NotFound, "bucket %s does not exist", id)
 	}
-	err := d.store.driver(func(s *state) error { return d.look(s, request) })
+	var protocols []cosi.ObjectProtocol_Type
+	err := d.store.driver(func(s *state) error {
+		protocols = d.supported()
+		if bucket := s.Buckets[id]; bucket != nil {
+			protocols = bucket.Protocols
+		}
+		return d.look(s, request)
+	})
 	if status.Code(err) == codes.NotFound {
 		d.remember("missing "+id, "yes")
 		if d.has(MissingIsInternal) {
@@ -246,12 +276,12 @@ func (d *Driver) DriverGetBucket(_ context.Context, request *cosi.DriverGetBucke
 	if err != nil {
 		return nil, d.fromStore(err)
 	}
-	info := d.describe(id, request.GetProtocols())
+	info := d.describe(id, protocols)
 	switch {
 	case d.has(GetWithoutInfo):
 		info = &cosi.ObjectProtocolAndBucketInfo{}
 	case d.has(GetDescribesOtherwise):
-		d.fill(info, id+"/", d.profile.Protocols[0])
+		d.fill(info, id+"/", d.supported()[0])
 	}
 	return &cosi.DriverGetBucketResponse{Protocols: info}, nil
 }
@@ -260,6 +290,8 @@ func (d *Driver) look(s *state, request *cosi.DriverGetBucketRequest) error {
 	id := request.GetBucketId()
 	bucket := s.Buckets[id]
 	switch {
+	case bucket == nil && d.static(id):
+		return nil
 	case bucket == nil && d.has(FindsDeletedBuckets):
 		if deleted := d.recall("deleted " + id); deleted {
 			return nil
@@ -269,12 +301,24 @@ func (d *Driver) look(s *state, request *cosi.DriverGetBucketRequest) error {
 		return status.Errorf(codes.NotFound, "bucket %s does not exist", id)
 	}
 	if d.has(GetAdopts) {
-		s.Buckets[id+".seen"] = newBucket(ownerDriver, nil)
+		s.Buckets[id+".seen"] = d.newBucket(nil, nil)
 	}
-	if len(request.GetParameters()) > 0 && !d.has(GetIgnoresParameters) && !maps.Equal(bucket.Parameters, request.GetParameters()) {
-		return status.Errorf(codes.AlreadyExists, "bucket %s does not fit the parameters", id)
+	for key, value := range request.GetParameters() {
+		if recorded, found := bucket.Parameters[key]; found && recorded != value && !d.has(GetIgnoresParameters) {
+			return status.Errorf(codes.AlreadyExists, "bucket %s has another value for parameter %s", id, key)
+		}
+	}
+	for _, protocol := range request.GetProtocols() {
+		if !slices.Contains(bucket.Protocols, protocol.GetType()) && !d.has(GetAcceptsAnyProtocol) && !d.has(AcceptsUnknownEnums) {
+			return status.Errorf(codes.InvalidArgument, "bucket %s does not support protocol %s", id, protocol.GetType())
+		}
 	}
 	return nil
+}
+
+// static reports whether a bucket exists without being created.
+func (d *Driver) static(id string) bool {
+	return d.options.StaticPrefix != "" && strings.HasPrefix(id, d.options.StaticPrefix)
 }
 
 // DriverDeleteBucket implements cosi.ProvisionerServer.
@@ -299,11 +343,6 @@ func (d *Driver) DriverDeleteBucket(_ context.Context, request *cosi.DriverDelet
 	if deleted := d.recall("deleted " + id); deleted && d.has(DeleteCache) {
 		return &cosi.DriverDeleteBucketResponse{}, nil
 	}
-	_, unlock, err := d.lock("bucket " + id)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	d.remember("deleted "+id, "yes")
 	if err := d.store.driver(func(s *state) error { return d.remove(s, request) }); err != nil {
 		return nil, d.fromStore(err)
@@ -325,7 +364,7 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 	case bucket == nil:
 		return nil
 	case bucket.Owner != ownerDriver && !d.has(DeletesForeign):
-		return status.Errorf(codes.FailedPrecondition, "bucket %s is somebody else's; it is left alone", id)
+		return status.Errorf(codes.FailedPrecondition, "bucket %s has another owner; it was not deleted", id)
 	case len(bucket.Policy) > 0 && d.has(LiveAccessIsInternal):
 		return status.Errorf(codes.Internal, "bucket %s is in use", id)
 	case len(bucket.Objects) > 0 && request.GetParameters()[parameterForce] != "true":
@@ -336,10 +375,8 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 	}
 	d.remember("removed "+id, "yes")
 	delete(s.Buckets, id)
-	for name := range s.Buckets {
-		if d.has(DeletesByPrefix) && strings.HasPrefix(name, id) {
-			delete(s.Buckets, name)
-		}
+	if d.has(DeletesByPrefix) {
+		maps.DeleteFunc(s.Buckets, func(name string, _ *bucketState) bool { return strings.HasPrefix(name, id) })
 	}
 	return nil
 }

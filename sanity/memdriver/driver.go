@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -20,89 +22,116 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// The parameters the driver knows.
-const (
-	parameterTier  = "tier"
-	parameterForce = "deleteNonEmpty"
-	parameterNote  = "note"
-
-	tierHot  = "hot"
-	tierCold = "cold"
-)
-
-// Options configure a Driver.
+// Options configure a Driver. The zero value is a driver for S3 with an empty store.
 type Options struct {
-	// Store is the storage system behind the driver.
+	// Name is the driver's name. Default "memory.cooper.dev".
+	Name string
+	// Revision is the revision in the response to DriverGetInfo. Default empty.
+	Revision string
+	// Protocols that the driver supports. Default S3.
+	Protocols []cosi.ObjectProtocol_Type
+	// Authentication types that the driver supports. Default both.
+	Authentication []cosi.AuthenticationType_Type
+	// SingleBucket makes the driver refuse access to several buckets with OUT_OF_RANGE.
+	SingleBucket bool
+	// Parameters lists the known parameters of buckets with their allowed values; no values allow all. An unknown
+	// parameter is INVALID_ARGUMENT. Nil allows every parameter.
+	Parameters map[string][]string
+	// AccessParameters does the same for accesses.
+	AccessParameters map[string][]string
+	// Speaks is the generation of the contract that the driver speaks. Default KEP-1979.
+	Speaks Generation
+	// NamesAsIDs makes a driver of an older generation use the requested names as IDs. By default it adds prefixes.
+	NamesAsIDs bool
+	// StaticPrefix is the prefix of bucket IDs that exist without being created. Default none.
+	StaticPrefix string
+	// ServerOptions are given to every gRPC server of the driver. Their interceptors run outside the driver's own, so
+	// that a test can watch the calls. Default none.
+	ServerOptions []grpc.ServerOption
+	// Store is the storage system behind the driver. Default an empty one in memory.
 	Store *Store
-	// Profile is what the driver offers. The zero value is the default profile.
-	Profile Profile
-	// Defects are the mistakes the driver makes.
+	// Defects are the mistakes that the driver makes. Default none.
 	Defects Defects
-	// Log receives one line for every call. Nil: none.
+	// Log receives one line for every call. Default none.
 	Log *slog.Logger
 }
 
-// Driver implements both services of the contract. It remembers nothing that its store does not
-// hold, unless a defect makes it.
+// Driver implements both services of the contract. Its state is in the store; in memory it keeps only the record of
+// calls, the scripted faults, and what a defect remembers. All methods may be called concurrently.
 type Driver struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
 
+	options Options
 	store   *Store
-	profile Profile
-	defects Defects
-	log     *slog.Logger
+	record  recorder
+	script  script
+	hooks   hooks
 
 	mu     sync.Mutex
-	busy   map[string]chan struct{} // by ID; closed when a second call has met the first
+	info   *cosi.DriverGetInfoResponse
 	memory map[string]string
 	calls  int
 }
 
 // New returns a driver on a store.
 func New(options Options) *Driver {
-	d := &Driver{
-		store: options.Store, profile: options.Profile, defects: options.Defects, log: options.Log,
-		busy: map[string]chan struct{}{}, memory: map[string]string{},
+	if options.Name == "" {
+		options.Name = "memory.cooper.dev"
 	}
-	if d.store == nil {
-		d.store = NewStore("")
+	if len(options.Protocols) == 0 {
+		options.Protocols = []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3}
 	}
-	if d.profile.Name == "" {
-		d.profile = Wide()
+	if len(options.Authentication) == 0 {
+		options.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 	}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
+	if options.Store == nil {
+		options.Store = NewStore("")
 	}
-	return d
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	info := &cosi.DriverGetInfoResponse{Name: options.Name, Revision: options.Revision}
+	for _, protocol := range options.Protocols {
+		info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: protocol})
+	}
+	return &Driver{options: options, store: options.Store, info: info, memory: map[string]string{}}
 }
 
-func (d *Driver) has(defect Defect) bool { return d.defects[defect] }
+// Store returns the storage system behind the driver.
+func (d *Driver) Store() *Store { return d.store }
 
-// lock reserves an ID; a second call for it is told to come back, and met is closed.
-func (d *Driver) lock(id string) (met <-chan struct{}, unlock func(), err error) {
+// SetInfo changes the response to DriverGetInfo, as a driver with another configuration after a restart. The other
+// calls use the changed list of protocols, too.
+func (d *Driver) SetInfo(change func(*cosi.DriverGetInfoResponse)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if first, busy := d.busy[id]; busy {
-		select {
-		case <-first:
-		default:
-			close(first)
-		}
-		// Grants are quick here, and would meet each other by chance.
-		if d.has(BusyIsInternal) && strings.HasPrefix(id, "bucket ") {
-			return nil, nil, status.Errorf(codes.Internal, "%s is busy", id)
-		}
-		return nil, nil, status.Errorf(codes.Aborted, "another call for %s is running; repeat this one", id)
-	}
-	first := make(chan struct{})
-	d.busy[id] = first
-	return first, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.busy, id)
-	}, nil
+	change(d.info)
 }
+
+// Name returns the current name in the response to DriverGetInfo.
+func (d *Driver) Name() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.info.GetName()
+}
+
+// supported returns the protocols in the response to DriverGetInfo.
+func (d *Driver) supported() []cosi.ObjectProtocol_Type {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return types(d.info.GetSupportedProtocols())
+}
+
+func types(protocols []*cosi.ObjectProtocol) []cosi.ObjectProtocol_Type {
+	var out []cosi.ObjectProtocol_Type
+	for _, protocol := range protocols {
+		out = append(out, protocol.GetType())
+	}
+	return out
+}
+
+func (d *Driver) has(defect Defect) bool { return d.options.Defects[defect] }
 
 // remember and recall are for defects that keep state in the process.
 func (d *Driver) remember(key, value string) {
@@ -150,18 +179,16 @@ func (d *Driver) DriverGetInfo(context.Context, *cosi.DriverGetInfoRequest) (*co
 		}
 	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.calls++
-	calls := d.calls
-	d.mu.Unlock()
-	return d.info(calls), nil
+	info := proto.CloneOf(d.info)
+	info.KeepsDisallowedAccessModes = !d.has(UnawareOfDisallowedModes)
+	d.spoilIdentity(info)
+	return info, nil
 }
 
-// info is the response to the n-th call.
-func (d *Driver) info(calls int) *cosi.DriverGetInfoResponse {
-	info := &cosi.DriverGetInfoResponse{Name: d.profile.Name, KeepsDisallowedAccessModes: !d.has(UnawareOfDisallowedModes)}
-	for _, protocol := range d.profile.Protocols {
-		info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: protocol})
-	}
+// spoilIdentity applies the defects of the response to DriverGetInfo. The caller holds d.mu.
+func (d *Driver) spoilIdentity(info *cosi.DriverGetInfoResponse) {
 	switch {
 	case d.has(NoName):
 		info.Name = ""
@@ -172,7 +199,7 @@ func (d *Driver) info(calls int) *cosi.DriverGetInfoResponse {
 	case d.has(OneLabelName):
 		info.Name = "memory"
 	case d.has(NameCountsCalls):
-		info.Name = fmt.Sprintf("memory-%d.example.com", calls)
+		info.Name = fmt.Sprintf("memory-%d.example.com", d.calls)
 	}
 	switch {
 	case d.has(NoProtocols):
@@ -182,7 +209,6 @@ func (d *Driver) info(calls int) *cosi.DriverGetInfoResponse {
 	case d.has(RepeatedProtocol):
 		info.SupportedProtocols = append(info.SupportedProtocols, info.GetSupportedProtocols()[0])
 	}
-	return info
 }
 
 // check refuses a request that breaks the rules of its fields.
@@ -241,26 +267,34 @@ func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 
 // checkBucketParameters refuses what the driver does not know.
 func (d *Driver) checkBucketParameters(parameters map[string]string) error {
-	for key, value := range parameters {
-		switch key {
-		case parameterTier:
-			if value != tierHot && value != tierCold && !d.has(AcceptsInvalidParameters) {
-				return status.Errorf(codes.InvalidArgument, "parameter %s: %q is neither %s nor %s", key, value, tierHot, tierCold)
-			}
-		case parameterForce:
-		default:
-			if !d.has(AcceptsUnknownParameters) && !d.has(AcceptsOversizedParameters) {
-				return status.Errorf(codes.InvalidArgument, "parameter %q is not known; known are %s and %s", key, parameterTier, parameterForce)
-			}
+	return checkParameters(d.options.Parameters, parameters,
+		d.has(AcceptsUnknownParameters) || d.has(AcceptsOversizedParameters), d.has(AcceptsInvalidParameters))
+}
+
+// checkParameters refuses unknown parameters, unless unknown is set, and values that are not allowed, unless invalid
+// is set.
+func checkParameters(known map[string][]string, parameters map[string]string, unknown, invalid bool) error {
+	if known == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(parameters)) {
+		allowed, found := known[key]
+		switch value := parameters[key]; {
+		case !found && !unknown:
+			return status.Errorf(codes.InvalidArgument, "parameter %q is unknown to this driver; it knows: %s",
+				key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case len(allowed) > 0 && !slices.Contains(allowed, value) && !invalid:
+			return status.Errorf(codes.InvalidArgument, "parameter %s is %q, but must be one of: %s", key, value, strings.Join(allowed, ", "))
 		}
 	}
 	return nil
 }
 
 func (d *Driver) checkProtocols(protocols []*cosi.ObjectProtocol) error {
+	supported := d.supported()
 	for _, protocol := range protocols {
-		if !slices.Contains(d.profile.Protocols, protocol.GetType()) && !d.has(AcceptsUnknownEnums) {
-			return status.Errorf(codes.InvalidArgument, "protocols: %s is not supported; supported are %v", protocol.GetType(), d.profile.Protocols)
+		if !slices.Contains(supported, protocol.GetType()) && !d.has(AcceptsUnknownEnums) {
+			return status.Errorf(codes.InvalidArgument, "protocols: %s is not supported; this driver supports %v", protocol.GetType(), supported)
 		}
 	}
 	return nil

@@ -28,9 +28,9 @@ func ExampleLauncher() {
 	defer os.RemoveAll(dir)
 	endpoint := "unix://" + filepath.Join(dir, "cosi.sock")
 
-	launcher := memdriver.Launcher{
-		Store: memdriver.NewStore(""), Profile: memdriver.Narrow(), Defects: memdriver.With(memdriver.NeverComparesParameters),
-	}
+	options := memdriver.Narrow()
+	options.Defects = memdriver.With(memdriver.NeverComparesParameters)
+	launcher := memdriver.Launcher{Driver: options}
 	driver, err := launcher.Launch(ctx, sanity.Launch{Environment: []string{"COSI_ENDPOINT=" + endpoint}, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil {
 		panic(err)

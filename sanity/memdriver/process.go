@@ -21,9 +21,6 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
-
-	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 const (
@@ -38,9 +35,6 @@ COSI_ENDPOINT        address to listen on, such as unix:///run/cosi/cosi.sock
 // Program is one run of the driver as a process, real or not.
 type Program struct {
 	Driver Options
-	// NewServer returns the server of another driver that is to run as this process, instead of
-	// Driver, which then has the defects of the process only. Nil: Driver's own.
-	NewServer func() (*grpc.Server, error)
 	// Environment is the environment as KEY=value, and Arguments what follows the program's name.
 	Environment []string
 	Arguments   []string
@@ -131,21 +125,15 @@ func (p *Program) serve(ctx context.Context, path string) error {
 	defer cancel()
 	options := p.Driver
 	options.Log = slog.New(slog.NewTextHandler(p.Output, nil))
-	server, err := p.server(New(options), cancel)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
+	server := p.server(New(options), cancel)
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
 	<-ctx.Done()
 	return p.stop(server, listener, path, stopped)
 }
 
-func (p *Program) server(driver *Driver, cancel func()) (*grpc.Server, error) {
-	if p.NewServer != nil {
-		return p.NewServer()
-	}
-	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(p.count, driver.respond)}
+func (p *Program) server(driver *Driver, cancel func()) *grpc.Server {
+	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(p.count)}
 	if p.has(EndsWithClient) {
 		options = append(options, grpc.StatsHandler(endOfConnection{end: cancel}))
 	}
@@ -155,19 +143,7 @@ func (p *Program) server(driver *Driver, cancel func()) (*grpc.Server, error) {
 			return status.Error(codes.Internal, "no idea what this is")
 		}))
 	}
-	server := grpc.NewServer(options...)
-	if driver.profile.V1Alpha1 {
-		v1alpha1.RegisterIdentityServer(server, oldWire{Driver: driver})
-		if !p.has(NoProvisioner) {
-			v1alpha1.RegisterProvisionerServer(server, oldWire{Driver: driver})
-		}
-		return server, nil
-	}
-	cosi.RegisterIdentityServer(server, driver)
-	if !p.has(NoProvisioner) {
-		cosi.RegisterProvisionerServer(server, driver)
-	}
-	return server, nil
+	return driver.NewServer(options...)
 }
 
 // besides is what defects leave beside the socket and in the working directory.

@@ -6,36 +6,55 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Profile is what a driver offers.
-type Profile struct {
-	// Name is the driver's name.
-	Name string
-	// Protocols are those it supports, and Authentication the types.
-	Protocols      []cosi.ObjectProtocol_Type
-	Authentication []cosi.AuthenticationType_Type
-	// MultiBucket says that one credential can serve several buckets.
-	MultiBucket bool
-	// V1Alpha1 says that it speaks the contract v1alpha1 and no other.
-	V1Alpha1 bool
-}
-
-// Wide offers S3 and Azure, both authentication types, and one credential for several buckets.
-func Wide() Profile {
-	return Profile{
-		Name:      "wide.memory.example.com",
-		Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
-		Authentication: []cosi.AuthenticationType_Type{
-			cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT,
-		},
-		MultiBucket: true,
+// Wide returns the options of a driver for S3 and Azure with both authentication types, whose credentials can reach
+// several buckets.
+func Wide() Options {
+	return Options{
+		Name:             "wide.memory.example.com",
+		Protocols:        []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
+		Parameters:       bucketParameters(),
+		AccessParameters: accessParameters(),
 	}
 }
 
-// Narrow offers GCS with keys, and one bucket at a time.
-func Narrow() Profile {
-	return Profile{
-		Name:           "narrow.memory.example.com",
-		Protocols:      []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_GCS},
-		Authentication: []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY},
+// Narrow returns the options of a driver for GCS with keys, each for one bucket.
+func Narrow() Options {
+	return Options{
+		Name:             "narrow.memory.example.com",
+		Protocols:        []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_GCS},
+		Authentication:   []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY},
+		SingleBucket:     true,
+		Parameters:       bucketParameters(),
+		AccessParameters: accessParameters(),
 	}
 }
+
+// Old returns the options of a driver for S3 with keys that speaks v1alpha1 only, and uses the requested names as IDs.
+func Old() Options {
+	return Options{
+		Name:             "old.memory.example.com",
+		Authentication:   []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY},
+		SingleBucket:     true,
+		Speaks:           V1alpha1,
+		NamesAsIDs:       true,
+		Parameters:       bucketParameters(),
+		AccessParameters: accessParameters(),
+	}
+}
+
+// The parameters of these drivers.
+const (
+	parameterTier  = "tier"
+	parameterForce = "deleteNonEmpty"
+	parameterNote  = "note"
+
+	tierHot  = "hot"
+	tierCold = "cold"
+	noteTest = "made by a test"
+)
+
+func bucketParameters() map[string][]string {
+	return map[string][]string{parameterTier: {tierHot, tierCold}, parameterForce: nil}
+}
+
+func accessParameters() map[string][]string { return map[string][]string{parameterNote: {noteTest}} }

@@ -32,8 +32,7 @@ func (d *Driver) grantResponse(s *state, request *cosi.DriverGrantBucketAccessRe
 	byKey := request.GetAuthenticationType().GetType() == cosi.AuthenticationType_KEY
 	if byKey || d.has(SecretForServiceAccount) {
 		account := s.Accounts[request.GetAccountId()]
-		key := s.Keys[account.Current]
-		response.Credentials = d.credentials(protocol, account.Current, key)
+		response.Credentials = d.credentials(protocol, account.Current, s.Keys[account.Current])
 	}
 	return response
 }
@@ -43,7 +42,7 @@ func (d *Driver) spoilInfo(info *cosi.ObjectProtocolAndBucketInfo) {
 	case d.has(ForgetsRegion) && info.GetS3() != nil:
 		info.S3.Region = ""
 	case d.has(ExtraProtocolInGrant) && info.GetS3() != nil:
-		info.Azure = &cosi.AzureBucketInfo{StorageAccount: "memory"}
+		info.Azure = &cosi.AzureBucketInfo{StorageAccount: StorageAccount}
 	}
 }
 
@@ -87,11 +86,6 @@ func (d *Driver) DriverRevokeBucketAccess(
 	if revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
 		return &cosi.DriverRevokeBucketAccessResponse{}, nil
 	}
-	_, unlock, err := d.lock("account " + id)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	d.remember("revoked "+id, "yes")
 	if err := d.store.driver(func(s *state) error { return d.disallow(s, request) }); err != nil {
 		return nil, d.fromStore(err)
@@ -102,7 +96,8 @@ func (d *Driver) DriverRevokeBucketAccess(
 func (d *Driver) disallow(s *state, request *cosi.DriverRevokeBucketAccessRequest) error {
 	id := request.GetAccountId()
 	generated := d.recall("generated " + id)
-	switch account := s.Accounts[id]; {
+	account := s.Accounts[id]
+	switch {
 	case account != nil && !account.Used && d.has(RevokeMissesNew):
 		return nil
 	case account == nil && d.has(UnknownAccountFails) && !generated:
@@ -133,7 +128,11 @@ func (d *Driver) disallow(s *state, request *cosi.DriverRevokeBucketAccessReques
 	if d.has(RevokeForgetsKeys) {
 		return nil
 	}
-	for _, key := range s.keysOf(id) {
+	var keys []string
+	if account != nil {
+		keys = []string{account.Current, account.Previous}
+	}
+	for _, key := range d.keysOf(s, id, keys...) {
 		delete(s.Keys, key)
 	}
 	return nil
@@ -165,7 +164,7 @@ func (d *Driver) respond(ctx context.Context, request any, info *grpc.UnaryServe
 		if d.has(LogsSecrets) {
 			text = fmt.Sprint(message)
 		}
-		d.log.Info("responded", "method", info.FullMethod, "response", text)
+		d.options.Log.Info("responded", "method", info.FullMethod, "response", text)
 	}
 	if asked, isMessage := request.(proto.Message); isMessage && len(asked.ProtoReflect().GetUnknown()) > 0 && d.has(RefusesUnknownFields) {
 		return nil, status.Error(codes.InvalidArgument, "the request has a field that is not known")

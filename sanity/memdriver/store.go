@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
@@ -35,10 +36,12 @@ type state struct {
 // bucketState is one bucket, by its name.
 type bucketState struct {
 	// Owner is the driver, an administrator, or somebody else.
-	Owner      string            `json:"owner"`
-	Parameters map[string]string `json:"parameters"`
-	Objects    map[string][]byte `json:"objects"`
-	Tags       map[string]string `json:"tags"`
+	Owner string `json:"owner"`
+	// Protocols that it supports, sorted.
+	Protocols  []cosi.ObjectProtocol_Type `json:"protocols"`
+	Parameters map[string]string          `json:"parameters"`
+	Objects    map[string][]byte          `json:"objects"`
+	Tags       map[string]string          `json:"tags"`
 	// Policy says what each account may do, by account ID.
 	Policy map[string]modes `json:"policy"`
 	// Public says that anybody may read.
@@ -51,6 +54,10 @@ type bucketState struct {
 type accountState struct {
 	// Granted is what was asked for, for comparison.
 	Granted string `json:"granted"`
+	// ServiceAccount is the "namespace/name" that may use the account, empty with keys.
+	ServiceAccount string `json:"serviceAccount"`
+	// Buckets are the IDs of the granted buckets, sorted.
+	Buckets []string `json:"buckets"`
 	// Rotation is the last value of the request to rotate.
 	Rotation string `json:"rotation"`
 	// Current and Previous are key IDs.
@@ -184,8 +191,12 @@ func (s *state) newKey(account, secret string) string {
 	return id
 }
 
-// keysOf lists the IDs of an account's live keys.
-func (s *state) keysOf(account string) []string {
+// keysOf returns the IDs of an account's live keys. Without defects these are at most the given ones; a defect can
+// leave others.
+func (d *Driver) keysOf(s *state, account string, known ...string) []string {
+	if len(d.options.Defects) == 0 {
+		return known
+	}
 	var ids []string
 	for id, key := range s.Keys {
 		if key.Account == account {
@@ -206,8 +217,9 @@ func (s *state) account(secret string) (string, bool) {
 	return "", false
 }
 
-func newBucket(owner string, parameters map[string]string) *bucketState {
+func newBucket(owner string, protocols []cosi.ObjectProtocol_Type, parameters map[string]string) *bucketState {
 	return &bucketState{
-		Owner: owner, Parameters: maps.Clone(parameters), Objects: map[string][]byte{}, Tags: map[string]string{}, Policy: map[string]modes{},
+		Owner: owner, Protocols: slices.Sorted(slices.Values(protocols)), Parameters: maps.Clone(parameters),
+		Objects: map[string][]byte{}, Tags: map[string]string{}, Policy: map[string]modes{},
 	}
 }

@@ -5,11 +5,8 @@ package memdriver
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
-
-	"google.golang.org/grpc"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
@@ -17,13 +14,7 @@ import (
 
 // Launcher starts the driver inside this process, behind a real socket. A new instance has the
 // store of the one before and nothing else, as after a restart of a process.
-type Launcher struct {
-	Store   *Store
-	Profile Profile
-	Defects Defects
-	// NewServer is that of Program: another driver as this process.
-	NewServer func() (*grpc.Server, error)
-}
+type Launcher struct{ Driver Options }
 
 // Launch implements sanity.Launcher.
 func (l Launcher) Launch(ctx context.Context, launch sanity.Launch) (sanity.Instance, error) {
@@ -31,9 +22,8 @@ func (l Launcher) Launch(ctx context.Context, launch sanity.Launch) (sanity.Inst
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	i := &instance{cancel: cancel, done: make(chan struct{})}
 	i.program = &Program{
-		Driver:      Options{Store: l.Store, Profile: l.Profile, Defects: l.Defects},
+		Driver:      l.Driver,
 		Environment: launch.Environment, Arguments: launch.Arguments, Directory: launch.Directory, Output: launch.Stdout,
-		NewServer: l.NewServer,
 	}
 	go func() {
 		defer close(i.done)
@@ -127,7 +117,8 @@ func (o Outside) make(name, owner string) error {
 		if s.Buckets[name] != nil {
 			return fmt.Errorf("bucket %s exists", name)
 		}
-		s.Buckets[name] = newBucket(owner, map[string]string{parameterTier: tierHot})
+		all := []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE, cosi.ObjectProtocol_GCS}
+		s.Buckets[name] = newBucket(owner, all, map[string]string{parameterTier: tierHot})
 		s.Buckets[name].Ready = true
 		return nil
 	})
@@ -149,32 +140,34 @@ func (o Outside) set(fault sanity.Fault, broken bool) error {
 	})
 }
 
-// Config returns the configuration of the suite for a store with every hook, and without a
-// target.
-func Config(store *Store, profile Profile) sanity.Config {
-	outside := Outside{Store: store}
+// Config returns the configuration of the suite, with every hook, for a driver with the options Wide, Narrow or Old, a
+// store and defects.
+func Config(store *Store, options Options, defects ...Defect) sanity.Config {
+	options.Store, options.Defects = store, With(defects...)
+	outside, driver := Outside{Store: store}, New(options)
 	probers := map[cosi.ObjectProtocol_Type]sanity.Prober{}
-	for _, protocol := range profile.Protocols {
+	for _, protocol := range driver.supported() {
 		probers[protocol] = Prober{Store: store}
 	}
 	contract := sanity.V1Alpha2
-	if profile.V1Alpha1 {
+	if options.Speaks == V1alpha1 {
 		contract = sanity.V1Alpha1
 	}
 	return sanity.Config{
+		Launcher: Launcher{Driver: options},
 		Contract: contract,
 		Params: sanity.Params{
 			Bucket:        map[string]string{parameterTier: tierHot},
 			Incompatible:  map[string]string{parameterTier: tierCold},
 			Invalid:       map[string]string{parameterTier: "lukewarm"},
-			Access:        map[string]string{parameterNote: "made by a test"},
+			Access:        map[string]string{parameterNote: noteTest},
 			InvalidAccess: map[string]string{parameterNote: "invalid"},
 		},
-		Authentication: slices.Clone(profile.Authentication),
+		Authentication: slices.Clone(driver.options.Authentication),
 		ServiceAccount: sanity.ServiceAccount{Name: "app", Namespace: "default"},
 		Rotation:       true,
 		NonEmptyDelete: "refuse",
-		Probers:        maps.Clone(probers),
+		Probers:        probers,
 		Inventory:      func(context.Context) ([]sanity.Resource, error) { return store.Inventory() },
 		Fixture:        outside,
 		Backend:        outside,

@@ -16,7 +16,6 @@ func TestSubtestsForEveryCase(t *testing.T) {
 	t.Parallel()
 	store, profile := memdriver.NewStore(""), memdriver.Wide()
 	config := memdriver.Config(store, profile)
-	config.Launcher = memdriver.Launcher{Store: store, Profile: profile}
 	config.Limits = sanity.Limits{Repeats: 2, Names: 5, Concurrency: 3, Operations: 20, Settle: time.Second}
 	config.Focus = func(id string) bool { return strings.HasPrefix(id, "BKT-") || id == "ACC-GRT-004" }
 	report := sanitytest.Test(t, config, sanity.Should, sanity.Advice)

@@ -2,8 +2,7 @@
 
 // Package strict is the other half of the conformance suite: it watches a COSI system (a sidecar) from the driver's
 // side of the socket, and records every violation of the rules that bind the caller. Checker goes in front of any
-// driver (ServerOptions); Driver is a small one of its own, and NewServer has both. Violations lists what was found,
-// each with its rule, the call and the request without secrets.
+// driver (ServerOptions). Violations lists them, each with its rule, the call and the request without secrets.
 //
 // It must not change a response: what a sidecar does next is what is being watched.
 package strict

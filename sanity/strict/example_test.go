@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
@@ -30,7 +31,7 @@ func Example() {
 		panic(err)
 	}
 	checker := strict.New(strict.Options{})
-	server := strict.NewServer(checker, strict.NewDriver())
+	server := memdriver.New(memdriver.Options{ServerOptions: checker.ServerOptions()}).NewServer()
 	defer server.Stop()
 	go func() { _ = server.Serve(listener) }()
 

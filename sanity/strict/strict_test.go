@@ -16,10 +16,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
-// system is a COSI system of few words: one connection to the strict driver.
+// system is a COSI system of few words: one connection to a driver behind the checker.
 type system struct {
 	cosi.IdentityClient
 	cosi.ProvisionerClient
@@ -51,7 +52,7 @@ func start(t *testing.T) *system {
 	t.Helper()
 	now := &clock{now: time.Unix(1_800_000_000, 0)}
 	checker := strict.New(strict.Options{Now: now.Now})
-	server := strict.NewServer(checker, strict.NewDriver())
+	server := memdriver.New(memdriver.Options{ServerOptions: checker.ServerOptions(), StaticPrefix: "static-"}).NewServer()
 	path := filepath.Join(t.TempDir(), "d.sock")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
 	if err != nil {
@@ -275,7 +276,7 @@ func TestAChangeWhileACallIsUnderWay(t *testing.T) {
 	}
 	introduce := func(c *strict.Checker, revision string) {
 		ask(c, cosi.Identity_DriverGetInfo_FullMethodName, &cosi.DriverGetInfoRequest{}, func() (any, error) {
-			return &cosi.DriverGetInfoResponse{Name: strict.DriverName, Revision: revision}, nil
+			return &cosi.DriverGetInfoResponse{Name: "driver.example.com", Revision: revision}, nil
 		})
 	}
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
@@ -17,10 +17,7 @@ import (
 // same on a control plane that tests share.
 func ExampleStart() {
 	ctx := context.Background()
-	driver, err := driverfake.New(driverfake.Options{Name: "shelf.example.com"})
-	if err != nil {
-		panic(err)
-	}
+	driver := memdriver.New(memdriver.Options{Name: "shelf.example.com"})
 	s, err := system.Start(ctx, system.Options{Drivers: []system.Driver{{Name: driver.Name(), Serve: driver.Serve}}})
 	if err != nil {
 		panic(err)

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -27,7 +27,7 @@ import (
 type flow struct {
 	*systemtest.System
 
-	driver *driverfake.Driver
+	driver *memdriver.Driver
 	class  *cosiapi.BucketClass
 	claim  *cosiapi.BucketClaim
 	access *cosiapi.BucketAccess
@@ -49,7 +49,7 @@ func newFlow(t *testing.T, o system.Options) *flow {
 // newFlowOn is newFlow on the control plane of env.
 func newFlowOn(t *testing.T, env *testenv.Env, o system.Options) *flow {
 	t.Helper()
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	o.Drivers = []system.Driver{part}
 	f := &flow{System: systemtest.StartOn(t, env, o), driver: driver}
 	f.class = newClass(f.Namespace)

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -78,7 +78,7 @@ func TestTheControllerHasOnlyTheRightsOfItsRole(t *testing.T) {
 
 func TestADriverServesOnAShortSocketUntilItIsStopped(t *testing.T) {
 	t.Parallel()
-	_, part := systemtest.NewDriver(t, driverfake.Options{})
+	_, part := systemtest.NewDriver(t, memdriver.Options{})
 	name := part.Name
 	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
 	path := strings.TrimPrefix(s.Endpoint(name), "unix://")

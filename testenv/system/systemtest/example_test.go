@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/exampletest"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// A claim gets its bucket from a fake driver, by the real controller, sidecar and API server.
+// A claim gets its bucket from an in-memory driver, by the real controller, sidecar and API server.
 func ExampleStart() {
 	exampletest.Run(func(t testing.TB) { // in a test: TestFirstBucket
-		driver, part := systemtest.NewDriver(t, driverfake.Options{})
+		driver, part := systemtest.NewDriver(t, memdriver.Options{})
 		s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
 		class := &cosiapi.BucketClass{
 			ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
@@ -65,17 +65,14 @@ func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 	return s
 }
 
-// NewDriver returns a fake driver, and how it is part of a system. A Bucket names only its driver and so may reach each
+// NewDriver returns an in-memory driver, and how it is part of a system. A Bucket names only its driver and so may reach each
 // system with one of that name: without a name in the options the driver gets one that no other test has.
-func NewDriver(tb testing.TB, o driverfake.Options) (*driverfake.Driver, system.Driver) {
+func NewDriver(tb testing.TB, o memdriver.Options) (*memdriver.Driver, system.Driver) {
 	tb.Helper()
 	if o.Name == "" {
 		o.Name = "d" + strings.ToLower(rand.Text()) + ".example.com"
 	}
-	driver, err := driverfake.New(o)
-	if err != nil {
-		tb.Fatalf("fake driver: %v", err)
-	}
+	driver := memdriver.New(o)
 	return driver, system.Driver{Name: driver.Name(), Serve: driver.Serve}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package driverfake
+package memdriver
 
 import (
 	"context"
@@ -180,7 +180,7 @@ type hooks struct {
 // effect, with no lock held. An error of the hook is returned instead, with its gRPC code if it has
 // one. The function it returns removes the hook.
 //
-//	driverfake.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
+//	memdriver.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
 //		...
 //	})
 func On[T proto.Message](d *Driver, run func(ctx context.Context, request T) error) (remove func()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package driverfake
+package memdriver
 
 import (
 	"context"
@@ -8,26 +8,25 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// A Generation is one of the generations of the contract before ours.
+// A Generation is one of the generations of the contract before KEP-1979.
 type Generation string
 
-// The generations that a driver may speak in place of ours.
+// The older generations.
 const (
 	// V1alpha1 is the specification v1alpha1.
 	V1alpha1 Generation = "v1alpha1"
-	// Upstream is v1alpha2 as the upstream project meant it in March 2026.
+	// Upstream is the v1alpha2 of the upstream project of March 2026.
 	Upstream Generation = "upstream"
 )
 
-// Prefixes of the IDs that such a driver makes of names. The one of accounts has a character
-// that IDs of our contract lack.
+// Prefixes that a driver of an older generation adds to names to make IDs. The one of accounts has a character that
+// IDs of KEP-1979 must not have.
 const (
 	OldBucketPrefix  = "old-"
 	OldAccountPrefix = "acct:"
@@ -35,49 +34,64 @@ const (
 
 // register registers the services of the driver's generation.
 func (d *Driver) register(server *grpc.Server) {
+	provisioner := !d.has(NoProvisioner)
 	switch d.options.Speaks {
 	case V1alpha1:
-		v1alpha1.RegisterIdentityServer(server, v1alpha1Identity{driver: d})
-		v1alpha1.RegisterProvisionerServer(server, v1alpha1Provisioner{driver: d})
+		v1alpha1.RegisterIdentityServer(server, oldWire{Driver: d})
+		if provisioner {
+			v1alpha1.RegisterProvisionerServer(server, oldWire{Driver: d})
+		}
 	case Upstream:
 		cosi.RegisterIdentityServer(server, d)
 		upstream.Register(server, upstreamProvisioner{driver: d})
 	default:
 		cosi.RegisterIdentityServer(server, d)
-		cosi.RegisterProvisionerServer(server, d)
+		if provisioner {
+			cosi.RegisterProvisionerServer(server, d)
+		}
 	}
 }
 
-// ours reports whether a message is one of our contract, whose rules it must keep.
-func ours(message proto.Message) bool {
-	return message.ProtoReflect().Descriptor().ParentFile().Package() == cosi.File_proto_cosi_proto.Package()
+// olderID returns the ID that a driver of an older generation makes of a name.
+func (d *Driver) olderID(prefix, name string) string {
+	if d.options.NamesAsIDs || name == "" {
+		return name
+	}
+	return prefix + name
 }
 
-type v1alpha1Identity struct {
+// oldWire serves the contract v1alpha1 by the driver's own calls.
+type oldWire struct {
 	v1alpha1.UnimplementedIdentityServer
-
-	driver *Driver
+	v1alpha1.UnimplementedProvisionerServer
+	*Driver
 }
 
 // DriverGetInfo implements v1alpha1.IdentityServer.
-func (i v1alpha1Identity) DriverGetInfo(context.Context, *v1alpha1.DriverGetInfoRequest) (*v1alpha1.DriverGetInfoResponse, error) {
-	return &v1alpha1.DriverGetInfoResponse{Name: i.driver.Name()}, nil
-}
-
-type v1alpha1Provisioner struct {
-	v1alpha1.UnimplementedProvisionerServer
-
-	driver *Driver
+func (w oldWire) DriverGetInfo(ctx context.Context, _ *v1alpha1.DriverGetInfoRequest) (*v1alpha1.DriverGetInfoResponse, error) {
+	info, err := w.Driver.DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{})
+	return &v1alpha1.DriverGetInfoResponse{Name: info.GetName()}, err
 }
 
 // DriverCreateBucket implements v1alpha1.ProvisionerServer.
-func (p v1alpha1Provisioner) DriverCreateBucket(
+func (w oldWire) DriverCreateBucket(
 	ctx context.Context, request *v1alpha1.DriverCreateBucketRequest,
 ) (*v1alpha1.DriverCreateBucketResponse, error) {
-	id := OldBucketPrefix + request.GetName()
-	created, err := p.driver.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: request.GetParameters()})
+	name := w.olderID(OldBucketPrefix, request.GetName())
+	if w.has(RenamesOldBuckets) && name != "" {
+		name += "-data"
+	}
+	named, err := w.Driver.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{Name: name, Parameters: request.GetParameters()})
 	if err != nil {
 		return nil, err
+	}
+	id := named.GetBucketId()
+	created, err := w.Driver.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: request.GetParameters()})
+	if err != nil {
+		return nil, err
+	}
+	if w.has(ForgetsOldBucketID) {
+		id = ""
 	}
 	return &v1alpha1.DriverCreateBucketResponse{BucketId: id, BucketInfo: &v1alpha1.Protocol{Type: &v1alpha1.Protocol_S3{
 		S3: &v1alpha1.S3{Region: created.GetProtocols().GetS3().GetRegion(), SignatureVersion: v1alpha1.S3SignatureVersion_S3V4},
@@ -85,43 +99,83 @@ func (p v1alpha1Provisioner) DriverCreateBucket(
 }
 
 // DriverDeleteBucket implements v1alpha1.ProvisionerServer.
-func (p v1alpha1Provisioner) DriverDeleteBucket(
+func (w oldWire) DriverDeleteBucket(
 	ctx context.Context, request *v1alpha1.DriverDeleteBucketRequest,
 ) (*v1alpha1.DriverDeleteBucketResponse, error) {
-	_, err := p.driver.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: request.GetBucketId(), Parameters: request.GetDeleteContext()})
+	_, err := w.Driver.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{
+		BucketId: request.GetBucketId(), Parameters: request.GetDeleteContext(),
+	})
 	return &v1alpha1.DriverDeleteBucketResponse{}, err
 }
 
 // DriverGrantBucketAccess implements v1alpha1.ProvisionerServer.
-func (p v1alpha1Provisioner) DriverGrantBucketAccess(
+func (w oldWire) DriverGrantBucketAccess(
 	ctx context.Context, request *v1alpha1.DriverGrantBucketAccessRequest,
 ) (*v1alpha1.DriverGrantBucketAccessResponse, error) {
-	if request.GetAuthenticationType() != v1alpha1.AuthenticationType_Key {
-		return nil, status.Error(codes.InvalidArgument, "only keys are supported")
+	switch by := request.GetAuthenticationType(); {
+	case by == v1alpha1.AuthenticationType_Key:
+	case by == v1alpha1.AuthenticationType_IAM && w.has(TakesIAMForKey):
+	case by == v1alpha1.AuthenticationType_UnknownAuthenticationType && w.has(TakesNoTypeForKey):
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "authentication_type %s is not supported; use Key", by)
 	}
-	id := OldAccountPrefix + request.GetName()
-	granted, err := p.driver.DriverGrantBucketAccess(ctx, &cosi.DriverGrantBucketAccessRequest{
-		AccountId: id, Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+	asked := &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: request.GetName(), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
 		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}, Parameters: request.GetParameters(),
-		Buckets: []*cosi.AccessedBucket{{BucketId: request.GetBucketId(), ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}}},
+		Buckets: []*cosi.AccessedBucket{{
+			BucketId: request.GetBucketId(), ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE},
+		}},
+	}
+	named, err := w.Driver.DriverGenerateBucketAccessId(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	id := named.GetAccountId()
+	if id != "" && !w.options.NamesAsIDs {
+		id = OldAccountPrefix + id
+	}
+	granted, err := w.Driver.DriverGrantBucketAccess(ctx, &cosi.DriverGrantBucketAccessRequest{
+		AccountId: id, Protocol: asked.GetProtocol(), AuthenticationType: asked.GetAuthenticationType(),
+		Parameters: asked.GetParameters(), Buckets: asked.GetBuckets(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	info, key := granted.GetBuckets()[0].GetBucketInfo().GetS3(), granted.GetCredentials().GetS3()
-	return &v1alpha1.DriverGrantBucketAccessResponse{AccountId: id, Credentials: map[string]*v1alpha1.CredentialDetails{
-		v1alpha1.ProtocolS3: {Secrets: map[string]string{
-			v1alpha1.KeyAccessKeyID: key.GetAccessKeyId(), v1alpha1.KeyAccessSecretKey: key.GetAccessSecretKey(),
-			v1alpha1.KeyEndpoint: info.GetEndpoint(),
-		}},
-	}}, nil
+	response := &v1alpha1.DriverGrantBucketAccessResponse{AccountId: id, Credentials: w.oldCredentials(granted)}
+	if w.has(ForgetsOldAccountID) {
+		response.AccountId = ""
+	}
+	return response, nil
+}
+
+func (w oldWire) oldCredentials(granted *cosi.DriverGrantBucketAccessResponse) map[string]*v1alpha1.CredentialDetails {
+	info, pair := granted.GetBuckets()[0].GetBucketInfo().GetS3(), granted.GetCredentials().GetS3()
+	secrets := map[string]string{
+		v1alpha1.KeyAccessKeyID: pair.GetAccessKeyId(), v1alpha1.KeyAccessSecretKey: pair.GetAccessSecretKey(),
+		v1alpha1.KeyEndpoint: info.GetEndpoint(), v1alpha1.KeyRegion: info.GetRegion(),
+	}
+	credentials := map[string]*v1alpha1.CredentialDetails{v1alpha1.ProtocolS3: {Secrets: secrets}}
+	switch {
+	case w.has(OddOldKeys):
+		secrets["access key"] = pair.GetAccessKeyId()
+	case w.has(TwoOldCredentials):
+		credentials["memory"] = &v1alpha1.CredentialDetails{Secrets: secrets}
+	}
+	return credentials
 }
 
 // DriverRevokeBucketAccess implements v1alpha1.ProvisionerServer.
-func (p v1alpha1Provisioner) DriverRevokeBucketAccess(
+func (w oldWire) DriverRevokeBucketAccess(
 	ctx context.Context, request *v1alpha1.DriverRevokeBucketAccessRequest,
 ) (*v1alpha1.DriverRevokeBucketAccessResponse, error) {
-	_, err := p.driver.DriverRevokeBucketAccess(ctx, &cosi.DriverRevokeBucketAccessRequest{AccountId: request.GetAccountId()})
+	if len(request.GetRevokeAccessContext()) == 0 && request.GetAccountId() != "" && w.has(NeedsRevokeContext) {
+		return nil, status.Error(codes.InvalidArgument, "revoke_access_context is required")
+	}
+	_, err := w.Driver.DriverRevokeBucketAccess(ctx, &cosi.DriverRevokeBucketAccessRequest{
+		AccountId: request.GetAccountId(), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+		Buckets:            []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: request.GetBucketId()}},
+	})
 	return &v1alpha1.DriverRevokeBucketAccessResponse{}, err
 }
 
@@ -135,7 +189,7 @@ type upstreamProvisioner struct {
 func (p upstreamProvisioner) DriverCreateBucket(
 	ctx context.Context, request *upstream.DriverCreateBucketRequest,
 ) (*upstream.DriverCreateBucketResponse, error) {
-	id := OldBucketPrefix + request.GetName()
+	id := p.driver.olderID(OldBucketPrefix, request.GetName())
 	created, err := p.driver.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{
 		BucketId: id, Protocols: request.GetProtocols(), Parameters: request.GetParameters(),
 	})
@@ -161,7 +215,7 @@ func (p upstreamProvisioner) DriverDeleteBucket(ctx context.Context, request *co
 func (p upstreamProvisioner) DriverGrantBucketAccess(
 	ctx context.Context, request *upstream.DriverGrantBucketAccessRequest,
 ) (*upstream.DriverGrantBucketAccessResponse, error) {
-	id := OldBucketPrefix + request.GetAccountName()
+	id := p.driver.olderID(OldBucketPrefix, request.GetAccountName())
 	asked := &cosi.DriverGrantBucketAccessRequest{
 		AccountId: id, Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), Parameters: request.GetParameters(),
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package driverfake_test
+package memdriver_test
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 func TestCallsAreRecordedAlsoWhenTheyFail(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
-	driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Message: "down"})
+	driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, Message: "down"})
 	requests := []*cosi.DriverCreateBucketRequest{
 		{BucketId: "bc-1", Parameters: map[string]string{"k": "v"}}, {BucketId: "bc-1"}, {},
 	}
@@ -29,7 +29,7 @@ func TestCallsAreRecordedAlsoWhenTheyFail(t *testing.T) {
 		_, _ = client.DriverCreateBucket(t.Context(), request)
 	}
 	var got []string
-	for _, call := range driver.Calls(driverfake.CreateBucket) {
+	for _, call := range driver.Calls(memdriver.CreateBucket) {
 		if call.Finished <= call.Started {
 			t.Errorf("the call began at %d and ended at %d", call.Started, call.Finished)
 		}
@@ -39,7 +39,7 @@ func TestCallsAreRecordedAlsoWhenTheyFail(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(requests, driverfake.Requests[*cosi.DriverCreateBucketRequest](driver), protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(requests, memdriver.Requests[*cosi.DriverCreateBucketRequest](driver), protocmp.Transform()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if got := len(driver.CallsFor("bc-1")); got != 2 {
@@ -53,8 +53,8 @@ func TestCallsAreRecordedAlsoWhenTheyFail(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	type fault = driverfake.Fault
-	const create = driverfake.CreateBucket
+	type fault = memdriver.Fault
+	const create = memdriver.CreateBucket
 	tests := map[string]struct {
 		faults []fault
 		// want are the codes of three creations of bc-1, bc-2 and bc-3.
@@ -74,17 +74,17 @@ func TestFaults(t *testing.T) {
 			[]string{"bc-3"},
 		},
 		"all calls but the first": {
-			[]fault{{Skip: 1, Times: driverfake.Always, Code: codes.Internal}},
+			[]fault{{Skip: 1, Times: memdriver.Always, Code: codes.Internal}},
 			[]codes.Code{0, codes.Internal, codes.Internal},
 			[]string{"bc-1"},
 		},
 		"calls for one resource": {
-			[]fault{{ID: "bc-3", Times: driverfake.Always, Code: codes.NotFound}},
+			[]fault{{ID: "bc-3", Times: memdriver.Always, Code: codes.NotFound}},
 			[]codes.Code{0, 0, codes.NotFound},
 			[]string{"bc-1", "bc-2"},
 		},
 		"another RPC": {
-			[]fault{{RPC: driverfake.DeleteBucket, Code: codes.Internal}}, []codes.Code{0, 0, 0}, []string{"bc-1", "bc-2", "bc-3"},
+			[]fault{{RPC: memdriver.DeleteBucket, Code: codes.Internal}}, []codes.Code{0, 0, 0}, []string{"bc-1", "bc-2", "bc-3"},
 		},
 		"the effect happens and the response is lost": {
 			[]fault{{RPC: create, AfterEffect: true, Code: codes.Unavailable}},
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			driver := newDriver(t, driverfake.Options{})
+			driver := memdriver.New(memdriver.Options{})
 			client := serve(t, driver)
 			driver.Script(test.faults...)
 			var got []codes.Code
@@ -122,10 +122,10 @@ func TestFaults(t *testing.T) {
 
 func TestScriptedResponseAndRemoval(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
-	remove := driver.Script(driverfake.Fault{
-		RPC: driverfake.GenerateBucketID, Times: driverfake.Always, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: "x"},
+	remove := driver.Script(memdriver.Fault{
+		RPC: memdriver.GenerateBucketID, Times: memdriver.Always, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: "x"},
 	})
 	generate := func(want string) {
 		t.Helper()
@@ -139,23 +139,23 @@ func TestScriptedResponseAndRemoval(t *testing.T) {
 	generate("x")
 	remove()
 	generate("bc-1")
-	driver.Script(driverfake.Fault{Times: driverfake.Always, Code: codes.Internal})
+	driver.Script(memdriver.Fault{Times: memdriver.Always, Code: codes.Internal})
 	driver.ClearScript()
 	generate("bc-1")
 }
 
 func TestHeldCalls(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
 	release := make(chan struct{})
-	driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, ID: "bc-1", Hold: release})
+	driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, ID: "bc-1", Hold: release})
 	answered := make(chan error, 1)
 	go func() {
 		_, err := client.DriverCreateBucket(t.Context(), createOf("bc-1"))
 		answered <- err
 	}()
-	if _, err := driver.Await(t.Context(), driverfake.Started(1), driverfake.CreateBucket); err != nil {
+	if _, err := driver.Await(t.Context(), memdriver.Started(1), memdriver.CreateBucket); err != nil {
 		t.Fatal(err)
 	}
 	must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-2")))
@@ -168,7 +168,7 @@ func TestHeldCalls(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	calls, err := driver.Await(t.Context(), driverfake.Finished(3))
+	calls, err := driver.Await(t.Context(), memdriver.Finished(3))
 	if err != nil || calls[0].ID != "bc-1" || calls[0].Finished != 6 {
 		t.Errorf("the held call ended at event %d, want 6: %v", calls[0].Finished, err)
 	}
@@ -176,42 +176,42 @@ func TestHeldCalls(t *testing.T) {
 
 func TestHeldCallEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
-	driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: make(chan struct{})})
+	driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: make(chan struct{})})
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
 		_, err := client.DriverCreateBucket(ctx, createOf("bc-1"))
 		answered <- err
 	}()
-	if _, err := driver.Await(t.Context(), driverfake.Started(1)); err != nil {
+	if _, err := driver.Await(t.Context(), memdriver.Started(1)); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	wantCode(t, <-answered, codes.Canceled)
-	calls, err := driver.Await(t.Context(), driverfake.Finished(1))
+	calls, err := driver.Await(t.Context(), memdriver.Finished(1))
 	if err != nil || calls[0].Code != codes.Canceled || len(driver.Inventory().Buckets) != 0 {
 		t.Errorf("the call: %+v, %v", calls, err)
 	}
-	if _, err := driver.Await(ctx, driverfake.Finished(2)); !errors.Is(err, context.Canceled) {
+	if _, err := driver.Await(ctx, memdriver.Finished(2)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Await with an ended context: %v", err)
 	}
 }
 
 func TestDriverThatDoesNotNoticeItsClientIsGone(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
 	release := make(chan struct{})
-	driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: release, IgnoreContext: true})
+	driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: release, IgnoreContext: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
 		_, err := client.DriverCreateBucket(ctx, createOf("bc-1"))
 		answered <- err
 	}()
-	if _, err := driver.Await(t.Context(), driverfake.Started(1)); err != nil {
+	if _, err := driver.Await(t.Context(), memdriver.Started(1)); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -219,7 +219,7 @@ func TestDriverThatDoesNotNoticeItsClientIsGone(t *testing.T) {
 	_, err := client.DriverCreateBucket(t.Context(), createOf("bc-1"))
 	wantCode(t, err, codes.Aborted)
 	close(release)
-	if _, err := driver.Await(t.Context(), driverfake.Finished(2)); err != nil {
+	if _, err := driver.Await(t.Context(), memdriver.Finished(2)); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(driver.Inventory().Buckets); got != 1 {
@@ -229,17 +229,17 @@ func TestDriverThatDoesNotNoticeItsClientIsGone(t *testing.T) {
 
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	client := serve(t, driver)
 	var order []string
-	driverfake.On(driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
+	memdriver.On(driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
 		order = append(order, "first "+request.GetBucketId())
 		if len(driver.Inventory().Buckets) != 0 {
 			t.Error("the hook runs after the effect")
 		}
 		return nil
 	})
-	remove := driverfake.On(driver, func(context.Context, *cosi.DriverCreateBucketRequest) error {
+	remove := memdriver.On(driver, func(context.Context, *cosi.DriverCreateBucketRequest) error {
 		order = append(order, "second")
 		return status.Error(codes.ResourceExhausted, "quota")
 	})
@@ -255,14 +255,14 @@ func TestHooks(t *testing.T) {
 
 func TestAdministratorsActions(t *testing.T) {
 	t.Parallel()
-	driver := newDriver(t, driverfake.Options{})
+	driver := memdriver.New(memdriver.Options{})
 	if err := driver.PutObject("none", "o"); status.Code(err) != codes.NotFound {
 		t.Errorf("an object without bucket: %v", err)
 	}
 	if err := errors.Join(driver.AddBucket("b"), driver.PutObject("b", "o"), driver.PutObject("b", "o"), driver.PutObject("b", "p")); err != nil {
 		t.Fatal(err)
 	}
-	want := []driverfake.Bucket{{
+	want := []memdriver.Bucket{{
 		ID: "b", Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3}, Foreign: true, Objects: []string{"o", "p"},
 	}}
 	if diff := cmp.Diff(want, driver.Inventory().Buckets); diff != "" {
@@ -271,7 +271,7 @@ func TestAdministratorsActions(t *testing.T) {
 	if err := errors.Join(driver.RemoveObjects("b"), driver.RemoveBucket("b")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(driverfake.Inventory{}, driver.Inventory()); diff != "" {
+	if diff := cmp.Diff(memdriver.Inventory{}, driver.Inventory()); diff != "" {
 		t.Errorf("inventory (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package driverfake
+package memdriver
 
 import (
 	"context"
@@ -18,8 +18,6 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // Server is a Driver that serves. A Driver can have several: one after the other on one endpoint, as
@@ -43,7 +41,7 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listening for the fake driver: %w", err)
+		return nil, fmt.Errorf("listening for the driver: %w", err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
@@ -53,11 +51,11 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 	return started, nil
 }
 
-// NewServer returns a server with the driver's services that listens nowhere yet, for a test that
-// is the process around them itself.
-func (d *Driver) NewServer() *grpc.Server {
-	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d, busy: map[string]bool{}}).intercept))
-	server := grpc.NewServer(options...)
+// NewServer returns a server with the driver's services that does not listen yet, for a caller that is the process
+// around them itself.
+func (d *Driver) NewServer(options ...grpc.ServerOption) *grpc.Server {
+	g := &guard{driver: d, busy: map[string]chan struct{}{}}
+	server := grpc.NewServer(slices.Concat(d.options.ServerOptions, options, []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.intercept, d.respond)})...)
 	d.register(server)
 	healthpb.RegisterHealthServer(server, health.NewServer())
 	return server
@@ -86,12 +84,22 @@ func (d *Driver) Serve(ctx context.Context, endpoint string) error {
 	return server.Stop()
 }
 
-// guard stands around the calls of one server. Its locks are not the driver's: they die with the
-// process that it stands for.
+// guard wraps the calls of one server. Its locks are not the driver's: they end with the process that the server
+// stands for.
 type guard struct {
 	driver *Driver
 	mu     sync.Mutex
-	busy   map[string]bool
+	// busy has the locked IDs; a channel closes when a second call meets the first.
+	busy map[string]chan struct{}
+}
+
+// secondKey is the context key of the channel that closes when a second call for the same ID arrives.
+type secondKey struct{}
+
+// second returns the channel that closes when a second call for the same ID arrives.
+func second(ctx context.Context) <-chan struct{} {
+	arrived, _ := ctx.Value(secondKey{}).(chan struct{})
+	return arrived
 }
 
 // intercept records a call, also a refused one, and runs it under hooks and faults.
@@ -117,29 +125,39 @@ func (g *guard) intercept(
 	return response, nil
 }
 
-// start records a call and, in the same moment, locks its ID, so that whoever sees the call started finds
-// it locked. With an error it is refused. A second call for one ID is kept out, as the contract
-// wants it; phase 1 changes nothing and is not locked.
+// start records a call and, under the same lock, locks its ID, so that a test that sees the call started finds it
+// locked. It refuses a second call for one ID. Phase 1 changes nothing and is not locked.
 func (g *guard) start(rpc RPC, request proto.Message) (*Call, error) {
-	invalid := cosi.ValidateRequest(request)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	call := g.driver.record.start(rpc, request)
-	switch {
-	case invalid != nil && ours(request):
-		return call, status.Error(codes.InvalidArgument, invalid.Error())
-	case !locked(rpc):
-		return call, nil
-	case g.busy[call.ID]:
-		return call, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
-	default:
-		g.busy[call.ID] = true
+	if !call.locks() {
 		return call, nil
 	}
+	first, busy := g.busy[call.ID]
+	if !busy {
+		g.busy[call.ID] = make(chan struct{})
+		return call, nil
+	}
+	select {
+	case <-first:
+	default:
+		close(first)
+	}
+	// Grants are quick here, and would meet each other by chance.
+	if g.driver.has(BusyIsInternal) && (rpc == CreateBucket || rpc == DeleteBucket) {
+		return call, status.Errorf(codes.Internal, "%s is busy", call.ID)
+	}
+	return call, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
 }
 
 func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
-	defer g.unlock(call)
+	if call.locks() {
+		g.mu.Lock()
+		ctx = context.WithValue(ctx, secondKey{}, g.busy[call.ID])
+		g.mu.Unlock()
+		defer g.unlock(call.ID)
+	}
 	if err := g.driver.hooks.run(ctx, proto.Clone(request)); err != nil {
 		return nil, err
 	}
@@ -147,8 +165,8 @@ func (g *guard) run(ctx context.Context, call *Call, request proto.Message, hand
 	if err := fault.before(ctx); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil && (fault == nil || !fault.IgnoreContext) {
-		return nil, status.FromContextError(err).Err()
+	if fault != nil && fault.IgnoreContext {
+		ctx = context.WithoutCancel(ctx)
 	}
 	reply, err := handle(ctx, request)
 	if err != nil {
@@ -161,15 +179,13 @@ func (g *guard) run(ctx context.Context, call *Call, request proto.Message, hand
 	return fault.after(ctx, response)
 }
 
-func (g *guard) unlock(call *Call) {
-	if !locked(call.RPC) {
-		return
-	}
+func (g *guard) unlock(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.busy, call.ID)
+	delete(g.busy, id)
 }
 
-func locked(rpc RPC) bool {
-	return rpc != GetInfo && rpc != GenerateBucketID && rpc != GenerateAccessID
+// locks reports whether a call locks its ID.
+func (c *Call) locks() bool {
+	return c.ID != "" && c.RPC != GetInfo && c.RPC != GenerateBucketID && c.RPC != GenerateAccessID
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package driverfake_test
+package memdriver_test
 
 import (
 	"context"
@@ -12,29 +12,26 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // A driver on a socket, whose first response is lost although the bucket was made.
-func Example() {
+func ExampleDriver() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "driver")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	driver, err := driverfake.New(driverfake.Options{})
-	if err != nil {
-		panic(err)
-	}
+	driver := memdriver.New(memdriver.Options{})
 	endpoint := "unix://" + filepath.Join(dir, "cosi.sock")
 	server, err := driver.Start(endpoint)
 	if err != nil {
 		panic(err)
 	}
 	defer server.Stop()
-	driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, AfterEffect: true})
+	driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, AfterEffect: true})
 
 	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memdriver
+
+import (
+	"maps"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Bucket is a bucket of the store.
+type Bucket struct {
+	// ID is the bucket ID.
+	ID string
+	// Protocols that it supports, sorted.
+	Protocols []cosi.ObjectProtocol_Type
+	// Parameters of its creation.
+	Parameters map[string]string
+	// Foreign is set if the driver did not create it, as after AddBucket.
+	Foreign bool
+	// Objects that it holds, sorted.
+	Objects []string
+}
+
+// Account is an account of the store.
+type Account struct {
+	// ID is the account ID.
+	ID string
+	// ServiceAccount is the "namespace/name" of the Kubernetes service account, empty with keys.
+	ServiceAccount string
+	// Buckets are the IDs of the granted buckets, sorted.
+	Buckets []string
+	// Keys that work, newest first: one, or two after a rotation. None with service accounts.
+	Keys []Key
+	// Rotation of the last grant.
+	Rotation string
+}
+
+// Key is one credential of an account.
+type Key struct {
+	// ID is the public half.
+	ID string
+	// Secret is the other half. It is plain, since tests compare it; the values are random and open nothing.
+	Secret string
+}
+
+// Inventory is the content of the store.
+type Inventory struct {
+	// Buckets and Accounts are sorted by ID.
+	Buckets  []Bucket
+	Accounts []Account
+}
+
+// Inventory returns a copy of the store's buckets and accounts. It panics if the store's file cannot be read, which
+// only a test can cause.
+func (d *Driver) Inventory() Inventory {
+	var out Inventory
+	err := d.store.admin(func(s *state) error {
+		for _, id := range slices.Sorted(maps.Keys(s.Buckets)) {
+			bucket := s.Buckets[id]
+			out.Buckets = append(out.Buckets, Bucket{
+				ID: id, Protocols: slices.Clone(bucket.Protocols), Parameters: maps.Clone(bucket.Parameters),
+				Foreign: bucket.Owner != ownerDriver, Objects: slices.Sorted(maps.Keys(bucket.Objects)),
+			})
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.Accounts)) {
+			found := s.Accounts[id]
+			account := Account{ID: id, ServiceAccount: found.ServiceAccount, Buckets: slices.Clone(found.Buckets), Rotation: found.Rotation}
+			for _, key := range []string{found.Current, found.Previous} {
+				if live := s.Keys[key]; live != nil {
+					account.Keys = append(account.Keys, Key{ID: key, Secret: live.Secret})
+				}
+			}
+			out.Accounts = append(out.Accounts, account)
+		}
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// AddBucket makes a bucket as an administrator would, without the driver. Without protocols it supports those of the
+// driver. It replaces a bucket with that ID.
+func (d *Driver) AddBucket(id string, protocols ...cosi.ObjectProtocol_Type) error {
+	if len(protocols) == 0 {
+		protocols = d.supported()
+	}
+	return d.store.admin(func(s *state) error {
+		s.Buckets[id] = newBucket(ownerAdmin, protocols, nil)
+		s.Buckets[id].Ready = true
+		return nil
+	})
+}
+
+// RemoveBucket removes a bucket with all its objects as an administrator would.
+func (d *Driver) RemoveBucket(id string) error {
+	return d.store.admin(func(s *state) error {
+		delete(s.Buckets, id)
+		return nil
+	})
+}
+
+// PutObject puts an object into a bucket, without any credential. It is NOT_FOUND if the bucket does not exist.
+func (d *Driver) PutObject(bucketID, name string) error {
+	return d.changeObjects(bucketID, func(objects map[string][]byte) { objects[name] = nil })
+}
+
+// RemoveObjects empties a bucket. It is NOT_FOUND if the bucket does not exist.
+func (d *Driver) RemoveObjects(bucketID string) error {
+	return d.changeObjects(bucketID, func(objects map[string][]byte) { clear(objects) })
+}
+
+func (d *Driver) changeObjects(bucketID string, change func(map[string][]byte)) error {
+	return d.store.admin(func(s *state) error {
+		bucket := s.Buckets[bucketID]
+		if bucket == nil {
+			return status.Errorf(codes.NotFound, "bucket %s does not exist", bucketID)
+		}
+		change(bucket.Objects)
+		return nil
+	})
+}
