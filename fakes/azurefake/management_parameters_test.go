@@ -215,6 +215,7 @@ func TestManagementParameters(t *testing.T) {
 		if call.asked != nil {
 			for _, field := range fieldsOf(t, call.asked, listed[name].Fields) {
 				use := listed[name].Fields.Use(field)
+				unknown := use == accept.Unknown
 				switch use {
 				case accept.Served:
 					fields = append(fields, field)
@@ -223,7 +224,7 @@ func TestManagementParameters(t *testing.T) {
 					refused = append(refused, field)
 				}
 				status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, field))
-				if unknown := use == accept.Unknown; !unknown && status >= http.StatusMultipleChoices || unknown && (status != http.StatusBadRequest || !strings.Contains(said, "the field "+field+" of")) {
+				if !unknown && status >= http.StatusMultipleChoices || unknown && (status != http.StatusBadRequest || !strings.Contains(said, "the field "+field+" of")) {
 					t.Errorf("%s with %s: %d %s", name, field, status, said)
 				}
 			}
