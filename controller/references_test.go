@@ -228,6 +228,29 @@ func TestAnnotationOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
+// Many accesses of one claim add their UIDs after an upgrade, while the cache is behind the writes of the others.
+func TestManyAccessesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
+	stop := s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, _ := s.provisioned("photos", "fast")
+	var all []*cosiapi.BucketAccess
+	for n := range 20 {
+		all = append(all, s.newAccess(s.access(fmt.Sprintf("app-%02d", n), "keys", "photos")))
+	}
+	for _, access := range all {
+		s.untilHandedOff(access)
+		s.grant(access)
+	}
+	stop()
+	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { cosiapi.SetAnnotation(c, annotation, "true") })
+	s.run()
+	s.referenced(claim, all...)
+}
+
 // The last access of an earlier version was deleted while no Controller ran, or its finalizer was removed manually: what
 // is on the claim is of no access.
 func TestReferencesWithoutAnAccess(t *testing.T) {

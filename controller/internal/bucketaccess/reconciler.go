@@ -58,8 +58,8 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 		step.Named("protect", r.protect),
 		step.Named("gather", r.gather),
 		step.Named("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
-		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 		step.Named("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
+		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}
 }
 
