@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +134,47 @@ func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 			s.untilReleased(bucket, true)
 		})
 	}
+}
+
+// behind is a client whose cache lacks the Bucket once, and which calls a function when that is read.
+type behind struct {
+	client.Client
+
+	armed *atomic.Bool
+	do    func()
+}
+
+// Get implements client.Client.
+func (c behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*cosiapi.Bucket); ok && c.armed.CompareAndSwap(true, false) {
+		c.do()
+		key.Name = "no-such-bucket"
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// The cache lacks the Bucket, so the claim is read again from the API server. It was deleted after the cached copy.
+func TestNoHandOffForAClaimDeletedBeforeItIsReadAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	claim, armed := s.claim("photos", "fast", cosiapi.ProtocolS3), &atomic.Bool{}
+	s.wrapClient = func(c client.Client) client.Client {
+		return behind{Client: c, armed: armed, do: func() { s.Delete(claim.DeepCopy()) }}
+	}
+	s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	s.provisioned("photos", "fast")
+	first := s.newAccess(s.access("first", "keys", "photos"))
+	s.untilHandedOff(first)
+	s.settled()
+	armed.Store(true)
+	second := s.newAccess(s.access("second", "keys", "photos"))
+	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	if second.Status.DriverName != "" {
+		t.Errorf("an access to a claim that is being deleted was handed off: %+v", second)
+	}
+	s.referenced(claim, first)
 }
 
 // crashed leaves an access as a Controller leaves it that stops between the UID on the claim and the hand-off.

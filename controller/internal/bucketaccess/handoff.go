@@ -137,7 +137,8 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 }
 
 // confirmClass checks the class as the API server has it, since the hand-off
-// cannot be undone.
+// cannot be undone. Then it checks the claims that referenceClaims will patch: a
+// check of their Buckets may have read them again from the API server.
 func (r *Reconciler) confirmClass(ctx context.Context, w *work) (step.Verdict, error) {
 	if !w.facts.fresh {
 		class := w.class
@@ -156,7 +157,10 @@ func (r *Reconciler) confirmClass(ctx context.Context, w *work) (step.Verdict, e
 	if verdict, err := r.checkClass(ctx, w); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	return r.checkBuckets(ctx, w)
+	if verdict, err := r.checkBuckets(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	return r.checkClaims(ctx, w)
 }
 
 // referenceClaims adds the UID of the access to each of its claims, in the
