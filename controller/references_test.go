@@ -212,6 +212,13 @@ func TestStopBetweenReferenceAndHandOff(t *testing.T) {
 			s.Gone(claim)
 			s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 		},
+		"the claim is deleted after the access lost its finalizer": func(s *system, claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess) {
+			testenv.Change(s.Env, access, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+			s.Delete(claim)
+			s.run()
+			s.Gone(claim)
+			s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+		},
 		"both are deleted": func(s *system, claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess) {
 			s.Delete(claim)
 			s.Delete(access)
