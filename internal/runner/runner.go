@@ -85,6 +85,14 @@ func (r *Runner) Once() *Runner {
 	return &once
 }
 
+// Separate returns a Runner with its own count of conflicts, for steps that run in
+// addition to others for the same request: success of the others does not reset it.
+func (r *Runner) Separate() *Runner {
+	separate := *r
+	separate.conflicts = backoff.NewLimiter(r.options.Backoff)
+	return &separate
+}
+
 // Run runs the steps for one request. obj is the object that Events go to.
 //
 // Verdicts end in a wait for watches, with the resync behind them. Conflicts
