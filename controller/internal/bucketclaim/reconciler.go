@@ -69,7 +69,7 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 // deprovisioning are the steps for a claim that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("seen", r.Seen),                // does the cache hold our last write?
 		step.Named("awaitAccesses", r.awaitAccesses),     // wait until no access holds the claim
 		step.Named("releaseBucket", r.releaseBucket),     // mark the Bucket, and delete it if its policy says so
 		step.Named("removeFinalizer", r.removeFinalizer), // remove the finalizer from the claim
