@@ -143,7 +143,7 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		return
 	}
 	r.options.Events.Warn(obj, events.FailedAPICall, "Reconcile",
-		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v.", failures, err))
+		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row. COSI retries with backoff: %v.", failures, err))
 }
 
 // An outcome is what one step did.
