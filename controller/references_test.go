@@ -106,7 +106,7 @@ func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 			s := newSystem(t)
 			claim := s.claim("photos", "fast", cosiapi.ProtocolS3)
 			s.wrapClient = func(c client.Client) client.Client {
-				return hooked{Client: c, once: &sync.Once{}, claims: first, do: func() { s.Delete(claim.DeepCopy()) }}
+				return hooked{Client: c, once: &sync.Once{}, claims: first, do: func() { s.Delete(s.claim("photos", "fast")) }}
 			}
 			s.run()
 			s.newClass("fast")
