@@ -67,8 +67,9 @@ func TestREADME(t *testing.T) { runPage(t, "README.md") }
 // start. The soak runs all.
 var fullPages = []string{
 	"docs/tutorial/README.md", "docs/tutorial/administrator.md", "docs/tutorial/vendor.md",
-	"docs/howto/containers.md", "docs/howto/encrypt-credentials.md", "docs/howto/install-with-helm.md",
-	"docs/howto/objectbucketclaims.md", "docs/howto/restore-after-a-loss.md", "docs/howto/use-a-bucket.md",
+	"docs/howto/containers.md", "docs/howto/delete-a-bucket.md", "docs/howto/encrypt-credentials.md",
+	"docs/howto/import-a-bucket.md", "docs/howto/install-with-helm.md", "docs/howto/objectbucketclaims.md",
+	"docs/howto/restore-after-a-loss.md", "docs/howto/rotate-a-credential.md", "docs/howto/use-a-bucket.md",
 }
 
 // TestPages runs the commands of the other pages that have some, three at a time, as a page waits as much as it computes.

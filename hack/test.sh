@@ -18,7 +18,7 @@ export CGO_ENABLED=0 GOFLAGS=-trimpath
 go mod download
 go mod download -modfile=tools/gotestsum/go.mod
 
-# The kube-apiserver that the tests need is built first, so that no test's deadline has to hold the minutes of that build.
+# The kube-apiserver that the tests need is downloaded or built first, so that this does not count for a test's deadline.
 go run ./hack/controlplane
 # So is Helm, which the charts are rendered with.
 bash hack/helm.sh >/dev/null

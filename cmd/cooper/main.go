@@ -37,6 +37,8 @@ func main() {
 // A subcommand is one verb of cooper.
 type subcommand struct {
 	name, short string
+	// details are further lines of the command's help, each at most 100 characters long.
+	details string
 	// logs says that the command has a log of its own for what libraries log. Of
 	// the others, warnings and errors go to standard error.
 	logs bool
@@ -46,10 +48,10 @@ type subcommand struct {
 
 func subcommands() []subcommand {
 	return append([]subcommand{
-		{name: "up", short: "run the whole system until Ctrl-C", prepare: prepareUp, logs: true},
+		{name: "up", short: "run the whole system until Ctrl-C", details: executables, prepare: prepareUp, logs: true},
 		{name: "env", short: "print how to reach what runs, and the granted credential, for eval", prepare: prepareEnv},
 		{name: "down", short: "end what up started", prepare: prepareDown},
-		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", prepare: prepareControlPlane},
+		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", details: executables, prepare: prepareControlPlane},
 		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
 		{name: "check", short: "show whose CRDs a cluster has, missing admission policies, and whether Cooper's CRDs can be installed", prepare: prepareCheck},
 		{name: "migrate", short: "print what is to be done to move buckets of COSI v1alpha1 to v1alpha2; it changes nothing", prepare: prepareMigrate},
@@ -59,6 +61,19 @@ func subcommands() []subcommand {
 		{name: "fakes s3", short: "run the S3 and IAM that up uses, alone", prepare: s3fakecmd.Prepare},
 	}, otherFakes()...)
 }
+
+// executables are the details of commands that start a control plane.
+const executables = `kube-apiserver, etcd, kubectl and kube-controller-manager come from the first of these that has them:
+1. the directory that KUBEBUILDER_ASSETS names
+2. the directory of cooper
+3. the store of setup-envtest
+4. an earlier build in the user's cache directory
+5. a release of envtest, which is downloaded to that store; ENVTEST_INSTALLED_ONLY=true forbids it
+6. a build from source with Go, which takes minutes
+If 1 to 3 and 5 have no kubectl, that of the PATH is used.
+If 1 and 2 have no kube-controller-manager, it is built, since envtest has none.
+
+`
 
 // run is the program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -112,7 +127,7 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	flagenv.Describe(flags)
 	err := flagenv.Parse(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(stdout, "cooper %s: %s\n\nEvery flag can be given by the environment variable in brackets.\n\n%s", c.name, c.short, flags.FlagUsages())
+		fmt.Fprintf(stdout, "cooper %s: %s\n\n%sEvery flag can be given by the environment variable in brackets.\n\n%s", c.name, c.short, c.details, flags.FlagUsages())
 		return serve.ExitOK
 	}
 	if err != nil {

@@ -39,7 +39,6 @@ func command() serve.Command {
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
 		Notes: checkuninstall.Note("cosi-controller"),
-		Spare: 32 << 20,
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			collector.Flags(f)

@@ -51,7 +51,6 @@ func command() serve.Command {
 		Name:  "cosi-sidecar",
 		Short: "the COSI Sidecar of KEP-1979 v1alpha2",
 		Notes: checkuninstall.Note("cosi-sidecar"),
-		Spare: 32 << 20,
 		Flags: s.flags,
 		Run:   s.run,
 	}

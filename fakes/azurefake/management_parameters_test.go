@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
 // managed is a call of Azure Resource Manager as HTTP has it. asked is what the SDK's type has of it, the body.
@@ -121,8 +121,8 @@ func full(of reflect.Type) reflect.Value {
 	return v
 }
 
-// fieldsOf are the fields that the SDK's type has, each with a dot before it, as far as the list tells them apart.
-func fieldsOf(t *testing.T, asked any, takes map[string]bool) []string {
+// fieldsOf are the fields that the SDK's type has, as far as the list tells them apart.
+func fieldsOf(t *testing.T, asked any, listed accept.List) []string {
 	t.Helper()
 	raw, err := json.Marshal(full(reflect.TypeOf(asked)).Interface())
 	if err != nil {
@@ -139,12 +139,12 @@ func fieldsOf(t *testing.T, asked any, takes map[string]bool) []string {
 		if list, ok := v.([]any); ok && len(list) == 1 {
 			below, isObject = list[0].(map[string]any)
 		}
-		if _, listed := takes[path]; listed || !isObject {
+		if listed.Has(path) || !isObject {
 			out = append(out, path)
 			return
 		}
 		for name, one := range below {
-			walk(path+"."+name, one)
+			walk(strings.TrimPrefix(path+"."+name, "."), one)
 		}
 	}
 	walk("", document)
@@ -163,7 +163,7 @@ func withField(t *testing.T, asked any, field string) map[string]any {
 	if err := json.Unmarshal(raw, &body); err != nil {
 		t.Fatal(err)
 	}
-	at, names := body, strings.Split(field[1:], ".")
+	at, names := body, strings.Split(field, ".")
 	for _, name := range names[:len(names)-1] {
 		switch below := at[name].(type) {
 		case map[string]any:
@@ -176,7 +176,7 @@ func withField(t *testing.T, asked any, field string) map[string]any {
 		}
 	}
 	at[names[len(names)-1]] = "2020-01-01T00:00:00Z"
-	if strings.HasSuffix(field, ".systemData") {
+	if strings.HasSuffix(field, "systemData") {
 		at[names[len(names)-1]] = map[string]any{"createdBy": "me"}
 	}
 	return body
@@ -193,10 +193,10 @@ func TestManagementParameters(t *testing.T) {
 	c := s.caller(t, "Owner")
 	_, err := c.identities(t).CreateOrUpdate(t.Context(), s.ResourceGroup(), "app", anIdentity(), nil)
 	wantCode(t, "make an identity", err, "")
-	all, listed := c.managedCalls(), management.Parameters()
+	all, listed := c.managedCalls(), management.Inputs
 	var page strings.Builder
 	page.WriteString("| call of Azure Resource Manager | query | fields of the body | refused fields |\n|---|---|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(listed)) {
+	for _, name := range management.Operations() {
 		call, known := all[name]
 		if !known {
 			t.Errorf("nothing calls %s", name)
@@ -205,7 +205,7 @@ func TestManagementParameters(t *testing.T) {
 		var queries, fields, refused []string
 		for _, p := range managedQueries {
 			code := "UnsupportedQueryParameter"
-			if _, ok := listed[name][p]; ok {
+			if listed[name].Query.Has(p) {
 				queries, code = append(queries, p), "UnsupportedQuery\""
 			}
 			if status, said := c.manage(t, call.method, call.path, "&"+p+"=x", call.asked); status != http.StatusBadRequest || !strings.Contains(said, code) {
@@ -213,21 +213,22 @@ func TestManagementParameters(t *testing.T) {
 			}
 		}
 		if call.asked != nil {
-			for _, field := range fieldsOf(t, call.asked, listed[name]) {
-				taken, ok := listed[name][field]
-				switch {
-				case taken:
-					fields = append(fields, field[1:])
+			for _, field := range fieldsOf(t, call.asked, listed[name].Fields) {
+				use := listed[name].Fields.Use(field)
+				unknown := use == accept.Unknown
+				switch use {
+				case accept.Served:
+					fields = append(fields, field)
 					continue
-				case !ok:
-					refused = append(refused, field[1:])
+				case accept.Unknown:
+					refused = append(refused, field)
 				}
 				status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, field))
-				if ok && status >= http.StatusMultipleChoices || !ok && (status != http.StatusBadRequest || !strings.Contains(said, "the field "+field[1:]+" of")) {
+				if !unknown && status >= http.StatusMultipleChoices || unknown && (status != http.StatusBadRequest || !strings.Contains(said, "the field "+field+" of")) {
 					t.Errorf("%s with %s: %d %s", name, field, status, said)
 				}
 			}
-			if status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, ".properties.colour")); status != http.StatusBadRequest || !strings.Contains(said, "properties") {
+			if status, said := c.manage(t, call.method, call.path, "", withField(t, call.asked, "properties.colour")); status != http.StatusBadRequest || !strings.Contains(said, "properties") {
 				t.Errorf("%s with what nobody knows: %d %s", name, status, said)
 			}
 		}
@@ -235,7 +236,7 @@ func TestManagementParameters(t *testing.T) {
 		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", name, row(queries), row(fields), row(refused))
 	}
 	for name := range all {
-		if listed[name] == nil {
+		if !slices.Contains(management.Operations(), name) {
 			t.Errorf("%s is not in the list", name)
 		}
 	}

@@ -20,11 +20,27 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// takes returns the query parameters of a method, and the fields of its body as far as the list tells them apart, each of
+// listedInputs are the query parameters and, with a dot before them, the fields of the body that each method has.
+func listedInputs() map[string]map[string]accept.Use {
+	out := map[string]map[string]accept.Use{}
+	for name, inputs := range rest.Inputs {
+		out[name] = map[string]accept.Use{}
+		for _, in := range inputs.Query {
+			out[name][in.Name] = in.Use
+		}
+		for _, in := range inputs.Fields {
+			out[name]["."+in.Name] = in.Use
+		}
+	}
+	return out
+}
+
+// inputs returns the query parameters of a method, and the fields of its body as far as the list tells them apart, each of
 // them with a dot before it.
-func (m discoveryMethod) takes(listed map[string]rest.Taken) []string {
+func (m discoveryMethod) inputs(listed map[string]accept.Use) []string {
 	var out []string
 	if m.ID != "sts.token" { // a form alone
 		out = slices.Collect(maps.Keys(m.document.Parameters))
@@ -68,7 +84,7 @@ var undescribed = map[string]string{
 func TestTheListHasWhatIsDescribed(t *testing.T) {
 	t.Parallel()
 	all := discovered(t)
-	for name, listed := range rest.Parameters() {
+	for name, listed := range listedInputs() {
 		m, ok := all[name]
 		if !ok {
 			t.Errorf("there is no method %s", name)
@@ -79,14 +95,14 @@ func TestTheListHasWhatIsDescribed(t *testing.T) {
 				t.Errorf("%s of %s is repeated: %v", p, name, about.Repeated)
 			}
 		}
-		described := m.takes(listed)
-		for p, taken := range listed {
-			if taken <= rest.OfTheService && !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" {
+		described := m.inputs(listed)
+		for p := range listed {
+			if !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" {
 				t.Errorf("%s has no %s", name, p)
 			}
 		}
 	}
-	served := rest.Parameters()
+	served := listedInputs()
 	for _, name := range gcsfake.Operations() {
 		if served[name] == nil && !strings.HasPrefix(name, "xml.") && name != "oauth2.token" {
 			t.Errorf("%s is served and is not in the list of parameters", name)
@@ -97,13 +113,16 @@ func TestTheListHasWhatIsDescribed(t *testing.T) {
 // TestHeadersOfTheXMLAPI sends every header that any operation of the XML API takes to each that does not, which refuses it.
 func TestHeadersOfTheXMLAPI(t *testing.T) {
 	t.Parallel()
-	headers, requests := rest.XMLHeaders(), xmlOperations()
+	requests := xmlOperations()
 	w := newWorld(t)
 	defer w.close(t)
-	all := map[string]bool{}
-	for _, listed := range headers {
-		for _, h := range listed {
-			all[h] = true
+	all := map[accept.Input]bool{}
+	for _, in := range rest.FormFields {
+		all[in] = strings.HasPrefix(in.Name, "x-goog-") || strings.HasPrefix(in.Name, "x-amz-")
+	}
+	for _, inputs := range rest.XMLInputs {
+		for _, in := range inputs.Headers {
+			all[in] = true
 		}
 	}
 	sent := 0
@@ -112,14 +131,14 @@ func TestHeadersOfTheXMLAPI(t *testing.T) {
 		if variant != "" {
 			continue
 		}
-		for h := range all {
-			taken := slices.Contains(headers[operation], h)
-			if copies := strings.HasSuffix(h, "-copy-source"); taken || copies && operation == "xml.PutObject" {
+		for in, isHeader := range all {
+			h := in.Name
+			if copies := strings.HasSuffix(h, "-copy-source"); !isHeader || slices.Contains(rest.XMLInputs[operation].Headers, in) || copies && operation == "xml.PutObject" {
 				continue
 			}
 			one := op
 			one.headers = strings.TrimPrefix(op.headers+"\n"+h+": 1", "\n")
-			if strings.HasSuffix(h, "-") {
+			if in.Prefix {
 				one.headers = strings.TrimPrefix(op.headers+"\n"+h+"a: 1", "\n")
 			}
 			got := w.send(t, w.admin, one)
@@ -130,7 +149,7 @@ func TestHeadersOfTheXMLAPI(t *testing.T) {
 		}
 	}
 	for _, operation := range gcsfake.Operations() {
-		if _, listed := headers[operation]; strings.HasPrefix(operation, "xml.") && !listed {
+		if _, listed := rest.XMLInputs[operation]; strings.HasPrefix(operation, "xml.") && !listed {
 			t.Errorf("%s is not in the list of headers", operation)
 		}
 	}
@@ -171,9 +190,9 @@ func TestParametersThatAreNotServed(t *testing.T) {
 	all, requests, sent := discovered(t), probes(), 0
 	w := newWorld(t)
 	defer w.close(t)
-	for name, listed := range rest.Parameters() {
-		for _, p := range all[name].takes(listed) {
-			if taken := listed[p]; taken != 0 && taken != rest.Refused {
+	for name, listed := range listedInputs() {
+		for _, p := range all[name].inputs(listed) {
+			if use := listed[p]; use != accept.Unknown && use != accept.Refused {
 				continue
 			}
 			value := "true"
@@ -286,11 +305,11 @@ var seenElsewhere = map[string]string{
 func TestParametersAct(t *testing.T) {
 	t.Parallel()
 	requests := probes()
-	for name, listed := range rest.Parameters() {
+	for name, listed := range listedInputs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for p, taken := range listed {
-				if taken != rest.Served || seenElsewhere[name+" "+p] != "" || name == "sts.token" { // TestWorkloadIdentity
+			for p, use := range listed {
+				if use != accept.Served || seenElsewhere[name+" "+p] != "" || name == "sts.token" { // TestWorkloadIdentity
 					continue
 				}
 				op := requests[name]
@@ -422,8 +441,8 @@ func TestThePageListsEveryParameter(t *testing.T) {
 // list is the generated part of the page.
 func list(t *testing.T) string {
 	t.Helper()
-	all, served := discovered(t), rest.Parameters()
-	counts := map[rest.Taken]int{}
+	all, served := discovered(t), listedInputs()
+	counts := map[accept.Use]int{}
 	different := map[string]bool{}
 	var rows, unserved []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -435,23 +454,20 @@ func list(t *testing.T) string {
 			unserved = append(unserved, "`"+name+"`")
 			continue
 		}
-		cells := map[rest.Taken][]string{}
-		for _, p := range all[name].takes(listed) {
-			taken := listed[p]
-			if taken == 0 {
-				taken = rest.Refused
-			}
-			if taken == rest.Different {
+		cells := map[accept.Use][]string{}
+		for _, p := range all[name].inputs(listed) {
+			use := cmp.Or(listed[p], accept.Refused)
+			if use == accept.Different {
 				field := strings.Replace(p, ".destination.", ".", 1)
 				if says[field] == "" {
 					t.Errorf("nothing says what is different with %s", field)
 				}
 				different[field] = true
 			}
-			counts[taken]++
-			cells[taken] = append(cells[taken], "`"+p+"`")
+			counts[use]++
+			cells[use] = append(cells[use], "`"+p+"`")
 		}
-		rows = append(rows, fmt.Sprintf("| %#q | %s | %s | %s |", name, cell(cells[rest.Served]), cell(cells[rest.Different]), cell(cells[rest.Refused])))
+		rows = append(rows, fmt.Sprintf("| %#q | %s | %s | %s |", name, cell(cells[accept.Served]), cell(cells[accept.Different]), cell(cells[accept.Refused])))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, `
@@ -473,24 +489,22 @@ What is different:
 
 | parameter or field | |
 |---|---|
-`, counts[rest.Served], counts[rest.Different], counts[rest.Refused], counts[rest.OfTheService], strings.Join(rows, "\n"))
+`, counts[accept.Served], counts[accept.Different], counts[accept.Refused], counts[accept.Ignored], strings.Join(rows, "\n"))
 	for _, p := range slices.Sorted(maps.Keys(different)) {
 		fmt.Fprintf(&out, "| `%s` | %s |\n", p, says[p])
 	}
 	fmt.Fprintf(&out, "\nRefused as a whole, %d methods: %s.\n", len(unserved), strings.Join(unserved, ", "))
 	out.WriteString("\nOperations of the XML API, with the headers of Google's and of S3's that each takes beside those that say who asks and for whom. Others\nare refused with 400 and their names, as are those of the table on operations that do not have them:\n\n| operation | headers |\n|---|---|\n")
-	xml := rest.XMLHeaders()
-	for _, name := range slices.Sorted(maps.Keys(xml)) {
-		var headers []string
-		for _, h := range xml[name] {
-			headers = append(headers, "`"+h+"`")
+	row := func(name string, inputs accept.List) {
+		var names []string
+		for _, in := range inputs {
+			names = append(names, "`"+in.Name+"`")
 		}
-		if name == "form" {
-			for _, field := range rest.FormFields {
-				headers = append(headers, "`"+field+"`")
-			}
-		}
-		fmt.Fprintf(&out, "| %#q | %s |\n", name, cell(headers))
+		fmt.Fprintf(&out, "| %#q | %s |\n", name, cell(names))
+	}
+	row("form", rest.FormFields)
+	for _, name := range slices.Sorted(maps.Keys(rest.XMLInputs)) {
+		row(name, rest.XMLInputs[name].Headers)
 	}
 	return out.String()
 }

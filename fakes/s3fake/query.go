@@ -74,7 +74,7 @@ var errMalformedQuery = awserr.New(http.StatusNotFound, "MalformedQueryString", 
 
 // single refuses a request that says something more than once.
 func single(r *http.Request, form url.Values) error {
-	if _, name := once.Headers(r.Header, []string{"X-Amz-"}); name != "" {
+	if _, name := once.Headers(r.Header, []string{"X-Amz-"}, nil); name != "" {
 		return awserr.Newf(http.StatusBadRequest, "MalformedHttpRequestException", "The header %s is there more than once.", name)
 	}
 	if name := once.Parameter(form); name != "" {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controlplane builds the executables of the control plane that tests
-// and cooper up start, those that this machine lacks and that are not in the
-// user's cache yet, and prints where they are. With -cooper it builds cooper
-// too, with -oldest the oldest API server that will do, for the full run. They
-// would be built later all the same; done before, it costs no test its
-// deadline, and one sees how far it is.
+// Command controlplane finds the executables of the control plane that tests
+// and cooper up start, downloads or builds those that this machine lacks, and
+// prints where they are. With -cooper it builds cooper too, with -oldest the
+// oldest API server that Cooper supports, for the full run. Tests and cooper up
+// would do the same. Done before, it counts for no test's deadline, and shows
+// its progress.
 package main
 
 import (
@@ -67,7 +67,7 @@ func run(ctx context.Context, cooper, tags string, oldest bool) error {
 	return errors.Join(errs...)
 }
 
-// controlPlane builds what belongs to the API server, and prints where it is.
+// controlPlane downloads or builds the control plane, and prints where its API server is.
 func controlPlane(ctx context.Context, progress *gobuild.Progress, oldest bool) error {
 	found, err := binaries.Find(ctx, binaries.Options{Progress: progress})
 	if err != nil {

@@ -262,5 +262,9 @@ func Environment(ctx context.Context, goCommand, dir, platform string) ([]string
 		}
 		env = append(env, name+"="+value)
 	}
+	if os.Getenv("GOGC") == "" {
+		// The compiler takes a tenth less CPU if it collects less garbage, and what it makes is the same.
+		env = append(env, "GOGC=300")
+	}
 	return append(append(env, fixed...), "GOENV=off"), nil
 }

@@ -59,7 +59,7 @@ func Build(ctx context.Context, m Module, o Options, programs ...string) (string
 	if err := os.MkdirAll(o.CacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot keep the programs of %s: %w; make the directory writable or name another one", m.Name, err)
 	}
-	release, err := lock(ctx, dir+".lock", func(holder string) {
+	release, err := Lock(ctx, dir+".lock", func(holder string) {
 		o.Progress.Say("waiting for %s, which builds %s", holder, m.Name)
 	})
 	if err != nil {
@@ -79,6 +79,12 @@ func Build(ctx context.Context, m Module, o Options, programs ...string) (string
 func (m Module) Dir(cacheDir string) (string, error) {
 	key, err := m.key()
 	return filepath.Join(cacheDir, key), err
+}
+
+// Has reports whether Build would find all programs in cacheDir and compile nothing.
+func (m Module) Has(cacheDir string, programs ...string) bool {
+	_, missing, err := m.missing(cacheDir, programs)
+	return err == nil && len(missing) == 0
 }
 
 // missing returns the directory of m's programs, and which of them it lacks.

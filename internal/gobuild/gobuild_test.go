@@ -290,6 +290,25 @@ func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
 	})
 }
 
+// TestCompilersCollectLessGarbage checks the default, and that the caller's setting has precedence.
+//
+//nolint:paralleltest // the environment is that of the process
+func TestCompilersCollectLessGarbage(t *testing.T) {
+	for set, want := range map[string]string{"": "GOGC=300", "50": "GOGC=50"} {
+		t.Setenv("GOGC", set)
+		env, err := gobuild.Environment(t.Context(), "go", "", "")
+		var got string
+		for _, variable := range env { // the last one counts
+			if strings.HasPrefix(variable, "GOGC=") {
+				got = variable
+			}
+		}
+		if got != want || err != nil {
+			t.Errorf("with GOGC=%q of the caller: %s, %v, want %s", set, got, err, want)
+		}
+	}
+}
+
 // write sets variables as go env -w does.
 func write(t *testing.T, settings map[string]string) {
 	t.Helper()

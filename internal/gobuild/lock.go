@@ -16,9 +16,10 @@ import (
 // when ctx ends.
 const pollInterval = 200 * time.Millisecond
 
-// lock holds the file at path exclusively until release is called or the process ends. While another process holds it,
-// lock waits and calls waiting once with that process's description.
-func lock(ctx context.Context, path string, waiting func(holder string)) (release func(), err error) {
+// Lock holds the file at path exclusively until release is called or the process ends. While another process holds it,
+// Lock waits and calls waiting once with that process's description. It creates the file in an existing directory, and
+// leaves it there.
+func Lock(ctx context.Context, path string, waiting func(holder string)) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err

@@ -94,7 +94,11 @@ func (t *task) set(format string, args ...any) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.state = fmt.Sprintf(format, args...)
+	state := fmt.Sprintf(format, args...)
+	if p.terminal && state == t.state {
+		return
+	}
+	t.state = state
 	if p.terminal {
 		p.current()
 		return

@@ -4,6 +4,7 @@ package gobuild
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -68,5 +69,43 @@ func TestNewProgress(t *testing.T) {
 	task.end("it")
 	if said.Len() > 0 {
 		t.Errorf("said %q", said.String())
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		terminal bool
+		size     int64
+		err      error
+		want     string
+	}{
+		"on a terminal draws a bar, anew for each megabyte": {terminal: true, size: 4_000_000, want: "" +
+			clearLine + "archive: [#######-----------------------] 1 of 4 MB" +
+			clearLine + "archive: [##############################] 4 of 4 MB" +
+			clearLine + "archive: 4 MB\n"},
+		"on a terminal draws none for an unknown size": {terminal: true, want: "" +
+			clearLine + "archive: 1 MB" + clearLine + "archive: 4 MB" + clearLine + "archive: 4 MB\n"},
+		"elsewhere writes a line now and then": {size: 4_000_000, want: "archive: 4 of 4 MB\narchive: 4 MB\n"},
+		"says that it failed":                  {err: errors.New("any"), want: "archive: 4 MB\narchive: failed after 4 MB\n"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said bytes.Buffer
+			now := time.Unix(0, 0)
+			p := &Progress{out: &said, terminal: tc.terminal, now: func() time.Time { return now }}
+			transfer := p.StartTransfer("archive", tc.size)
+			for _, size := range []int{1_000_000, 1, 2_999_999} {
+				if n, err := transfer.Write(make([]byte, size)); n != size || err != nil {
+					t.Errorf("Write: %d, %v", n, err)
+				}
+				now = now.Add(worthALine / 2)
+			}
+			transfer.End(tc.err)
+			if diff := cmp.Diff(tc.want, said.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

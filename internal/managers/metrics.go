@@ -5,6 +5,7 @@ package managers
 import (
 	"crypto/tls"
 
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -29,7 +30,7 @@ func (m Metrics) Options() metricsserver.Options {
 	}
 	options.SecureServing = true
 	options.CertDir = m.CertDir
-	options.FilterProvider = reviewed
+	options.FilterProvider = filters.WithAuthenticationAndAuthorization
 	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
 		c.NextProtos = []string{"http/1.1"} // HTTP/2 has no use here, and had weaknesses

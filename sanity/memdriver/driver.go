@@ -233,6 +233,9 @@ func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 	if found := strings.Contains(name, "["); found && strings.HasSuffix(name, "bucket_id") && strings.Contains(field.Problem, "repeats") {
 		return d.has(AcceptsRepeatedBuckets)
 	}
+	if d.options.Speaks == V1alpha1 && name == "account_id" && !required {
+		return true // v1alpha1 has no rule about the characters of an ID
+	}
 	if strings.HasPrefix(field.Problem, "gives no access mode") {
 		return d.has(AcceptsNoMode)
 	}

@@ -161,6 +161,8 @@ func TestHeldCalls(t *testing.T) {
 	must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-2")))
 	_, err := client.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: "bc-1"})
 	wantCode(t, err, codes.Aborted)
+	_, err = client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-1", Protocols: []*cosi.ObjectProtocol{{}}})
+	wantCode(t, err, codes.InvalidArgument)
 	if got := [...]int{driver.MaxConcurrency("bc-1"), driver.MaxConcurrency("bc-2"), driver.MaxConcurrency("")}; got != [...]int{2, 1, 2} {
 		t.Errorf("concurrency of bc-1, bc-2 and at most: %v", got)
 	}
@@ -168,9 +170,9 @@ func TestHeldCalls(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	calls, err := driver.Await(t.Context(), memdriver.Finished(3))
-	if err != nil || calls[0].ID != "bc-1" || calls[0].Finished != 6 {
-		t.Errorf("the held call ended at event %d, want 6: %v", calls[0].Finished, err)
+	calls, err := driver.Await(t.Context(), memdriver.Finished(4))
+	if err != nil || calls[0].ID != "bc-1" || calls[0].Finished != 8 {
+		t.Errorf("the held call ended at event %d, want 8: %v", calls[0].Finished, err)
 	}
 }
 

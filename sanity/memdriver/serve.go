@@ -18,6 +18,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // Server is a Driver that serves. A Driver can have several: one after the other on one endpoint, as
@@ -111,10 +113,10 @@ func (g *guard) intercept(
 	if !ok || !strings.HasPrefix(string(rpc), "Driver") {
 		return handle(ctx, request)
 	}
-	call, err := g.start(rpc, message)
+	call, locked, err := g.start(rpc, message)
 	var response proto.Message
 	if err == nil {
-		response, err = g.run(ctx, call, message, handle)
+		response, err = g.run(ctx, call, locked, message, handle)
 	}
 	if err != nil {
 		answered := status.Convert(err)
@@ -126,18 +128,19 @@ func (g *guard) intercept(
 }
 
 // start records a call and, under the same lock, locks its ID, so that a test that sees the call started finds it
-// locked. It refuses a second call for one ID. Phase 1 changes nothing and is not locked.
-func (g *guard) start(rpc RPC, request proto.Message) (*Call, error) {
+// locked. It refuses a second call for one ID. A request that breaks the rules of its fields is not locked: the driver
+// refuses it whatever else runs.
+func (g *guard) start(rpc RPC, request proto.Message) (call *Call, locked bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	call := g.driver.record.start(rpc, request)
-	if !call.locks() {
-		return call, nil
+	call = g.driver.record.start(rpc, request)
+	if !call.locks() || g.driver.options.Speaks == "" && cosi.ValidateRequest(request) != nil {
+		return call, false, nil
 	}
 	first, busy := g.busy[call.ID]
 	if !busy {
 		g.busy[call.ID] = make(chan struct{})
-		return call, nil
+		return call, true, nil
 	}
 	select {
 	case <-first:
@@ -146,13 +149,13 @@ func (g *guard) start(rpc RPC, request proto.Message) (*Call, error) {
 	}
 	// Grants are quick here, and would meet each other by chance.
 	if g.driver.has(BusyIsInternal) && (rpc == CreateBucket || rpc == DeleteBucket) {
-		return call, status.Errorf(codes.Internal, "%s is busy", call.ID)
+		return call, false, status.Errorf(codes.Internal, "%s is busy", call.ID)
 	}
-	return call, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
+	return call, false, status.Errorf(codes.Aborted, "another call for %s is still running", call.ID)
 }
 
-func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
-	if call.locks() {
+func (g *guard) run(ctx context.Context, call *Call, locked bool, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
+	if locked {
 		g.mu.Lock()
 		ctx = context.WithValue(ctx, secondKey{}, g.busy[call.ID])
 		g.mu.Unlock()
@@ -185,7 +188,7 @@ func (g *guard) unlock(id string) {
 	delete(g.busy, id)
 }
 
-// locks reports whether a call locks its ID.
+// locks reports whether a call locks its ID. Phase 1 changes nothing and does not.
 func (c *Call) locks() bool {
 	return c.ID != "" && c.RPC != GetInfo && c.RPC != GenerateBucketID && c.RPC != GenerateAccessID
 }

@@ -25,7 +25,9 @@ func Again(t *testing.T, tests ...string) {
 		t.Fatal(err)
 	}
 	assets := t.TempDir()
-	for name, path := range map[string]string{binaries.APIServer: paths.APIServer, binaries.Etcd: paths.Etcd} {
+	for name, path := range map[string]string{
+		binaries.APIServer: paths.APIServer, binaries.Etcd: paths.Etcd, binaries.Kubectl: paths.Kubectl,
+	} {
 		if err := os.Symlink(path, filepath.Join(assets, name)); err != nil {
 			t.Fatal(err)
 		}

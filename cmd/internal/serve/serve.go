@@ -13,9 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -37,9 +35,6 @@ type Command struct {
 	Name, Short string
 	// Notes follow the flags in the help; empty, or whole lines.
 	Notes string
-	// Spare is how many bytes of garbage are worth less than the time to collect them. Zero leaves
-	// it to the runtime, which takes as many as are used, and so does the environment variable GOGC.
-	Spare uint64
 	// Flags defines the program's own flags.
 	Flags func(*pflag.FlagSet)
 	// Run runs until ctx ends and logs to log, which is standard error. An error
@@ -84,9 +79,6 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if c.Spare > 0 && os.Getenv("GOGC") == "" {
-		collect(ctx, c.Spare)
-	}
 	if *probe {
 		err = askReady(ctx, flags.Lookup("health-address"))
 	} else {
@@ -100,32 +92,6 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 		return ExitUsage
 	}
 	return ExitError
-}
-
-// collect has garbage collected when there are so many bytes of it, until ctx ends. The runtime knows only a
-// percentage of what is used: too little of the few megabytes of a small cluster, and too much of many. It is set
-// anew as soon as a collection has found out what is used: a start reads a whole cluster within seconds.
-func collect(ctx context.Context, spare uint64) {
-	type mark struct{ _ *mark } // without a pointer it would share its memory with others
-	var collected func(*mark)
-	collected = func(m *mark) {
-		if ctx.Err() != nil {
-			return
-		}
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		debug.SetGCPercent(garbage(spare, live[0].Value.Uint64()))
-		runtime.SetFinalizer(m, collected) // nothing refers to it: the next collection finds it again
-	}
-	collected(new(mark))
-}
-
-// garbage is the percentage of what is used that may be garbage. Less is spare as more is used, by a third of it.
-// The least bounds the time, the most what is used before anything was collected.
-func garbage(spare, used uint64) int {
-	const least, most = 10, 400
-	left := spare - min(spare, used/3)
-	return int(min(max(100*left/max(used, 1), least), most))
 }
 
 // Version is the version that the program was built as.

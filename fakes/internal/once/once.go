@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
 // single are the headers of HTTP that have one value ("Field order" in RFC 9110), as far as a service reads them.
@@ -23,9 +25,9 @@ var single = []string{
 var lists = []string{"Access-Control-Request-Headers", "Cache-Control", "Content-Encoding", "Content-Language", "If-Match", "If-None-Match"}
 
 // Headers joins the values of the headers that are lists, and returns the first header that has one value and came more than
-// once, "" for none. A service's own headers begin with one of the prefixes; those in ownLists are lists, and so are those
-// that begin with one which ends in "-". Names are in canonical form. It changes nothing in h.
-func Headers(h http.Header, prefixes []string, ownLists ...string) (joined http.Header, twice string) {
+// once, "" for none. A service's own headers begin with one of the prefixes, and ownLists has those that are lists. Names are
+// in canonical form. It changes nothing in h.
+func Headers(h http.Header, prefixes []string, ownLists accept.List) (joined http.Header, twice string) {
 	var repeated []string
 	for name, values := range h {
 		if len(values) > 1 {
@@ -38,12 +40,9 @@ func Headers(h http.Header, prefixes []string, ownLists ...string) (joined http.
 	slices.Sort(repeated)
 	joined = maps.Clone(h)
 	for _, name := range repeated {
-		list := slices.Contains(lists, name) || slices.ContainsFunc(ownLists, func(l string) bool {
-			return name == l || strings.HasSuffix(l, "-") && strings.HasPrefix(name, l)
-		})
 		own := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 		switch {
-		case list:
+		case slices.Contains(lists, name) || ownLists.Has(name):
 			joined[name] = []string{strings.Join(h[name], ",")}
 		case own || slices.Contains(single, name):
 			return h, name

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/once"
 )
 
@@ -33,7 +34,7 @@ func TestHeaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := tc.sent.Clone()
-			joined, twice := once.Headers(tc.sent, []string{"X-Own-"}, "X-Own-List", "X-Own-Meta-")
+			joined, twice := once.Headers(tc.sent, []string{"X-Own-"}, accept.Names("X-Own-List").Prefix("X-Own-Meta-"))
 			if twice != tc.twice {
 				t.Errorf("%q came more than once, want %q", twice, tc.twice)
 			}

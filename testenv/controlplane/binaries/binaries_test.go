@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package binaries_test
+package binaries
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // allPrograms are what a directory needs so that nothing is built.
@@ -33,46 +31,46 @@ func TestFind(t *testing.T) {
 		wantErr  []string
 	}{
 		"uses all that KUBEBUILDER_ASSETS has": {
-			assets:   versions(newer, allPrograms...),
+			assets:   versionsOf(newer, allPrograms...),
 			want:     map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "assets"},
 			wantSaid: []string{"using the kube-apiserver and etcd of", "assets"},
 		},
 		"prefers KUBEBUILDER_ASSETS to what lies elsewhere": {
-			assets:       versions(newer, "kube-apiserver", "etcd", "kube-controller-manager"),
-			setupEnvtest: versions(newer, allPrograms...),
-			path:         versions(newer, "kubectl"),
+			assets:       versionsOf(newer, "kube-apiserver", "etcd", "kube-controller-manager"),
+			setupEnvtest: versionsOf(newer, allPrograms...),
+			path:         versionsOf(newer, "kubectl"),
 			want:         map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "path"},
 			wantSaid:     []string{"using the kube-apiserver and etcd of", "using the kubectl of this machine"},
 		},
 		"uses what setup-envtest has downloaded": {
-			setupEnvtest: versions(newer, allPrograms...),
+			setupEnvtest: versionsOf(newer, allPrograms...),
 			want:         map[string]string{"kube-apiserver": "setup-envtest", "etcd": "setup-envtest", "kube-controller-manager": "setup-envtest", "kubectl": "setup-envtest"},
 			wantSaid:     []string{"using the kube-apiserver and etcd of", "kubebuilder-envtest"},
 		},
 		"refuses KUBEBUILDER_ASSETS that are too old": {
-			assets:  versions(older, allPrograms...),
+			assets:  versionsOf(older, allPrograms...),
 			wantErr: []string{"assets directory", "kube-apiserver is version 1.31, and 1.32 is the oldest that will do", "unset KUBEBUILDER_ASSETS"},
 		},
 		"refuses KUBEBUILDER_ASSETS without kube-apiserver": {
-			assets:  versions(newer, "etcd"),
+			assets:  versionsOf(newer, "etcd"),
 			wantErr: []string{"assets directory", "there is no executable kube-apiserver", "unset KUBEBUILDER_ASSETS"},
 		},
 		"refuses KUBEBUILDER_ASSETS without etcd": {
-			assets:  versions(newer, "kube-apiserver"),
+			assets:  versionsOf(newer, "kube-apiserver"),
 			wantErr: []string{"there is no executable etcd", "unset KUBEBUILDER_ASSETS"},
 		},
 		"without Go names both ways out": {
-			path:     versions(newer, "kubectl"),
+			path:     versionsOf(newer, "kubectl"),
 			wantSaid: []string{"using the kubectl of this machine"},
 			wantErr:  []string{"no go command found", "install Go", "can be beside this program, or KUBEBUILDER_ASSETS can name a directory"},
 		},
 		"passes over what setup-envtest has if that is too old, and a kubectl that is": {
-			setupEnvtest: versions(older, allPrograms...),
-			path:         versions("v1.30.0", "kubectl"),
+			setupEnvtest: versionsOf(older, allPrograms...),
+			path:         versionsOf("v1.30.0", "kubectl"),
 			wantSaid: []string{
 				"not using", "kube-apiserver is version 1.31, and 1.32 is the oldest",
 				"kubectl is version 1.30, and 1.31 is the oldest",
-				"building kube-apiserver, etcd, kube-controller-manager, kubectl v",
+				"building kube-apiserver, etcd, kubectl v",
 			},
 			wantErr: []string{"cannot build control-plane", "no go command found"},
 		},
@@ -85,6 +83,7 @@ func TestFind(t *testing.T) {
 			t.Setenv("PATH", dirs["path"])
 			t.Setenv("XDG_DATA_HOME", filepath.Join(root, "data"))
 			t.Setenv("KUBEBUILDER_ASSETS", "")
+			t.Setenv("ENVTEST_INSTALLED_ONLY", "true") // TestDownload downloads
 			if tc.assets != nil {
 				t.Setenv("KUBEBUILDER_ASSETS", dirs["assets"])
 			}
@@ -92,7 +91,7 @@ func TestFind(t *testing.T) {
 				install(t, dirs[dir], programs)
 			}
 			var said bytes.Buffer
-			got, err := binaries.Find(t.Context(), binaries.Options{CacheDir: t.TempDir(), Progress: &said})
+			got, err := find(t.Context(), Options{CacheDir: t.TempDir(), Progress: &said}, site{})
 			wantParts(t, said.String(), tc.wantSaid...)
 			if tc.wantErr != nil {
 				if err == nil {
@@ -102,7 +101,7 @@ func TestFind(t *testing.T) {
 				return
 			}
 			in := func(program string) string { return filepath.Join(dirs[tc.want[program]], program) }
-			want := binaries.Paths{
+			want := Paths{
 				APIServer: in("kube-apiserver"), Etcd: in("etcd"), ControllerManager: in("kube-controller-manager"), Kubectl: in("kubectl"),
 			}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -115,15 +114,15 @@ func TestFind(t *testing.T) {
 func TestFindWithoutAHomeDirectorySaysWhatToSet(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_CACHE_HOME", "")
-	_, err := binaries.Find(t.Context(), binaries.Options{Own: true})
+	_, err := Find(t.Context(), Options{Own: true})
 	if err == nil {
 		t.Fatal("no error")
 	}
 	wantParts(t, err.Error(), "cannot tell where to keep the control plane", "set HOME or XDG_CACHE_HOME")
 }
 
-// versions are programs of one version.
-func versions(version string, programs ...string) map[string]string {
+// versionsOf are programs of one version.
+func versionsOf(version string, programs ...string) map[string]string {
 	all := map[string]string{}
 	for _, program := range programs {
 		all[program] = version
@@ -138,14 +137,18 @@ func install(t *testing.T, dir string, programs map[string]string) {
 		t.Fatal(err)
 	}
 	for name, version := range programs {
-		if name == "etcd" {
-			version = "3.6.1"
-		}
-		script := fmt.Sprintf("#!/bin/sh\necho %s %s\n", name, version)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script(name, version)), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// script is a program that does nothing but tell its version.
+func script(name, version string) string {
+	if name == Etcd {
+		version = "3.6.1"
+	}
+	return fmt.Sprintf("#!/bin/sh\necho %s %s\n", name, version)
 }
 
 func wantParts(t *testing.T, text string, parts ...string) {

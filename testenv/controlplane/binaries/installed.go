@@ -3,6 +3,7 @@
 package binaries
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/tools/setup-envtest/store"
+	"sigs.k8s.io/controller-runtime/tools/setup-envtest/versions"
+
 	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
@@ -22,54 +27,99 @@ func oldest() map[string]release {
 	return map[string]release{APIServer: parseRelease(Oldest), Etcd: {3, 5}, Kubectl: {1, 31}}
 }
 
-// installed returns the executables that the machine has, by name, and says which those are. Assets that the user
-// names must be complete and new enough; what lies where others install it is passed over otherwise.
-func installed(ctx context.Context, assets string, progress *gobuild.Progress) (map[string]string, error) {
-	if assets == "" {
-		assets = os.Getenv(assetsVariable)
+// ready returns the executables that need not be built, by name, and says which those are. Assets that the user names
+// must be complete and new enough; what else the machine has is ignored otherwise.
+func ready(ctx context.Context, o Options, s site, progress *gobuild.Progress) (map[string]string, error) {
+	if assets := cmp.Or(o.Assets, os.Getenv(assetsVariable)); assets != "" {
+		dir, err := filepath.Abs(assets)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", assetsVariable, err)
+		}
+		found, err := inDirectory(ctx, dir, APIServer, Etcd)
+		if err != nil {
+			return nil, fmt.Errorf("the assets directory %s cannot be used: %w; put kube-apiserver and etcd there, or unset %s "+
+				"so that they are downloaded or built", dir, err, assetsVariable)
+		}
+		return withKubectl(ctx, found, progress), nil
 	}
-	if assets != "" {
-		return named(ctx, assets, progress)
+	if found := installed(ctx, progress); found != nil {
+		return withKubectl(ctx, found, progress), nil
 	}
-	found := map[string]string{}
-	for _, dir := range installations() {
-		if all, err := inDirectory(ctx, dir); err == nil {
-			found = all
-			progress.Say("using the kube-apiserver and etcd of %s", dir)
-			break
-		} else if isExecutable(filepath.Join(dir, APIServer)) {
-			progress.Say("not using %s: %v", dir, err)
+	cache, err := CacheDir(o.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	if controlPlane().Has(cache, APIServer, Etcd) || os.Getenv(installedOnlyVariable) != "" {
+		return withKubectl(ctx, nil, progress), nil
+	}
+	found, err := s.download(ctx, cache, progress)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the download of Kubernetes was interrupted: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		progress.Say("cannot download Kubernetes: %v", err)
+	}
+	return withKubectl(ctx, found, progress), nil
+}
+
+// installed returns the executables beside this program, or else those of the best release in the store of setup-envtest;
+// nil if there are none.
+func installed(ctx context.Context, progress *gobuild.Progress) map[string]string {
+	if program, err := os.Executable(); err == nil {
+		if found := inInstallation(ctx, progress, filepath.Dir(program), APIServer, Etcd); found != nil {
+			return found
 		}
 	}
-	addKubectl(ctx, found, progress)
-	return found, nil
+	for _, dir := range stored(ctx) {
+		if found := inInstallation(ctx, progress, dir, archived...); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
-// named returns the executables in the directory that the user names.
-func named(ctx context.Context, assets string, progress *gobuild.Progress) (map[string]string, error) {
-	dir, err := filepath.Abs(assets)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", assetsVariable, err)
+// inInstallation returns the executables in dir, and says why it does not use those of a directory with a kube-apiserver.
+func inInstallation(ctx context.Context, progress *gobuild.Progress, dir string, programs ...string) map[string]string {
+	found, err := inDirectory(ctx, dir, programs...)
+	if err != nil && isExecutable(filepath.Join(dir, APIServer)) {
+		progress.Say("not using %s: %v", dir, err)
 	}
-	found, err := inDirectory(ctx, dir)
-	if err != nil {
-		return nil, fmt.Errorf("the assets directory %s cannot be used: %w; put kube-apiserver and etcd there, or unset %s "+
-			"so that they are built", dir, err, assetsVariable)
-	}
-	progress.Say("using the kube-apiserver and etcd of %s", dir)
-	addKubectl(ctx, found, progress)
-	return found, nil
+	return found
 }
 
-// inDirectory returns the executables in dir, if kube-apiserver and etcd are among them and new enough.
-func inDirectory(ctx context.Context, dir string) (map[string]string, error) {
+// stored returns the directories of the store of setup-envtest: the newest release first, those newer than Version last.
+func stored(ctx context.Context) []string {
+	root, err := store.DefaultStoreDir()
+	if err != nil {
+		return nil // no home directory, so no store
+	}
+	all := store.NewAt(root)
+	platform := versions.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	items, err := all.List(logr.NewContext(ctx, logr.Discard()), store.Filter{Version: versions.AnyVersion, Platform: platform})
+	if err != nil {
+		return nil // there is no such directory
+	}
+	tooNew := func(item store.Item) bool { return compare(releaseOf(item.Version), parseRelease(Version)) > 0 }
+	var dirs []string
+	for _, last := range []bool{false, true} {
+		for _, item := range items {
+			if dir, err := all.Path(item); err == nil && tooNew(item) == last {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// inDirectory returns the executables in dir, if the programs are among them and new enough.
+func inDirectory(ctx context.Context, dir string, programs ...string) (map[string]string, error) {
 	found := map[string]string{}
-	for _, program := range []string{APIServer, Etcd} {
+	for _, program := range programs {
 		path := filepath.Join(dir, program)
 		if !isExecutable(path) {
 			return nil, fmt.Errorf("there is no executable %s", program)
 		}
-		if err := newEnough(ctx, program, path, "--version"); err != nil {
+		if err := newEnough(ctx, program, path); err != nil {
 			return nil, err
 		}
 		found[program] = path
@@ -82,35 +132,24 @@ func inDirectory(ctx context.Context, dir string) (map[string]string, error) {
 	return found, nil
 }
 
-// addKubectl adds the kubectl of the PATH to found, if that has none.
-func addKubectl(ctx context.Context, found map[string]string, progress *gobuild.Progress) {
+// withKubectl returns found with the kubectl of the PATH, if found has none, and says what is used.
+func withKubectl(ctx context.Context, found map[string]string, progress *gobuild.Progress) map[string]string {
+	if found == nil {
+		found = map[string]string{}
+	}
+	if server := found[APIServer]; server != "" {
+		progress.Say("using the kube-apiserver and etcd of %s", filepath.Dir(server))
+	}
 	path, err := exec.LookPath(Kubectl)
 	if err != nil || found[Kubectl] != "" {
-		return
+		return found
 	}
-	if err := newEnough(ctx, Kubectl, path, "version", "--client"); err != nil {
+	if err := newEnough(ctx, Kubectl, path); err != nil {
 		progress.Say("not using %s: %v", path, err)
-		return
+		return found
 	}
 	progress.Say("using the kubectl of this machine, %s", path)
 	found[Kubectl] = path
-}
-
-// installations returns the directory of this program, with which others may have been shipped, and those where
-// setup-envtest puts its downloads, the newest first.
-func installations() []string {
-	data := os.Getenv("XDG_DATA_HOME")
-	if home, err := os.UserHomeDir(); data == "" && err == nil {
-		data = filepath.Join(home, ".local", "share")
-	}
-	found, err := filepath.Glob(filepath.Join(data, "kubebuilder-envtest", "k8s", "*-"+runtime.GOOS+"-"+runtime.GOARCH))
-	if err != nil {
-		found = nil // a home with an odd name, in which nothing can be looked for
-	}
-	slices.SortFunc(found, func(a, b string) int { return compare(parseRelease(filepath.Base(b)), parseRelease(filepath.Base(a))) })
-	if program, err := os.Executable(); err == nil {
-		found = slices.Insert(found, 0, filepath.Dir(program))
-	}
 	return found
 }
 
@@ -130,10 +169,16 @@ func parseRelease(text string) release {
 	return release{major, minor}
 }
 
+func releaseOf(version versions.Concrete) release { return release{version.Major, version.Minor} }
+
 func compare(a, b release) int { return slices.Compare(a[:], b[:]) }
 
 // newEnough asks the executable for its version.
-func newEnough(ctx context.Context, program, path string, arguments ...string) error {
+func newEnough(ctx context.Context, program, path string) error {
+	arguments := []string{"--version"}
+	if program == Kubectl {
+		arguments = []string{"version", "--client"}
+	}
 	out, err := exec.CommandContext(ctx, path, arguments...).Output()
 	if err != nil {
 		return fmt.Errorf("%s does not print its version: %w", path, err)

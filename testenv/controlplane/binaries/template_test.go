@@ -4,7 +4,6 @@ package binaries
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -16,12 +15,13 @@ import (
 func TestTemplateIsFormattedGo(t *testing.T) {
 	t.Parallel()
 	gobuildtest.Formatted(t, template, 4)
+	gobuildtest.Formatted(t, managerTemplate, 3)
 }
 
 func TestTemplateRequiresTheNamedVersion(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]string{"gomod.txt": Version, "oldest.mod.txt": Oldest} {
-		content, err := fs.ReadFile(template, "template/"+name)
+		content, err := os.ReadFile("template/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 	t.Parallel()
 	var all [2]map[string]string
 	for i, name := range []string{"gomod.txt", "oldest.mod.txt"} {
-		content, err := fs.ReadFile(template, "template/"+name)
+		content, err := os.ReadFile("template/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 // plane is there for Cooper, which saves a new machine a third of the time.
 func TestTemplateHasTheVersionsOfCooper(t *testing.T) {
 	t.Parallel()
-	content, err := fs.ReadFile(template, "template/gomod.txt")
+	content, err := os.ReadFile("template/gomod.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

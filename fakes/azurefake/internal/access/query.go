@@ -5,14 +5,15 @@ package access
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// single are the headers without x-ms- that have one value. Those with entity tags are lists.
-var single = strings.Fields("authorization cache-control content-disposition content-encoding content-language content-md5 content-type date if-modified-since if-range if-unmodified-since range")
+// single are the headers that have one value. Those with entity tags are lists.
+var single = accept.Names("authorization", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "date",
+	"if-modified-since", "if-range", "if-unmodified-since", "range").Prefix("x-ms-")
 
 // ReadQuery returns the query of a request. It refuses one of which a part cannot be read, and what is given more than once
 // and read once, in the query and in the headers: to go on with the rest would be to do something else than what was asked for.
@@ -27,7 +28,7 @@ func ReadQuery(r *http.Request) (url.Values, error) {
 		}
 	}
 	for header, values := range r.Header {
-		if name := strings.ToLower(header); len(values) > 1 && (strings.HasPrefix(name, "x-ms-") || slices.Contains(single, name)) {
+		if name := strings.ToLower(header); len(values) > 1 && single.Has(name) {
 			return query, azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "The header "+name+" is given more than once.")
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
-	"github.com/cooper-cosi/cooper/fakes/internal/elements"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
 // Version is the version of the service for requests that name none.
@@ -48,13 +48,11 @@ type API struct {
 
 	// The operations by what a request is about. They are made once: there is a look-up in every call.
 	accounts, containers, blobs map[string]route
-	// parameters are those that operations read, made once, too.
-	parameters map[string]parameters
 }
 
 // New returns the interface.
 func New(o Options) *API {
-	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes(), parameters: served()}
+	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
 }
 
 // Call is one request whose target and operation are known.
@@ -363,7 +361,7 @@ func (c *Call) readXML(into any) error {
 	if err := xml.Unmarshal(raw, into); err != nil {
 		return azerr.InvalidXML
 	}
-	if name := elements.Unknown(raw, into); name != "" {
+	if name := accept.UnknownElement(raw, into); name != "" {
 		return azerr.NotServed("the element " + name)
 	}
 	return nil

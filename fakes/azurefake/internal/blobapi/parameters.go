@@ -5,107 +5,95 @@ package blobapi
 import (
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// parameters are the names that an operation reads of the query and of the headers, as its page of the reference has them. One
-// that ends in - is a beginning.
-type parameters struct{ query, headers []string }
-
-// Names that several operations read.
-const (
-	conditional = " if-match if-none-match if-modified-since if-unmodified-since "
-	onTags      = conditional + " x-ms-if-tags x-ms-lease-id "
-	onTime      = " if-modified-since if-unmodified-since "
-	content     = " x-ms-blob-cache-control x-ms-blob-content-disposition x-ms-blob-content-encoding x-ms-blob-content-language x-ms-blob-content-md5 x-ms-blob-content-type "
-	written     = onTags + content + " x-ms-access-tier x-ms-encryption-scope x-ms-meta- x-ms-tags "
-	checksums   = " content-md5 x-ms-content-crc64 "
-	source      = " x-ms-copy-source x-ms-source-if-match x-ms-source-if-modified-since x-ms-source-if-none-match x-ms-source-if-unmodified-since "
-	sourcePart  = source + " x-ms-copy-source-authorization x-ms-source-range x-ms-source-content-md5 x-ms-source-content-crc64 "
-	copied      = onTags + source + " x-ms-access-tier x-ms-meta- x-ms-tags "
-	fromURL     = source + " x-ms-copy-source-authorization x-ms-copy-source-tag-option x-ms-source-content-md5 "
-	ofTags      = " x-ms-blob-if-match x-ms-blob-if-modified-since x-ms-blob-if-none-match x-ms-blob-if-unmodified-since x-ms-if-tags x-ms-lease-id "
-	removal     = onTags + " x-ms-access-tier-if-modified-since x-ms-access-tier-if-unmodified-since x-ms-delete-snapshots "
-	past        = " snapshot versionid "
-	page        = " marker maxresults "
-)
-
-// served are the parameters of all operations, by their names and, where one of these has several pages, that of the page.
-func served() map[string]parameters {
-	type names struct{ query, headers string }
-	out := map[string]parameters{}
-	for operation, n := range map[string]names{
-		"GetBlobServiceProperties":   {},
-		"SetBlobServiceProperties":   {"", checksums},
-		"GetBlobServiceStats":        {},
-		"ListContainers":             {page + "include prefix", ""},
-		"FindBlobsByTags":            {page + "where", ""},
-		"FindBlobsByTagsInContainer": {page + "where", ""},
-		"GetAccountInformation":      {},
-		"GetUserDelegationKey":       {"", checksums},
-		"CreateContainer":            {"", "x-ms-blob-public-access x-ms-default-encryption-scope x-ms-deny-encryption-scope-override x-ms-meta-"},
-		"GetContainerProperties":     {"", "x-ms-lease-id"},
-		"SetContainerMetadata":       {"", "if-modified-since x-ms-lease-id x-ms-meta-"},
-		"DeleteContainer":            {"", onTime + "x-ms-lease-id"},
-		"LeaseContainer":             {"", onTime},
-		"GetContainerACL":            {"", "x-ms-lease-id"},
-		"SetContainerACL":            {"", onTime + checksums + "x-ms-lease-id x-ms-blob-public-access"},
-		"ListBlobs":                  {page + "delimiter include prefix startFrom endBefore", ""},
-		"PutBlob":                    {"", written + checksums + "x-ms-blob-type"},
-		"PutBlobFromURL":             {"", written + fromURL + "x-ms-blob-type x-ms-copy-source-blob-properties x-ms-source-if-tags"},
-		"CopyBlob":                   {"", copied + "x-ms-rehydrate-priority x-ms-seal-blob x-ms-source-if-tags"},
-		"CopyBlobFromURL":            {"", copied + fromURL + "x-ms-encryption-scope x-ms-requires-sync"},
-		"AbortCopyBlob":              {"copyid", "x-ms-copy-action x-ms-lease-id"},
-		"PutBlock":                   {"blockid", checksums + "x-ms-encryption-scope x-ms-lease-id"},
-		"PutBlockFromURL":            {"blockid", sourcePart + "x-ms-encryption-scope x-ms-lease-id"},
-		"PutBlockList":               {"", written + checksums},
-		"GetBlockList":               {"blocklisttype" + past, "x-ms-if-tags x-ms-lease-id"},
-		"AppendBlock":                {"", onTags + checksums + "x-ms-blob-condition-appendpos x-ms-blob-condition-maxsize x-ms-encryption-scope"},
-		"AppendBlockFromURL":         {"", onTags + sourcePart + "x-ms-blob-condition-appendpos x-ms-blob-condition-maxsize x-ms-encryption-scope"},
-		"AppendBlobSeal":             {"", conditional + "x-ms-blob-condition-appendpos x-ms-lease-id"},
-		"GetBlob":                    {past, onTags + "range x-ms-range x-ms-range-get-content-crc64 x-ms-range-get-content-md5"},
-		// HTTP defines ranges for GET alone: "A server MUST ignore a Range header field received with a request method that is
-		// unrecognized or for which range handling is not defined" (RFC 9110).
-		"GetBlobProperties": {past, onTags + "range x-ms-range"},
-		"GetBlobMetadata":   {past, onTags},
-		"SetBlobMetadata":   {"", onTags + "x-ms-encryption-scope x-ms-meta-"},
-		"SetBlobProperties": {"", onTags + content},
-		"SetBlobTier":       {past, onTags + "x-ms-access-tier x-ms-rehydrate-priority"},
-		"SnapshotBlob":      {"", onTags + "x-ms-encryption-scope x-ms-meta-"},
-		"LeaseBlob":         {"", conditional + "x-ms-if-tags"},
-		"GetBlobTags":       {past, ofTags},
-		"SetBlobTags":       {"versionid", checksums + ofTags},
-		"DeleteBlob":        {past + "deletetype", removal},
-		"DeleteBlobVersion": {past + "deletetype", removal},
-	} {
-		out[operation] = parameters{strings.Fields(n.query), strings.Fields(n.headers)}
-	}
-	return out
-}
-
-// leased are the headers of each action on a lease beside those of all.
-var leased = map[string][]string{
-	"acquire": {"x-ms-lease-action", "x-ms-lease-duration", "x-ms-proposed-lease-id"},
-	"renew":   {"x-ms-lease-action", "x-ms-lease-id"},
-	"change":  {"x-ms-lease-action", "x-ms-lease-id", "x-ms-proposed-lease-id"},
-	"release": {"x-ms-lease-action", "x-ms-lease-id"},
-	"break":   {"x-ms-lease-action", "x-ms-lease-break-period"},
-}
-
-// Parameters that every operation reads. Microsoft's client for browsers adds _ to get past caches, and others ask for what
-// comes anyway, the ID of the request.
+// Inputs that several operations have.
 var (
-	everyQuery  = strings.Fields("comp restype timeout _")
-	everyHeader = strings.Fields("x-ms-version x-ms-date x-ms-client-request-id x-ms-return-client-request-id")
+	conditionHeaders = accept.Names("if-match", "if-none-match", "if-modified-since", "if-unmodified-since")
+	blobConditions   = conditionHeaders.With("x-ms-if-tags", "x-ms-lease-id")
+	timeConditions   = accept.Names("if-modified-since", "if-unmodified-since")
+	propertyHeaders  = accept.Names("x-ms-blob-cache-control", "x-ms-blob-content-disposition", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
+		"x-ms-blob-content-md5", "x-ms-blob-content-type")
+	writeHeaders      = blobConditions.And(propertyHeaders).With("x-ms-access-tier", "x-ms-encryption-scope", "x-ms-tags").Prefix("x-ms-meta-")
+	sumHeaders        = accept.Names("content-md5", "x-ms-content-crc64")
+	sourceHeaders     = accept.Names("x-ms-copy-source", "x-ms-source-if-match", "x-ms-source-if-modified-since", "x-ms-source-if-none-match", "x-ms-source-if-unmodified-since")
+	sourcePartHeaders = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-source-range", "x-ms-source-content-md5", "x-ms-source-content-crc64")
+	copyHeaders       = blobConditions.And(sourceHeaders).With("x-ms-access-tier", "x-ms-tags").Prefix("x-ms-meta-")
+	fromURLHeaders    = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-copy-source-tag-option", "x-ms-source-content-md5")
+	tagConditions     = accept.Names("x-ms-blob-if-match", "x-ms-blob-if-modified-since", "x-ms-blob-if-none-match", "x-ms-blob-if-unmodified-since", "x-ms-if-tags", "x-ms-lease-id")
+	deleteHeaders     = blobConditions.With("x-ms-access-tier-if-modified-since", "x-ms-access-tier-if-unmodified-since", "x-ms-delete-snapshots")
+	versionQuery      = accept.Names("snapshot", "versionid")
+	pageQuery         = accept.Names("marker", "maxresults")
+
+	// everyQuery and everyHeader are those of all operations. Microsoft's client for browsers adds _ to bypass caches.
+	everyQuery  = accept.Names("comp", "restype", "timeout", "_")
+	everyHeader = accept.Names("x-ms-version", "x-ms-date", "x-ms-client-request-id", "x-ms-return-client-request-id")
 	// signatureQuery are the fields of a shared access signature.
-	signatureQuery = strings.Fields("sv ss srt sr sp st se sip spr sig si ses sdd sks skt ske skv skoid sktid saoid suoid scid skdutid sduoid srh srq rscc rscd rsce rscl rsct")
+	signatureQuery = accept.Names("sv", "ss", "srt", "sr", "sp", "st", "se", "sip", "spr", "sig", "si", "ses", "sdd", "sks", "skt", "ske", "skv", "skoid",
+		"sktid", "saoid", "suoid", "scid", "skdutid", "sduoid", "srh", "srq", "rscc", "rscd", "rsce", "rscl", "rsct")
 	// standard are the headers without x-ms- that would change what a call does.
-	standard = strings.Fields(conditional + " if-range range content-md5 ")
+	standard = conditionHeaders.With("if-range", "range", "content-md5")
 )
+
+// inputs are those of each operation, or of each of its pages in the reference.
+var inputs = map[string]accept.Inputs{
+	"GetBlobServiceProperties":   {},
+	"SetBlobServiceProperties":   {Headers: sumHeaders},
+	"GetBlobServiceStats":        {},
+	"ListContainers":             {Query: pageQuery.With("include", "prefix")},
+	"FindBlobsByTags":            {Query: pageQuery.With("where")},
+	"FindBlobsByTagsInContainer": {Query: pageQuery.With("where")},
+	"GetAccountInformation":      {},
+	"GetUserDelegationKey":       {Headers: sumHeaders},
+	"CreateContainer":            {Headers: accept.Names("x-ms-blob-public-access", "x-ms-default-encryption-scope", "x-ms-deny-encryption-scope-override").Prefix("x-ms-meta-")},
+	"GetContainerProperties":     {Headers: accept.Names("x-ms-lease-id")},
+	"SetContainerMetadata":       {Headers: accept.Names("if-modified-since", "x-ms-lease-id").Prefix("x-ms-meta-")},
+	"DeleteContainer":            {Headers: timeConditions.With("x-ms-lease-id")},
+	"LeaseContainer":             {Headers: timeConditions},
+	"GetContainerACL":            {Headers: accept.Names("x-ms-lease-id")},
+	"SetContainerACL":            {Headers: timeConditions.And(sumHeaders).With("x-ms-lease-id", "x-ms-blob-public-access")},
+	"ListBlobs":                  {Query: pageQuery.With("delimiter", "include", "prefix", "startFrom", "endBefore")},
+	"PutBlob":                    {Headers: writeHeaders.And(sumHeaders).With("x-ms-blob-type")},
+	"PutBlobFromURL":             {Headers: writeHeaders.And(fromURLHeaders).With("x-ms-blob-type", "x-ms-copy-source-blob-properties", "x-ms-source-if-tags")},
+	"CopyBlob":                   {Headers: copyHeaders.With("x-ms-rehydrate-priority", "x-ms-seal-blob", "x-ms-source-if-tags")},
+	"CopyBlobFromURL":            {Headers: copyHeaders.And(fromURLHeaders).With("x-ms-encryption-scope", "x-ms-requires-sync")},
+	"AbortCopyBlob":              {Query: accept.Names("copyid"), Headers: accept.Names("x-ms-copy-action", "x-ms-lease-id")},
+	"PutBlock":                   {Query: accept.Names("blockid"), Headers: sumHeaders.With("x-ms-encryption-scope", "x-ms-lease-id")},
+	"PutBlockFromURL":            {Query: accept.Names("blockid"), Headers: sourcePartHeaders.With("x-ms-encryption-scope", "x-ms-lease-id")},
+	"PutBlockList":               {Headers: writeHeaders.And(sumHeaders)},
+	"GetBlockList":               {Query: versionQuery.With("blocklisttype"), Headers: accept.Names("x-ms-if-tags", "x-ms-lease-id")},
+	"AppendBlock":                {Headers: blobConditions.And(sumHeaders).With("x-ms-blob-condition-appendpos", "x-ms-blob-condition-maxsize", "x-ms-encryption-scope")},
+	"AppendBlockFromURL":         {Headers: blobConditions.And(sourcePartHeaders).With("x-ms-blob-condition-appendpos", "x-ms-blob-condition-maxsize", "x-ms-encryption-scope")},
+	"AppendBlobSeal":             {Headers: conditionHeaders.With("x-ms-blob-condition-appendpos", "x-ms-lease-id")},
+	"GetBlob":                    {Query: versionQuery, Headers: blobConditions.With("range", "x-ms-range", "x-ms-range-get-content-crc64", "x-ms-range-get-content-md5")},
+	// HTTP defines ranges for GET alone: "A server MUST ignore a Range header field received with a request method that is
+	// unrecognized or for which range handling is not defined" (RFC 9110).
+	"GetBlobProperties": {Query: versionQuery, Headers: blobConditions.With("range", "x-ms-range")},
+	"GetBlobMetadata":   {Query: versionQuery, Headers: blobConditions},
+	"SetBlobMetadata":   {Headers: blobConditions.With("x-ms-encryption-scope").Prefix("x-ms-meta-")},
+	"SetBlobProperties": {Headers: blobConditions.And(propertyHeaders)},
+	"SetBlobTier":       {Query: versionQuery, Headers: blobConditions.With("x-ms-access-tier", "x-ms-rehydrate-priority")},
+	"SnapshotBlob":      {Headers: blobConditions.With("x-ms-encryption-scope").Prefix("x-ms-meta-")},
+	"LeaseBlob":         {Headers: conditionHeaders.With("x-ms-if-tags")},
+	"GetBlobTags":       {Query: versionQuery, Headers: tagConditions},
+	"SetBlobTags":       {Query: accept.Names("versionid"), Headers: sumHeaders.And(tagConditions)},
+	"DeleteBlob":        {Query: versionQuery.With("deletetype"), Headers: deleteHeaders},
+	"DeleteBlobVersion": {Query: versionQuery.With("deletetype"), Headers: deleteHeaders},
+}
+
+// leaseHeaders are the headers of each action on a lease, in addition to those of the operation.
+var leaseHeaders = map[string]accept.List{
+	"acquire": accept.Names("x-ms-lease-action", "x-ms-lease-duration", "x-ms-proposed-lease-id"),
+	"renew":   accept.Names("x-ms-lease-action", "x-ms-lease-id"),
+	"change":  accept.Names("x-ms-lease-action", "x-ms-lease-id", "x-ms-proposed-lease-id"),
+	"release": accept.Names("x-ms-lease-action", "x-ms-lease-id"),
+	"break":   accept.Names("x-ms-lease-action", "x-ms-lease-break-period"),
+}
 
 // features are what headers ask for that no operation serves, by the beginnings of their names.
 var features = map[string]string{
@@ -155,11 +143,11 @@ func (c *Call) page() string {
 	return string(c.Operation)
 }
 
-// checkParameters refuses what the operation does not read: to ignore it would be to do something else than what was asked.
+// checkParameters refuses inputs that the operation does not have.
 func (c *Call) checkParameters() error {
-	known := c.api.parameters[c.page()]
+	known := inputs[c.page()]
 	for name, values := range c.query {
-		if !slices.Contains(everyQuery, name) && !slices.Contains(known.query, name) && (!slices.Contains(signatureQuery, name) || !c.query.Has("sig")) {
+		if !everyQuery.Has(name) && !known.Query.Has(name) && (!signatureQuery.Has(name) || !c.query.Has("sig")) {
 			return c.unsupported("UnsupportedQueryParameter", "query parameter", name)
 		}
 		if form := forms[name]; form != nil && !form.MatchString(values[0]) {
@@ -168,10 +156,10 @@ func (c *Call) checkParameters() error {
 	}
 	for header, values := range c.r.Header {
 		name := strings.ToLower(header)
-		if !strings.HasPrefix(name, "x-ms-") && !slices.Contains(standard, name) || slices.Contains(everyHeader, name) {
+		if !strings.HasPrefix(name, "x-ms-") && !standard.Has(name) || everyHeader.Has(name) {
 			continue
 		}
-		if !c.reads(known.headers, name) {
+		if !known.Headers.Has(name) && !c.ofLease(name) {
 			return c.unsupported("UnsupportedHeader", "header", name)
 		}
 		if form := forms[name]; form != nil && !form.MatchString(values[0]) {
@@ -181,20 +169,13 @@ func (c *Call) checkParameters() error {
 	return nil
 }
 
-// reads reports whether a header is one of those.
-func (c *Call) reads(headers []string, name string) bool {
-	if c.Operation == access.LeaseBlob || c.Operation == access.LeaseContainer {
-		action, known := leased[c.r.Header.Get("X-Ms-Lease-Action")]
-		if !known || slices.Contains(action, name) {
-			return true // an unknown action is refused for what it is
-		}
+// ofLease reports whether a header is one of the action on a lease. The operation itself refuses an unknown action.
+func (c *Call) ofLease(name string) bool {
+	if c.Operation != access.LeaseBlob && c.Operation != access.LeaseContainer {
+		return false
 	}
-	return slices.ContainsFunc(headers, func(s string) bool { return begins(name, s) })
-}
-
-// begins reports whether a name is known, or has a beginning that is.
-func begins(name, known string) bool {
-	return name == known || strings.HasSuffix(known, "-") && strings.HasPrefix(name, known)
+	headers, known := leaseHeaders[c.r.Header.Get("X-Ms-Lease-Action")]
+	return !known || headers.Has(name)
 }
 
 func (c *Call) unsupported(code, kind, name string) error {

@@ -41,14 +41,12 @@ type Options struct {
 // API is the management API of one subscription.
 type API struct {
 	options Options
-	// parameters are those of Parameters.
-	parameters map[string]map[string]bool
 	// mu makes calls one after the other: each reads, decides and writes.
 	mu sync.Mutex
 }
 
 // New returns an API.
-func New(o Options) *API { return &API{options: o, parameters: Parameters()} }
+func New(o Options) *API { return &API{options: o} }
 
 // Call is one call. Operation and Resource are set by Prepare, Caller by Serve.
 type Call struct {

@@ -25,17 +25,7 @@ type Role struct {
 
 var roleID = regexp.MustCompile(`^[a-zA-Z0-9_.]{3,64}$`)
 
-// Grants implements policy.Roles.
-func (d *Directory) Grants(role, permission string) bool {
-	granted, known := policy.Predefined(role, permission)
-	if known {
-		return granted
-	}
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.grants(role, permission)
-}
-
+// grants reports whether a role includes a permission. d.mu is locked.
 func (d *Directory) grants(role, permission string) bool {
 	granted, known := policy.Predefined(role, permission)
 	if known {

@@ -10,17 +10,20 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
 // RepeatedQuery are the query parameters that are lists: the discovery documents call them repeated.
 var RepeatedQuery = []string{"keyTypes", "permissions"}
 
-// single are the headers that have one value, and the beginnings of such.
-var single = strings.Fields(`authorization content-disposition content-md5 content-range content-type date if-modified-since if-range if-unmodified-since range
-	x-amz- x-goog- x-http-method-override x-upload-content-`)
+// single are the headers that have one value.
+var single = accept.Names("authorization", "content-disposition", "content-md5", "content-range", "content-type", "date", "if-modified-since", "if-range", "if-unmodified-since",
+	"range", "x-http-method-override").
+	Prefix("x-amz-", "x-goog-", "x-upload-content-")
 
-// repeatable are those of them that are lists, or that nothing is done with, and the beginnings of such.
-var repeatable = strings.Fields(`x-amz-meta- x-goog-meta- x-goog-hash x-goog-api-client x-goog-custom-audit- x-goog-request-params x-goog-request-reason x-goog-storage-go-features`)
+// repeatable are those of them that are lists or have no effect.
+var repeatable = accept.Names("x-goog-hash", "x-goog-api-client", "x-goog-request-params", "x-goog-request-reason", "x-goog-storage-go-features").
+	Prefix("x-amz-meta-", "x-goog-meta-", "x-goog-custom-audit-")
 
 // ambiguity is what makes a request mean several things, "" for nothing: a query of which a part cannot be read (unread), or
 // what is sent more than once and has one value. To go on with the rest would be to do something else than what was asked for.
@@ -35,8 +38,7 @@ func ambiguity(h http.Header, query url.Values, unread error) string {
 	}
 	for name, values := range h {
 		name = strings.ToLower(name)
-		is := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
-		if len(values) > 1 && slices.ContainsFunc(single, is) && !slices.ContainsFunc(repeatable, is) {
+		if len(values) > 1 && single.Has(name) && !repeatable.Has(name) {
 			return fmt.Sprintf("The header %s is sent more than once.", name)
 		}
 	}

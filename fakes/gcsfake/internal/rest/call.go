@@ -40,15 +40,11 @@ type API struct {
 	issuers *http.Client
 	now     func() time.Time
 	routes  map[int][]route
-	// parameters are those of Parameters.
-	parameters map[string]map[string]Taken
-	// xmlHeaders are those of XMLHeaders.
-	xmlHeaders map[string][]string
 }
 
 // New returns an API.
 func New(o Options) *API {
-	return &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes(), parameters: Parameters(), xmlHeaders: XMLHeaders()}
+	return &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes()}
 }
 
 // flavour is how errors are written.

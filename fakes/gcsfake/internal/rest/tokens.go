@@ -6,13 +6,13 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
 // maxForm bounds the requests for tokens.
@@ -110,7 +110,7 @@ func (c *Call) exchangeToken(w http.ResponseWriter) error {
 		return &gcserr.Error{Status: http.StatusBadRequest, Reason: "invalid_scope", Message: "The parameter \"scope\" is required."}
 	}
 	for name, v := range form {
-		if v != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(c.api.parameters[c.Operation])), func(p string) bool { return snake(p) == "."+name }) {
+		if v != "" && !slices.ContainsFunc(Inputs[c.Operation].Fields, func(in accept.Input) bool { return snake(in.Name) == name }) {
 			return gcserr.InvalidTokenRequest.Say("This fake does not serve the parameter %s of %s.", name, c.Operation)
 		}
 	}

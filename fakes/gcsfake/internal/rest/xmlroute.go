@@ -12,7 +12,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
-	"github.com/cooper-cosi/cooper/fakes/internal/elements"
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
@@ -152,7 +152,7 @@ func (c *Call) readXML(v any) error {
 	if err := xml.Unmarshal(raw, v); err != nil {
 		return malformedXML
 	}
-	if name := elements.Unknown(raw, v); name != "" {
+	if name := accept.UnknownElement(raw, v); name != "" {
 		return c.unserved("element", name)
 	}
 	return nil

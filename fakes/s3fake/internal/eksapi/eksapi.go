@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
@@ -190,11 +191,11 @@ func (r Request) read(into any) error {
 }
 
 // listParameters are the parameters of ListPodIdentityAssociations; the other operations have none.
-var listParameters = []string{"maxResults", "namespace", "nextToken", "serviceAccount"}
+var listParameters = accept.Names("maxResults", "namespace", "nextToken", "serviceAccount")
 
 func (r Request) checkParameters(op string) error {
 	for name := range r.Query {
-		if op != "eks:ListPodIdentityAssociations" || !slices.Contains(listParameters, name) {
+		if op != "eks:ListPodIdentityAssociations" || !listParameters.Has(name) {
 			return refused(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not served by this fake.", name)
 		}
 	}

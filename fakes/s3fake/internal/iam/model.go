@@ -34,7 +34,6 @@ const (
 	MaxClientIDs        = 100
 	MaxThumbprints      = 5
 	statusActive        = "Active"
-	statusInactive      = "Inactive"
 	defaultSessionLimit = 3600
 )
 

@@ -30,7 +30,6 @@ const (
 type API struct {
 	account    *iam.Account
 	operations map[string]operation
-	parameters map[string][]string
 	tokens     *TokenVerifier
 }
 
@@ -71,7 +70,7 @@ type call struct {
 
 // New returns the API of an account. tokens verifies web identity tokens.
 func New(account *iam.Account, tokens *TokenVerifier) *API {
-	a := &API{account: account, tokens: tokens, operations: map[string]operation{}, parameters: parameters()}
+	a := &API{account: account, tokens: tokens, operations: map[string]operation{}}
 	for _, table := range []map[string]operation{
 		userOperations(), groupOperations(), keyOperations(), inlineOperations(), managedOperations(),
 		attachOperations(), roleOperations(), tagOperations(), providerOperations(), stsOperations(),

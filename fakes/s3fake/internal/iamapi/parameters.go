@@ -10,115 +10,105 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// listed are the parameters that each operation has in the description of the API from which AWS makes its SDKs, without
-// those that are not served here. "Tags.member.Key" is that of every tag, Tags.member.1.Key. What is not listed is refused by
-// name.
-const listed = `
-	AddClientIDToOpenIDConnectProvider ClientID OpenIDConnectProviderArn
-	AddUserToGroup GroupName UserName
-	AssumeRole DurationSeconds ExternalId MinimumSessionTokenSize Policy PolicyArns.member.arn RoleArn RoleSessionName
-		Tags.member.Key Tags.member.Value
-	AssumeRoleWithWebIdentity DurationSeconds MinimumSessionTokenSize Policy PolicyArns.member.arn RoleArn RoleSessionName
-		WebIdentityToken
-	AttachGroupPolicy GroupName PolicyArn
-	AttachRolePolicy PolicyArn RoleName
-	AttachUserPolicy PolicyArn UserName
-	CreateAccessKey UserName
-	CreateGroup GroupName Path
-	CreateOpenIDConnectProvider ClientIDList.member Tags.member.Key Tags.member.Value ThumbprintList.member Url
-	CreatePolicy Description Path PolicyDocument PolicyName Tags.member.Key Tags.member.Value
-	CreatePolicyVersion PolicyArn PolicyDocument SetAsDefault
-	CreateRole AssumeRolePolicyDocument Description MaxSessionDuration Path PermissionsBoundary RoleName Tags.member.Key
-		Tags.member.Value
-	CreateUser Path PermissionsBoundary Tags.member.Key Tags.member.Value UserName
-	DeleteAccessKey AccessKeyId UserName
-	DeleteGroup GroupName
-	DeleteGroupPolicy GroupName PolicyName
-	DeleteOpenIDConnectProvider OpenIDConnectProviderArn
-	DeletePolicy PolicyArn
-	DeletePolicyVersion PolicyArn VersionId
-	DeleteRole RoleName
-	DeleteRolePermissionsBoundary RoleName
-	DeleteRolePolicy PolicyName RoleName
-	DeleteUser UserName
-	DeleteUserPermissionsBoundary UserName
-	DeleteUserPolicy PolicyName UserName
-	DetachGroupPolicy GroupName PolicyArn
-	DetachRolePolicy PolicyArn RoleName
-	DetachUserPolicy PolicyArn UserName
-	GetAccessKeyLastUsed AccessKeyId
-	GetCallerIdentity
-	GetGroup GroupName Marker MaxItems
-	GetGroupPolicy GroupName PolicyName
-	GetOpenIDConnectProvider OpenIDConnectProviderArn
-	GetPolicy PolicyArn
-	GetPolicyVersion PolicyArn VersionId
-	GetRole RoleName
-	GetRolePolicy PolicyName RoleName
-	GetSessionToken DurationSeconds MinimumSessionTokenSize
-	GetUser UserName
-	GetUserPolicy PolicyName UserName
-	ListAccessKeys Marker MaxItems UserName
-	ListAttachedGroupPolicies GroupName Marker MaxItems PathPrefix
-	ListAttachedRolePolicies Marker MaxItems PathPrefix RoleName
-	ListAttachedUserPolicies Marker MaxItems PathPrefix UserName
-	ListEntitiesForPolicy EntityFilter Marker MaxItems PathPrefix PolicyArn PolicyUsageFilter
-	ListGroupPolicies GroupName Marker MaxItems
-	ListGroups Marker MaxItems PathPrefix
-	ListGroupsForUser Marker MaxItems UserName
-	ListOpenIDConnectProviderTags Marker MaxItems OpenIDConnectProviderArn
-	ListOpenIDConnectProviders
-	ListPolicies Marker MaxItems OnlyAttached PathPrefix PolicyUsageFilter Scope
-	ListPolicyTags Marker MaxItems PolicyArn
-	ListPolicyVersions Marker MaxItems PolicyArn
-	ListRolePolicies Marker MaxItems RoleName
-	ListRoleTags Marker MaxItems RoleName
-	ListRoles Marker MaxItems PathPrefix
-	ListUserPolicies Marker MaxItems UserName
-	ListUserTags Marker MaxItems UserName
-	ListUsers Marker MaxItems PathPrefix
-	PutGroupPolicy GroupName PolicyDocument PolicyName
-	PutRolePermissionsBoundary PermissionsBoundary RoleName
-	PutRolePolicy PolicyDocument PolicyName RoleName
-	PutUserPermissionsBoundary PermissionsBoundary UserName
-	PutUserPolicy PolicyDocument PolicyName UserName
-	RemoveClientIDFromOpenIDConnectProvider ClientID OpenIDConnectProviderArn
-	RemoveUserFromGroup GroupName UserName
-	SetDefaultPolicyVersion PolicyArn VersionId
-	TagOpenIDConnectProvider OpenIDConnectProviderArn Tags.member.Key Tags.member.Value
-	TagPolicy PolicyArn Tags.member.Key Tags.member.Value
-	TagRole RoleName Tags.member.Key Tags.member.Value
-	TagUser Tags.member.Key Tags.member.Value UserName
-	UntagOpenIDConnectProvider OpenIDConnectProviderArn TagKeys.member
-	UntagPolicy PolicyArn TagKeys.member
-	UntagRole RoleName TagKeys.member
-	UntagUser TagKeys.member UserName
-	UpdateAccessKey AccessKeyId Status UserName
-	UpdateAssumeRolePolicy PolicyDocument RoleName
-	UpdateGroup GroupName NewGroupName NewPath
-	UpdateOpenIDConnectProviderThumbprint OpenIDConnectProviderArn ThumbprintList.member
-	UpdateRole Description MaxSessionDuration RoleName
-	UpdateUser NewPath NewUserName UserName
-`
+var (
+	pageParameters = accept.Names("Marker", "MaxItems")
+	tagParameters  = accept.Names("Tags.member.Key", "Tags.member.Value") // those of every tag: Tags.member.1.Key
+)
 
-// parameters are those of each operation.
-func parameters() map[string][]string {
-	out, name := map[string][]string{}, ""
-	for line := range strings.Lines(listed) {
-		words := strings.Fields(line)
-		if len(words) > 0 && !strings.HasPrefix(line, "\t\t") {
-			name, words = words[0], words[1:]
-		}
-		out[name] = append(out[name], words...)
-	}
-	return out
+// parameters are those that each operation has in the API description from which AWS generates its SDKs, without those that
+// are not served here.
+var parameters = map[string]accept.List{
+	"AddClientIDToOpenIDConnectProvider":      accept.Names("ClientID", "OpenIDConnectProviderArn"),
+	"AddUserToGroup":                          accept.Names("GroupName", "UserName"),
+	"AssumeRole":                              tagParameters.With("DurationSeconds", "ExternalId", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName"),
+	"AssumeRoleWithWebIdentity":               accept.Names("DurationSeconds", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName", "WebIdentityToken"),
+	"AttachGroupPolicy":                       accept.Names("GroupName", "PolicyArn"),
+	"AttachRolePolicy":                        accept.Names("PolicyArn", "RoleName"),
+	"AttachUserPolicy":                        accept.Names("PolicyArn", "UserName"),
+	"CreateAccessKey":                         accept.Names("UserName"),
+	"CreateGroup":                             accept.Names("GroupName", "Path"),
+	"CreateOpenIDConnectProvider":             tagParameters.With("ClientIDList.member", "ThumbprintList.member", "Url"),
+	"CreatePolicy":                            tagParameters.With("Description", "Path", "PolicyDocument", "PolicyName"),
+	"CreatePolicyVersion":                     accept.Names("PolicyArn", "PolicyDocument", "SetAsDefault"),
+	"CreateRole":                              tagParameters.With("AssumeRolePolicyDocument", "Description", "MaxSessionDuration", "Path", "PermissionsBoundary", "RoleName"),
+	"CreateUser":                              tagParameters.With("Path", "PermissionsBoundary", "UserName"),
+	"DeleteAccessKey":                         accept.Names("AccessKeyId", "UserName"),
+	"DeleteGroup":                             accept.Names("GroupName"),
+	"DeleteGroupPolicy":                       accept.Names("GroupName", "PolicyName"),
+	"DeleteOpenIDConnectProvider":             accept.Names("OpenIDConnectProviderArn"),
+	"DeletePolicy":                            accept.Names("PolicyArn"),
+	"DeletePolicyVersion":                     accept.Names("PolicyArn", "VersionId"),
+	"DeleteRole":                              accept.Names("RoleName"),
+	"DeleteRolePermissionsBoundary":           accept.Names("RoleName"),
+	"DeleteRolePolicy":                        accept.Names("PolicyName", "RoleName"),
+	"DeleteUser":                              accept.Names("UserName"),
+	"DeleteUserPermissionsBoundary":           accept.Names("UserName"),
+	"DeleteUserPolicy":                        accept.Names("PolicyName", "UserName"),
+	"DetachGroupPolicy":                       accept.Names("GroupName", "PolicyArn"),
+	"DetachRolePolicy":                        accept.Names("PolicyArn", "RoleName"),
+	"DetachUserPolicy":                        accept.Names("PolicyArn", "UserName"),
+	"GetAccessKeyLastUsed":                    accept.Names("AccessKeyId"),
+	"GetCallerIdentity":                       {},
+	"GetGroup":                                pageParameters.With("GroupName"),
+	"GetGroupPolicy":                          accept.Names("GroupName", "PolicyName"),
+	"GetOpenIDConnectProvider":                accept.Names("OpenIDConnectProviderArn"),
+	"GetPolicy":                               accept.Names("PolicyArn"),
+	"GetPolicyVersion":                        accept.Names("PolicyArn", "VersionId"),
+	"GetRole":                                 accept.Names("RoleName"),
+	"GetRolePolicy":                           accept.Names("PolicyName", "RoleName"),
+	"GetSessionToken":                         accept.Names("DurationSeconds", "MinimumSessionTokenSize"),
+	"GetUser":                                 accept.Names("UserName"),
+	"GetUserPolicy":                           accept.Names("PolicyName", "UserName"),
+	"ListAccessKeys":                          pageParameters.With("UserName"),
+	"ListAttachedGroupPolicies":               pageParameters.With("GroupName", "PathPrefix"),
+	"ListAttachedRolePolicies":                pageParameters.With("PathPrefix", "RoleName"),
+	"ListAttachedUserPolicies":                pageParameters.With("PathPrefix", "UserName"),
+	"ListEntitiesForPolicy":                   pageParameters.With("EntityFilter", "PathPrefix", "PolicyArn", "PolicyUsageFilter"),
+	"ListGroupPolicies":                       pageParameters.With("GroupName"),
+	"ListGroups":                              pageParameters.With("PathPrefix"),
+	"ListGroupsForUser":                       pageParameters.With("UserName"),
+	"ListOpenIDConnectProviderTags":           pageParameters.With("OpenIDConnectProviderArn"),
+	"ListOpenIDConnectProviders":              {},
+	"ListPolicies":                            pageParameters.With("OnlyAttached", "PathPrefix", "PolicyUsageFilter", "Scope"),
+	"ListPolicyTags":                          pageParameters.With("PolicyArn"),
+	"ListPolicyVersions":                      pageParameters.With("PolicyArn"),
+	"ListRolePolicies":                        pageParameters.With("RoleName"),
+	"ListRoleTags":                            pageParameters.With("RoleName"),
+	"ListRoles":                               pageParameters.With("PathPrefix"),
+	"ListUserPolicies":                        pageParameters.With("UserName"),
+	"ListUserTags":                            pageParameters.With("UserName"),
+	"ListUsers":                               pageParameters.With("PathPrefix"),
+	"PutGroupPolicy":                          accept.Names("GroupName", "PolicyDocument", "PolicyName"),
+	"PutRolePermissionsBoundary":              accept.Names("PermissionsBoundary", "RoleName"),
+	"PutRolePolicy":                           accept.Names("PolicyDocument", "PolicyName", "RoleName"),
+	"PutUserPermissionsBoundary":              accept.Names("PermissionsBoundary", "UserName"),
+	"PutUserPolicy":                           accept.Names("PolicyDocument", "PolicyName", "UserName"),
+	"RemoveClientIDFromOpenIDConnectProvider": accept.Names("ClientID", "OpenIDConnectProviderArn"),
+	"RemoveUserFromGroup":                     accept.Names("GroupName", "UserName"),
+	"SetDefaultPolicyVersion":                 accept.Names("PolicyArn", "VersionId"),
+	"TagOpenIDConnectProvider":                tagParameters.With("OpenIDConnectProviderArn"),
+	"TagPolicy":                               tagParameters.With("PolicyArn"),
+	"TagRole":                                 tagParameters.With("RoleName"),
+	"TagUser":                                 tagParameters.With("UserName"),
+	"UntagOpenIDConnectProvider":              accept.Names("OpenIDConnectProviderArn", "TagKeys.member"),
+	"UntagPolicy":                             accept.Names("PolicyArn", "TagKeys.member"),
+	"UntagRole":                               accept.Names("RoleName", "TagKeys.member"),
+	"UntagUser":                               accept.Names("TagKeys.member", "UserName"),
+	"UpdateAccessKey":                         accept.Names("AccessKeyId", "Status", "UserName"),
+	"UpdateAssumeRolePolicy":                  accept.Names("PolicyDocument", "RoleName"),
+	"UpdateGroup":                             accept.Names("GroupName", "NewGroupName", "NewPath"),
+	"UpdateOpenIDConnectProviderThumbprint":   accept.Names("OpenIDConnectProviderArn", "ThumbprintList.member"),
+	"UpdateRole":                              accept.Names("Description", "MaxSessionDuration", "RoleName"),
+	"UpdateUser":                              accept.Names("NewPath", "NewUserName", "UserName"),
 }
 
 // ofRequests are the parameters of all operations: what they are, and a signature in the query.
-var ofRequests = strings.Fields(`Action Version X-Amz-Algorithm X-Amz-Credential X-Amz-Date X-Amz-Expires X-Amz-Security-Token X-Amz-Signature X-Amz-SignedHeaders`)
+var ofRequests = accept.Names("Action", "Version", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-Security-Token", "X-Amz-Signature",
+	"X-Amz-SignedHeaders")
 
 // element is the number of an element in the name of a parameter.
 var element = regexp.MustCompile(`^(\w+\.member)\.([1-9]\d*)(\.\w+)?$`)
@@ -134,10 +124,10 @@ func (c *call) checkParameters() error {
 				return awserr.Newf(http.StatusBadRequest, "MalformedInput", "The parameter %s has none before it.", name)
 			}
 		}
-		if c.Form.Get(name) == "" && slices.ContainsFunc(c.parameters[c.action], func(p string) bool { return strings.HasPrefix(p, name+".") }) {
+		if c.Form.Get(name) == "" && parameters[c.action].HasBelow(name) {
 			continue // how the SDKs send an empty list
 		}
-		if !slices.Contains(ofRequests, plain) && !slices.Contains(c.parameters[c.action], plain) {
+		if !ofRequests.Has(plain) && !parameters[c.action].Has(plain) {
 			return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s of %s is not served by this fake.", name, c.action)
 		}
 	}

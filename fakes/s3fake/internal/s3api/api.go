@@ -46,13 +46,12 @@ type Options struct {
 type API struct {
 	Options
 	operations map[string]*operation
-	takes      map[string]map[string]bool
 	policies   parsedPolicies
 	known      sigv4.SigningKeys
 }
 
 // New returns the API.
-func New(o Options) *API { return &API{Options: o, operations: operationTable(), takes: takes()} }
+func New(o Options) *API { return &API{Options: o, operations: operationTable()} }
 
 // request is one request on its way through the API.
 type request struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/once"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
@@ -43,9 +44,8 @@ const (
 )
 
 // signing are the headers of signatures and of framed bodies, which every operation has, and what clients say of themselves.
-var signing = strings.Fields(`
-	x-amz-date x-amz-content-sha256 x-amz-security-token x-amz-decoded-content-length x-amz-trailer x-amz-user-agent
-	x-amz-algorithm x-amz-credential x-amz-signature x-amz-expires x-amz-signedheaders`)
+var signing = accept.Names("x-amz-date", "x-amz-content-sha256", "x-amz-security-token", "x-amz-decoded-content-length", "x-amz-trailer", "x-amz-user-agent",
+	"x-amz-algorithm", "x-amz-credential", "x-amz-signature", "x-amz-expires", "x-amz-signedheaders")
 
 // conditionalHeaders are served by these operations only. On others S3 would ignore them or refuse them, which is not
 // documented; a condition that is not judged would be worse than a refusal.
@@ -60,7 +60,7 @@ var conditionalHeaders = map[string][]string{
 // checkHeaders refuses what is not served: a header for it, a header that nobody knows, which is of a feature newer than
 // this fake, and a condition of another operation.
 func (q *request) checkHeaders() error {
-	if q.takes[q.op.name] == nil { // refused as a whole
+	if _, listed := inputs[q.op.name]; !listed { // refused as a whole
 		return nil
 	}
 	for header, operations := range conditionalHeaders {
@@ -70,7 +70,7 @@ func (q *request) checkHeaders() error {
 	}
 	for name := range q.r.Header {
 		lower := strings.ToLower(name)
-		if q.op.form && strings.HasPrefix(lower, "x-amz-") && !slices.Contains(signing, lower) {
+		if q.op.form && strings.HasPrefix(lower, "x-amz-") && !signing.Has(lower) {
 			return notImplemented(lower, "A form has this as a field.")
 		}
 		if err := q.checkHeader(lower); err != nil {
@@ -91,7 +91,7 @@ func (q *request) checkParameter(name string) error {
 	lower := strings.ToLower(name)
 	amz := strings.HasPrefix(lower, "x-amz-")
 	switch {
-	case name == "" || name == "x-id" || name == q.op.selector || !amz && q.takes[q.op.name][name]:
+	case name == "" || name == "x-id" || name == q.op.selector || inputs[q.op.name].Query.Has(name):
 		return nil
 	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that do not sign are headers by now
 		return nil
@@ -106,7 +106,7 @@ var aboutChecksums = []string{"x-amz-checksum-algorithm", "x-amz-checksum-mode",
 
 func (q *request) checkHeader(name string) error {
 	refusal, refused := refusedHeaders[name]
-	takes := q.takes[q.op.name]
+	headers := inputs[q.op.name].Headers
 	switch {
 	case !strings.HasPrefix(name, "x-amz-"):
 		return nil
@@ -114,9 +114,9 @@ func (q *request) checkHeader(name string) error {
 		return notImplemented(name, refusal)
 	case name == "x-amz-bucket-namespace" && q.header("X-Amz-Bucket-Namespace") != "global":
 		return notImplemented(name, "Only the global namespace of buckets is served by this fake.")
-	case slices.Contains(signing, name), takes[name], takes[metadataPrefix] && strings.HasPrefix(name, metadataPrefix):
+	case signing.Has(name), headers.Has(name):
 		return nil
-	case takes["x-amz-checksum-crc32"] && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):
+	case headers.Has("x-amz-checksum-crc32") && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):
 		return nil // an algorithm that S3 does not have, which it says itself
 	}
 	return notImplemented(name, q.op.name+" has no such header.")
@@ -152,7 +152,7 @@ func (q *request) single() error {
 // singleHeaders joins the headers that may come in pieces, as S3 does with those of metadata ("Working with object metadata"
 // in the Amazon S3 User Guide), and refuses others that come more than once.
 func (q *request) singleHeaders() error {
-	joined, twice := once.Headers(q.r.Header, []string{"X-Amz-"}, "X-Amz-Meta-", "X-Amz-Object-Attributes", "X-Amz-Optional-Object-Attributes")
+	joined, twice := once.Headers(q.r.Header, []string{"X-Amz-"}, accept.Names("X-Amz-Object-Attributes", "X-Amz-Optional-Object-Attributes").Prefix("X-Amz-Meta-"))
 	if twice != "" {
 		return errDuplicateHeader.With("Header", twice)
 	}

@@ -8,9 +8,9 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
 	"github.com/cooper-cosi/cooper/fakes/internal/postform"
@@ -79,17 +79,16 @@ func (q *request) authenticateForm() (*postform.Policy, error) {
 	return policy, policy.Check(q.Now(), q.bucket, "x-amz-signature", q.form)
 }
 
-// formFields are the fields of a form that are no headers of S3's own. Those that begin with x-ignore- mean nothing, and bucket
-// is the policy's to compare.
-var formFields = strings.Fields(`acl bucket cache-control content-disposition content-encoding content-language content-md5 content-type expires file key policy
-	success_action_redirect success_action_status tagging`)
+// formFields are the fields of a form without those that are headers of S3's own. Only the policy compares the bucket.
+var formFields = accept.Names("acl", "bucket", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "expires", "file",
+	"key", "policy", "success_action_redirect", "success_action_status", "tagging").Prefix("x-ignore-")
 
 func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error {
 	for name := range q.form {
 		if err := q.checkHeader(strings.ToLower(name)); err != nil {
 			return err
 		}
-		if !strings.HasPrefix(name, "x-amz-") && !strings.HasPrefix(name, "x-ignore-") && !slices.Contains(formFields, name) {
+		if !strings.HasPrefix(name, "x-amz-") && !formFields.Has(name) {
 			return notImplemented(name, "Forms have no such field.")
 		}
 	}

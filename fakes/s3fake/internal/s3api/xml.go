@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
-	"github.com/cooper-cosi/cooper/fakes/internal/elements"
 )
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -265,7 +265,7 @@ func parseXML(raw []byte, into any) error {
 	for {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
-			if name := elements.Unknown(raw, into); name != "" {
+			if name := accept.UnknownElement(raw, into); name != "" {
 				return notImplemented(name, "The element "+name+" is not served by this fake.")
 			}
 			return nil

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elements finds what an XML document asks for and nobody reads. What becomes of it is the caller's to say.
-package elements
+package accept
 
 import (
 	"bytes"
@@ -10,9 +9,9 @@ import (
 	"strings"
 )
 
-// Unknown returns the first element of a document that the type it was read into does not have, "" for none: it asks for
-// what is not served, and to leave it out would be to do something else. The document was read before.
-func Unknown(raw []byte, into any) string {
+// UnknownElement returns the first element of an XML document that the type it was decoded into does not have, "" for none. The
+// document must have been decoded before.
+func UnknownElement(raw []byte, into any) string {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
 	// types are those of the elements that are open.
 	var types []reflect.Type

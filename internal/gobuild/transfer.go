@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobuild
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	megabyte = 1_000_000
+	// barWidth is the number of characters between the brackets of a bar.
+	barWidth = 30
+)
+
+// Transfer is a writer that shows how much of a download has arrived, on a terminal with a bar. It keeps nothing of
+// what is written to it.
+type Transfer struct {
+	task       *task
+	size, done int64
+}
+
+// StartTransfer adds a download to p. The size is in bytes; 0 means that it is unknown. End must be called.
+func (p *Progress) StartTransfer(name string, size int64) *Transfer {
+	return &Transfer{task: p.start(name), size: size}
+}
+
+// Write implements io.Writer.
+func (t *Transfer) Write(content []byte) (int, error) {
+	t.done += int64(len(content))
+	t.task.set("%s", t.state())
+	return len(content), nil
+}
+
+// End removes the download from what is shown. Its last line says whether err is nil.
+func (t *Transfer) End(err error) {
+	if err != nil {
+		t.task.end("failed after %d MB", t.done/megabyte)
+		return
+	}
+	t.task.end("%d MB", t.done/megabyte)
+}
+
+func (t *Transfer) state() string {
+	if t.size <= 0 {
+		return fmt.Sprintf("%d MB", t.done/megabyte)
+	}
+	state := fmt.Sprintf("%d of %d MB", t.done/megabyte, t.size/megabyte)
+	if p := t.task.progress; p == nil || !p.terminal {
+		return state
+	}
+	full := int(barWidth * min(t.done, t.size) / t.size)
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "] " + state
+}
