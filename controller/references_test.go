@@ -159,7 +159,7 @@ func TestNoHandOffForAClaimDeletedBeforeItIsReadAgain(t *testing.T) {
 	s := newSystem(t)
 	claim, armed := s.claim("photos", "fast", cosiapi.ProtocolS3), &atomic.Bool{}
 	s.wrapClient = func(c client.Client) client.Client {
-		return behind{Client: c, armed: armed, do: func() { s.Delete(claim.DeepCopy()) }}
+		return behind{Client: c, armed: armed, do: func() { s.Delete(s.claim("photos", "fast")) }}
 	}
 	s.run()
 	s.newClass("fast")
