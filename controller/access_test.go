@@ -258,6 +258,23 @@ func TestAccessRejectedByOneClassAndAllowedByTheNext(t *testing.T) {
 	}
 }
 
+// The Bucket of the claim is marked as released, so the binding is not valid until an administrator removes the mark.
+func TestAccessIsRetriedWhenTheBindingIsCorrected(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim := s.newClaim("photos", "fast")
+	bucket := s.bound(claim)
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	s.provision(bucket)
+	s.untilProvisioned(claim)
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) })
+	s.untilHandedOff(access)
+}
+
 // A claim that is being deleted does not wait for a new access either.
 func TestAccessToDeletedClaimIsRefused(t *testing.T) {
 	t.Parallel()

@@ -87,8 +87,11 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
+	ofClaims := newKit(metrics.KindBucketClaim)
+	orphans := ofClaims
+	orphans.Runner = ofClaims.Runner.Separate()
 	claims := bucketclaim.Reconciler{
-		Kit: newKit(metrics.KindBucketClaim), LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
+		Kit: ofClaims, Orphans: orphans, LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
 	}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 			s := newSystem(t)
 			claim := s.claim("photos", "fast", cosiapi.ProtocolS3)
 			s.wrapClient = func(c client.Client) client.Client {
-				return hooked{Client: c, once: &sync.Once{}, claims: first, do: func() { s.Delete(claim.DeepCopy()) }}
+				return hooked{Client: c, once: &sync.Once{}, claims: first, do: func() { s.Delete(s.claim("photos", "fast")) }}
 			}
 			s.run()
 			s.newClass("fast")
@@ -133,6 +134,47 @@ func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 			s.untilReleased(bucket, true)
 		})
 	}
+}
+
+// behind is a client whose cache lacks the Bucket once, and which calls a function when that is read.
+type behind struct {
+	client.Client
+
+	armed *atomic.Bool
+	do    func()
+}
+
+// Get implements client.Client.
+func (c behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*cosiapi.Bucket); ok && c.armed.CompareAndSwap(true, false) {
+		c.do()
+		key.Name = "no-such-bucket"
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// The cache lacks the Bucket, so the claim is read again from the API server. It was deleted after the cached copy.
+func TestNoHandOffForAClaimDeletedBeforeItIsReadAgain(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	claim, armed := s.claim("photos", "fast", cosiapi.ProtocolS3), &atomic.Bool{}
+	s.wrapClient = func(c client.Client) client.Client {
+		return behind{Client: c, armed: armed, do: func() { s.Delete(s.claim("photos", "fast")) }}
+	}
+	s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	s.provisioned("photos", "fast")
+	first := s.newAccess(s.access("first", "keys", "photos"))
+	s.untilHandedOff(first)
+	s.settled()
+	armed.Store(true)
+	second := s.newAccess(s.access("second", "keys", "photos"))
+	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	if second.Status.DriverName != "" {
+		t.Errorf("an access to a claim that is being deleted was handed off: %+v", second)
+	}
+	s.referenced(claim, first)
 }
 
 // crashed leaves an access as a Controller leaves it that stops between the UID on the claim and the hand-off.
@@ -165,6 +207,13 @@ func TestStopBetweenReferenceAndHandOff(t *testing.T) {
 			s.referenced(claim)
 		},
 		"the claim is deleted": func(s *system, claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess) {
+			s.Delete(claim)
+			s.run()
+			s.Gone(claim)
+			s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+		},
+		"the claim is deleted after the access lost its finalizer": func(s *system, claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess) {
+			testenv.Change(s.Env, access, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
 			s.Delete(claim)
 			s.run()
 			s.Gone(claim)
@@ -226,6 +275,29 @@ func TestAnnotationOfAnEarlierVersion(t *testing.T) {
 			s.untilReleased(bucket, true)
 		})
 	}
+}
+
+// Many accesses of one claim add their UIDs after an upgrade, while the cache is behind the writes of the others.
+func TestManyAccessesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
+	stop := s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, _ := s.provisioned("photos", "fast")
+	var all []*cosiapi.BucketAccess
+	for n := range 20 {
+		all = append(all, s.newAccess(s.access(fmt.Sprintf("app-%02d", n), "keys", "photos")))
+	}
+	for _, access := range all {
+		s.untilHandedOff(access)
+		s.grant(access)
+	}
+	stop()
+	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { cosiapi.SetAnnotation(c, annotation, "true") })
+	s.run()
+	s.referenced(claim, all...)
 }
 
 // The last access of an earlier version was deleted while no Controller ran, or its finalizer was removed manually: what

@@ -66,8 +66,8 @@ type setup struct {
 	poll time.Duration
 	// watchSecrets lets the sidecar watch Secrets, and gives it the role for it.
 	watchSecrets bool
-	// patience is how long an access waits for its claims before it says so, and a fifth of how
-	// long a claim may be in use after its deletion; zero means as long as the programs do.
+	// patience is how long an access may wait for its claims, and how long a claim may be in use
+	// after its deletion, before the conditions report it. Zero means the default of the programs.
 	patience time.Duration
 	// lostClaimGrace is how long the Bucket of a claim that is lost is held; zero
 	// means for ever.

@@ -55,26 +55,26 @@ func (w *work) DriverName() string { return w.decision.driver }
 // provisioning are the steps for a claim that exists and is not being deleted.
 func (r *reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
-		step.Named("decide", r.decide),    // is the claim COSI's, and what does it get? kept in its ObjectBucket
-		step.Named("protect", r.protect),  // finalizer and label on the claim
-		step.Named("gather", r.gather),    // look up COSI's objects for it
-		step.Named("class", r.class),      // a BucketClass of its own, where no other describes the bucket
-		step.Named("imported", r.imported),
-		step.Named("bucket", r.bucket), // the BucketClaim
-		step.Named("access", r.access), // the BucketAccess
-		step.Named("granted", r.granted),
-		step.Named("unclass", r.unclass), // its own class, which nobody needs any more
-		step.Named("secret", r.secret),
-		step.Named("config", r.config),
-		step.Named("bound", r.bound), // tell claim and ObjectBucket
+		kit.Shared[*work]("seen", r.Seen),  // does the cache hold what we wrote last?
+		step.Named("decide", r.decide),     // is the claim COSI's, and what does it get? kept in its ObjectBucket
+		step.Named("protect", r.protect),   // finalizer and label on the claim
+		step.Named("gather", r.gather),     // look up COSI's objects for it
+		step.Named("class", r.class),       // a BucketClass of its own, where no other describes the bucket
+		step.Named("imported", r.imported), // the Bucket, for an existing bucket
+		step.Named("bucket", r.bucket),     // the BucketClaim
+		step.Named("access", r.access),     // the BucketAccess
+		step.Named("granted", r.granted),   // wait until the access is granted
+		step.Named("unclass", r.unclass),   // its own class, which nobody needs any more
+		step.Named("secret", r.secret),     // the Secret with the credential
+		step.Named("config", r.config),     // the ConfigMap with the other settings
+		step.Named("bound", r.bound),       // tell claim and ObjectBucket
 	}
 }
 
 // deprovisioning are the steps for a claim that is being deleted, or is gone and has left an ObjectBucket.
 func (r *reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("seen", r.Seen),    // does the cache hold our last write?
 		step.Named("released", r.released),   // say so on the ObjectBucket
 		step.Named("withdraw", r.withdraw),   // delete COSI's objects, and wait until they are gone
 		step.Named("artifacts", r.artifacts), // delete Secret and ConfigMap

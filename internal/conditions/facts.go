@@ -53,14 +53,14 @@ func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	return ""
 }
 
-// WithoutMode returns the sentences for an access that asks for nothing on one of its
-// claims, which our CRDs allow nobody: it was made under those of another project,
-// which have another field. Empty means that it does not.
+// WithoutMode returns the message for an access that has no accessModes for one of its
+// claims. Our CRDs refuse that: it was created under those of another project, which
+// have another field. Empty means that it has modes for all claims.
 func WithoutMode(access *cosiapi.BucketAccess) string {
 	for _, c := range access.Spec.BucketClaims {
 		if c.AccessModes == (cosiapi.BucketAccessModes{}) {
-			return fmt.Sprintf("This BucketAccess has no accessModes for BucketClaim %q, as one that was made under another project's "+
-				"CustomResourceDefinitions. What it was granted stays as it is, and is not granted again. Create another BucketAccess, "+
+			return fmt.Sprintf("This BucketAccess has no accessModes for BucketClaim %q. It was created under another project's "+
+				"CustomResourceDefinitions. Its credential keeps working, but is not granted again. Create another BucketAccess, "+
 				"and delete this one when nothing uses its Secret.", c.BucketClaimName)
 		}
 	}

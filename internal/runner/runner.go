@@ -85,6 +85,14 @@ func (r *Runner) Once() *Runner {
 	return &once
 }
 
+// Separate returns a Runner with its own count of conflicts, for steps that run in
+// addition to others for the same request: success of the others does not reset it.
+func (r *Runner) Separate() *Runner {
+	separate := *r
+	separate.conflicts = backoff.NewLimiter(r.options.Backoff)
+	return &separate
+}
+
 // Run runs the steps for one request. obj is the object that Events go to.
 //
 // Verdicts end in a wait for watches, with the resync behind them. Conflicts
@@ -135,7 +143,7 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		return
 	}
 	r.options.Events.Warn(obj, events.FailedAPICall, "Reconcile",
-		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v.", failures, err))
+		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row. COSI retries with backoff: %v.", failures, err))
 }
 
 // An outcome is what one step did.

@@ -97,6 +97,24 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// Conflicts of the steps for orphans are counted, whatever becomes of the other steps for the same request.
+func TestSeparateCountsItsOwnConflicts(t *testing.T) {
+	t.Parallel()
+	recorder := kevents.NewFakeRecorder(10)
+	r := runner.New(runner.Options{Kind: metrics.KindBucketClaim, Events: events.Recorder{Events: recorder}})
+	separate := r.Separate()
+	for range 8 {
+		for run, s := range map[*runner.Runner][]step.Step[int]{r: steps(step.Done(), nil), separate: steps(step.Verdict{}, conflict())} {
+			if _, err := runner.Run(t.Context(), run, request(), &cosiapi.BucketClaim{}, s, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := len(recorder.Events); got != 1 {
+		t.Errorf("Events about 8 conflicts in a row: want 1, got %d", got)
+	}
+}
+
 // A persistent API problem is one Event, and no other problem is.
 func TestPersistentAPIProblemIsReportedOnce(t *testing.T) {
 	t.Parallel()

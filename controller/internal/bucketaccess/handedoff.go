@@ -4,6 +4,7 @@ package bucketaccess
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -49,19 +50,30 @@ func handedOffFrom(a *cosiapi.BucketAccess, class *cosiapi.BucketAccessClass) bo
 	return !class.CreationTimestamp.After(a.CreationTimestamp.Time)
 }
 
+// cacheDelay is how long a reconcile waits for the cache to show our own write.
+const cacheDelay = time.Second
+
 // restoreReferences adds the UID to claims that do not have it, because an
-// earlier version handed the access off or a user removed it.
+// earlier version handed the access off or a user removed it. If the cache is
+// behind our own writes, for other accesses of the claim, it tries again after
+// cacheDelay: changes of the UIDs do not start this reconciler.
 func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdict, error) {
+	verdict := step.Next()
 	for _, b := range w.access.Status.AccessedBuckets {
 		claim := w.facts.claims[b.BucketClaimName]
-		if claim == nil || claim.DeletionTimestamp != nil || claim.Status.BoundBucketName != b.BucketName || !r.Store.Seen(claim).Goes() {
+		if claim == nil || claim.DeletionTimestamp != nil || claim.Status.BoundBucketName != b.BucketName ||
+			slices.Contains(references.Of(claim), w.access.UID) {
+			continue
+		}
+		if seen := r.Store.Seen(claim); !seen.Goes() {
+			verdict = step.WaitAtMost(cacheDelay, seen.Reason())
 			continue
 		}
 		if _, err := r.Patch(ctx, claim, func() { references.Add(claim, w.access.UID) }); err != nil {
 			return step.Verdict{}, err
 		}
 	}
-	return step.Next(), nil
+	return verdict, nil
 }
 
 // reportClaims reports whether the claims are as they were at the hand-off. The

@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,10 +43,10 @@ func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (step.Verdict, e
 
 // checkOrRelease is check for problems that may appear after the finalizer was
 // added. An access that is stopped then gives up its claims, which could not be
-// deleted otherwise.
+// deleted otherwise. It does so even if its finalizer was removed manually.
 func (r *Reconciler) checkOrRelease(ctx context.Context, w *work, find rule) (step.Verdict, error) {
 	verdict, err := r.check(ctx, w, find)
-	if err != nil || verdict.Goes() || !cosiapi.HasProtection(w.access) {
+	if err != nil || verdict.Goes() || !cosiapi.HasProtection(w.access) && !referenced(w.access, w.facts) {
 		return verdict, err
 	}
 	if _, err := r.removeReferences(ctx, w); err != nil {
@@ -53,6 +54,14 @@ func (r *Reconciler) checkOrRelease(ctx context.Context, w *work, find rule) (st
 	}
 	_, err = r.Patch(ctx, w.access, func() { cosiapi.RemoveProtection(w.access) })
 	return verdict, err
+}
+
+// referenced reports whether one of the claims has the UID of the access.
+func referenced(access *cosiapi.BucketAccess, f facts) bool {
+	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
+		claim := f.claims[c.BucketClaimName]
+		return claim != nil && slices.Contains(references.Of(claim), access.UID)
+	})
 }
 
 // check continues if a rule finds no problem. The cache is good enough for a
@@ -137,7 +146,8 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 }
 
 // confirmClass checks the class as the API server has it, since the hand-off
-// cannot be undone.
+// cannot be undone. Then it checks the claims that referenceClaims will patch: a
+// check of their Buckets may have read them again from the API server.
 func (r *Reconciler) confirmClass(ctx context.Context, w *work) (step.Verdict, error) {
 	if !w.facts.fresh {
 		class := w.class
@@ -156,7 +166,10 @@ func (r *Reconciler) confirmClass(ctx context.Context, w *work) (step.Verdict, e
 	if verdict, err := r.checkClass(ctx, w); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	return r.checkBuckets(ctx, w)
+	if verdict, err := r.checkBuckets(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	return r.checkClaims(ctx, w)
 }
 
 // referenceClaims adds the UID of the access to each of its claims, in the

@@ -54,19 +54,19 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 // handedOff are the steps for an access that its sidecar serves.
 func (r *Reconciler) handedOff() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),
-		step.Named("protect", r.protect),
-		step.Named("gather", r.gather),
+		kit.Shared[*work]("seen", r.Seen),                    // does the cache hold our last write?
+		step.Named("protect", r.protect),                     // add the finalizer, if it was removed
+		step.Named("gather", r.gather),                       // look up claims and Buckets
 		step.Named("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
-		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 		step.Named("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
+		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}
 }
 
 // deprovisioning are the steps for an access that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("seen", r.Seen),                  // does the cache hold our last write?
 		step.Named("awaitCleanup", r.awaitCleanup),         // wait for the sidecar, if the access was handed off
 		step.Named("removeReferences", r.removeReferences), // remove the UID from each claim
 		step.Named("removeFinalizer", r.removeFinalizer),   // remove the finalizer from the access

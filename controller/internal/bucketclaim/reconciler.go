@@ -35,6 +35,9 @@ import (
 type Reconciler struct {
 	kit.Kit
 
+	// Orphans is Kit for the Buckets of earlier claims. It has its own Runner, since
+	// a reconcile runs their steps in addition to those of the claim.
+	Orphans kit.Kit
 	// LostClaimGrace is how long a Bucket is held whose claim was lost before it
 	// is released unconfirmed. Zero means without limit.
 	LostClaimGrace time.Duration
@@ -66,7 +69,7 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 // deprovisioning are the steps for a claim that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("seen", r.Seen),                // does the cache hold our last write?
 		step.Named("awaitAccesses", r.awaitAccesses),     // wait until no access holds the claim
 		step.Named("releaseBucket", r.releaseBucket),     // mark the Bucket, and delete it if its policy says so
 		step.Named("removeFinalizer", r.removeFinalizer), // remove the finalizer from the claim
@@ -94,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case apierrors.IsNotFound(err):
 		claim.Namespace, claim.Name = req.Namespace, req.Name // for Events
 		w.Gone = true
-		return kit.Run(ctx, r.Kit, r.orphaned(), w)
+		return kit.Run(ctx, r.Orphans, r.orphaned(), w)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
 	}
@@ -110,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if len(orphans) == 0 {
 		return result, err
 	}
-	other, otherErr := kit.Run(ctx, r.Kit, r.orphaned(), w)
+	other, otherErr := kit.Run(ctx, r.Orphans, r.orphaned(), w)
 	return sooner(result, other), errors.Join(err, otherErr)
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -48,7 +49,7 @@ func Add(claim *cosiapi.BucketClaim, uid types.UID) { set(claim, append(Of(claim
 // one. An annotation without UIDs stays as it is.
 func Remove(claim *cosiapi.BucketClaim, uids ...types.UID) {
 	had := Of(claim)
-	left := slices.DeleteFunc(slices.Clone(had), func(uid types.UID) bool { return slices.Contains(uids, uid) })
+	left := slices.DeleteFunc(slices.Clone(had), sets.New(uids...).Has)
 	if len(left) < len(had) {
 		set(claim, left)
 	}
@@ -90,10 +91,10 @@ func Holds(access *cosiapi.BucketAccess) bool {
 // takes its UID off itself.
 func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*cosiapi.BucketAccess {
 	var blockers []*cosiapi.BucketAccess
-	uids := Of(claim)
+	uids := sets.New(Of(claim)...)
 	for i := range accesses {
 		access := &accesses[i]
-		if To(access, claim.Name) && (Holds(access) || slices.Contains(uids, access.UID)) {
+		if To(access, claim.Name) && (Holds(access) || uids.Has(access.UID)) {
 			blockers = append(blockers, access)
 		}
 	}
@@ -103,9 +104,13 @@ func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*co
 
 // Unknown returns the UIDs on the claim that none of the accesses to it has.
 func Unknown(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []types.UID {
-	return slices.DeleteFunc(Of(claim), func(uid types.UID) bool {
-		return slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return a.UID == uid && To(&a, claim.Name) })
-	})
+	known := sets.New[types.UID]()
+	for i := range accesses {
+		if To(&accesses[i], claim.Name) {
+			known.Insert(accesses[i].UID)
+		}
+	}
+	return slices.DeleteFunc(Of(claim), known.Has)
 }
 
 // To reports whether the access refers to the claim of that name.
