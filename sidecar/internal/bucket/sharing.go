@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -101,7 +102,7 @@ func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cos
 	if err != nil {
 		return nil, err
 	}
-	confirmed := strings.Split(b.Annotations[cosiapi.ConfirmNotSharedAnnotation], ",")
+	confirmed := strings.FieldsFunc(b.Annotations[cosiapi.ConfirmNotSharedAnnotation], func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
 	for i := range imports {
 		other := &imports[i]
 		if importsSameBucket(other, b) && !slices.Contains(confirmed, string(other.UID)) {
