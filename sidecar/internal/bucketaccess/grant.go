@@ -3,6 +3,7 @@
 package bucketaccess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,10 +73,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	}
 	r.Memory.setGranting(w.access, w.access.Status.AccountID)
 	id, response, err := r.callGrant(ctx, w)
-	if err := r.storeAccountID(ctx, w, id); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	if err != nil {
+	if err = cmp.Or(r.storeAccountID(ctx, w, id), err); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
@@ -143,13 +141,11 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 
 // claimAccountID fails if the driver returned the ID of another account for a new access.
 func (r *Reconciler) claimAccountID(ctx context.Context, w *work, id string) error {
-	if err := r.checkUnused(ctx, w, id); err != nil || id == "" {
-		return err
-	}
-	if !r.History.ClaimID(w.Req, id) {
+	err := r.checkUnused(ctx, w, id)
+	if err == nil && id != "" && !r.History.ClaimID(w.Req, id) {
 		return errAccountIDTaken
 	}
-	return nil
+	return err
 }
 
 // checkUnused fails if another access has the account ID.

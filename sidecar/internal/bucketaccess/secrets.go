@@ -120,8 +120,7 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 // an orphaned access Secret only loses our finalizer. The error is a *TakenError while a finalizer of another component
 // holds the Secret.
 func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
-	key := client.ObjectKey{Namespace: a.Namespace, Name: name}
-	secret, err := s.get(ctx, key)
+	secret, err := s.get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name})
 	if err != nil || secret == nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name strin
 	if secret.DeletionTimestamp == nil {
 		err := s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete Secret %q: %w", key, err)
+			return fmt.Errorf("delete %s: %w", objects.Name(secret), err)
 		}
 	}
 	if len(secret.Finalizers) > 0 {
@@ -229,9 +228,8 @@ func addMetadata(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secre
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
 
-// owns reports whether the Secret, which the access names, was made for this access by its driver. The admission policies
-// deny the sidecar to write other Secrets: those of a type that COSI never makes, and those of another driver, although
-// tenants can change their controller.
+// owns reports whether the Secret, which the access names, was made for this access by its driver. Tenants can change the
+// controller, but the admission policies deny the sidecar to write Secrets of other types and of other drivers.
 func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
 	_, uid := accessOf(secret)
 	driver := secret.Annotations[driverAnnotation]
@@ -262,8 +260,7 @@ func names(a *cosiapi.BucketAccess, secret string) bool {
 func notOwned(secret *corev1.Secret) *TakenError {
 	why := "was not created for this BucketAccess"
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		why += fmt.Sprintf(": its controller is %s %q with UID %q, and its annotation %s is %q",
-			owner.Kind, owner.Name, owner.UID, driverAnnotation, secret.Annotations[driverAnnotation])
+		why += fmt.Sprintf(": its controller is %s %q with UID %q, its driver %q", owner.Kind, owner.Name, owner.UID, secret.Annotations[driverAnnotation])
 	}
 	return &TakenError{Name: secret.Name, Why: why}
 }
