@@ -133,8 +133,8 @@ func (r *Reconciler) foreignImports(ctx context.Context) ([]cosiapi.Bucket, erro
 	return list.Items, nil
 }
 
-// claimID fails if the driver returned the ID of another Bucket for a new bucket.
-func (r *Reconciler) claimID(ctx context.Context, w *work, id string) error {
+// reserveID fails if the driver returned the ID of another Bucket for a new bucket.
+func (r *Reconciler) reserveID(ctx context.Context, w *work, id string) error {
 	found, err := r.cached(ctx, id)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (r *Reconciler) claimID(ctx context.Context, w *work, id string) error {
 			return errIDTaken
 		}
 	}
-	if !r.History.ClaimID(w.Req, id) {
+	if !r.History.ReserveID(w.Req, id) {
 		return errIDTaken
 	}
 	return nil

@@ -48,7 +48,7 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 		id = ""
 	}
 	if err == nil {
-		err = r.claimAccountID(ctx, w, id)
+		err = r.reserveAccountID(ctx, w, id)
 	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
@@ -119,7 +119,7 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		a.Status.AccountID = id
 		return nil
 	case known == "":
-		if err := r.claimAccountID(ctx, w, id); err != nil {
+		if err := r.reserveAccountID(ctx, w, id); err != nil {
 			return err
 		}
 		r.Memory.setGranting(a, id)
@@ -139,10 +139,10 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		"account_id is %q, and was %q for the same name before. The new account is revoked. Delete this BucketAccess and create it again", id, known))
 }
 
-// claimAccountID fails if the driver returned the ID of another account for a new access.
-func (r *Reconciler) claimAccountID(ctx context.Context, w *work, id string) error {
+// reserveAccountID fails if the driver returned the ID of another account for a new access.
+func (r *Reconciler) reserveAccountID(ctx context.Context, w *work, id string) error {
 	err := r.checkUnused(ctx, w, id)
-	if err == nil && id != "" && !r.History.ClaimID(w.Req, id) {
+	if err == nil && id != "" && !r.History.ReserveID(w.Req, id) {
 		return errAccountIDTaken
 	}
 	return err
