@@ -166,7 +166,7 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 		change  func(*system, *cosiapi.BucketAccess)
 		message string
 	}{
-		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "is for one bucket, and not for 2"},
+		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "grants access to one bucket, not to 2"},
 		"v1alpha1: access modes that nothing maps": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = nil
 		}, "must say in the parameter cooper.dev/access-modes"},
@@ -184,7 +184,7 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 		}, "has room for 4096"},
 		"v1alpha1: a rotation": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Annotations = map[string]string{cosiapi.RotateAnnotation: "1"}
-		}, "cannot ask for another credential"},
+		}, "cannot rotate a credential"},
 		"upstream: modes that differ": {memdriver.Upstream, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
 		}, "objectData=ReadWrite and bucketMetadata=ReadOnly differ"},
