@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -113,4 +114,27 @@ func clusterRoles(t *testing.T) map[string][]string {
 		t.Fatalf("the test is blind: %v", roles)
 	}
 	return roles
+}
+
+// TestMatchConditionsCheckRightsLast covers that the API server evaluates all match conditions of a policy, even after a
+// false one: a policy that checks a right in one of several searches the role bindings for each request.
+func TestMatchConditionsCheckRightsLast(t *testing.T) {
+	t.Parallel()
+	policies, err := deploy.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, manifest := range policies {
+		for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+			policy := admissionregistrationv1.ValidatingAdmissionPolicy{}
+			if err := yaml.Unmarshal([]byte(document), &policy); err != nil {
+				t.Fatal(err)
+			}
+			for _, condition := range policy.Spec.MatchConditions {
+				if strings.Contains(condition.Expression, "authorizer.") && len(policy.Spec.MatchConditions) > 1 {
+					t.Errorf("policy %s: the condition %s checks a right; join the conditions with &&", policy.Name, condition.Name)
+				}
+			}
+		}
+	}
 }

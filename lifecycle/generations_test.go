@@ -69,10 +69,10 @@ func TestWhatV1alpha1CannotExpress(t *testing.T) {
 	photos, _ := w.provisioned("photos", "fast")
 	films, _ := w.provisioned("films", "fast")
 	for reason, access := range map[string]*cosiapi.BucketAccess{
-		"is for one bucket, and not for 2":              w.access("two", "keys", "photos", "films"),
-		"and not objectData=ReadOnly":                   w.asking("reader", cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}),
-		"and not bucketMetadata=ReadOnly":               w.asking("looker", cosiapi.BucketAccessModes{BucketMetadata: cosiapi.BucketAccessModeReadOnly}),
-		"must say in the parameter " + modesOfOldGrants: w.access("unsaid", "unsaid", "photos"),
+		"grants access to one bucket, not to 2": w.access("two", "keys", "photos", "films"),
+		"not objectData=ReadOnly":               w.asking("reader", cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}),
+		"not bucketMetadata=ReadOnly":           w.asking("looker", cosiapi.BucketAccessModes{BucketMetadata: cosiapi.BucketAccessModeReadOnly}),
+		"must list the modes that the driver grants in the parameter " + modesOfOldGrants: w.access("unsaid", "unsaid", "photos"),
 	} {
 		w.create(access)
 		said := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)

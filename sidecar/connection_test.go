@@ -355,3 +355,26 @@ func TestHandOverRecordsCallThatRuns(t *testing.T) {
 		t.Errorf("DriverGenerateBucketId: want 1 call, got %d", n)
 	}
 }
+
+// The driver may be replaced while the account of an orphaned access waits for its revocation: the access is in no cache,
+// and is still revoked by the new version.
+func TestOrphanedAccessIsRevokedByAnotherVersionOfTheDriver(t *testing.T) {
+	t.Parallel()
+	s := start(t, memdriver.Options{})
+	a := s.readyAccess(s.readyBucket())
+	fix := s.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Unimplemented, Times: memdriver.Always})
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+	s.Delete(a)
+	s.Gone(a)
+	s.await(memdriver.RevokeAccess, 1)
+	s.settled()
+	fix()
+	s.stopServing()
+	s.serve()
+	s.Eventually("the account is revoked", func(context.Context) error {
+		if len(s.driver.Inventory().Accounts) > 0 {
+			return errors.New("it exists")
+		}
+		return nil
+	})
+}

@@ -166,25 +166,25 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 		change  func(*system, *cosiapi.BucketAccess)
 		message string
 	}{
-		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "is for one bucket, and not for 2"},
+		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "grants access to one bucket, not to 2"},
 		"v1alpha1: access modes that nothing maps": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = nil
-		}, "must say in the parameter cooper.dev/access-modes"},
+		}, "must list the modes that the driver grants in the parameter cooper.dev/access-modes"},
 		"v1alpha1: another mode than the class maps": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
-		}, "and not objectData=ReadOnly"},
+		}, "not objectData=ReadOnly"},
 		"v1alpha1: a mode of a category that the class does not map": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
-		}, "and not bucketMetadata=ReadOnly"},
+		}, "not bucketMetadata=ReadOnly"},
 		"v1alpha1: a mapping that is none": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = map[string]string{"cooper.dev/access-modes": "ReadWrite"}
-		}, "it must list objectData"},
+		}, "it must list those of objectData"},
 		"v1alpha1: too many parameters": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters["policy"] = strings.Repeat("p", 4<<10)
-		}, "has room for 4096"},
+		}, "allows 4096"},
 		"v1alpha1: a rotation": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Annotations = map[string]string{cosiapi.RotateAnnotation: "1"}
-		}, "cannot ask for another credential"},
+		}, "cannot rotate a credential"},
 		"upstream: modes that differ": {memdriver.Upstream, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
 		}, "objectData=ReadWrite and bucketMetadata=ReadOnly differ"},

@@ -3,9 +3,12 @@
 package sidecar_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +17,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -378,3 +385,135 @@ func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
 		t.Errorf("the Secret exists: %v", err)
 	}
 }
+
+// limitToDriver applies the policy that limits the Sidecar's user to the objects of its driver, and waits until it counts.
+func (s *system) limitToDriver() {
+	s.t.Helper()
+	s.bindLeader()
+	policies, err := deploy.Policies()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := strings.NewReplacer(
+		"cosi-sidecar-driver", "cosi-sidecar-driver-"+s.namespace, "'cosi-system'", "'"+s.namespace+"'",
+		"matchConditions:\n", "matchConditions:\n  - name: by-this-sidecar\n    expression: request.userInfo.username == '"+s.user+"'\n",
+	).Replace(string(policies["drivers.yaml"]))
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			s.t.Fatal(err)
+		}
+		s.Create(object)
+	}
+	foreign := s.bucket()
+	foreign.Spec.DriverName = "another.example.com"
+	s.Create(foreign)
+	sidecar := s.ClientFor(s.User(s.user))
+	s.Eventually("the policy counts", func(ctx context.Context) error {
+		err := sidecar.Patch(ctx, foreign.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "cosi-sidecar-driver") {
+			return fmt.Errorf("want a refusal by the policy, got %w", err)
+		}
+		return nil
+	})
+}
+
+// A tenant can make an access the controller of any Secret. The Secret of another driver's access is still left to that
+// driver, whose sidecar alone may write it, and does not delay the deletion of the access.
+func TestSecretOfAnotherDriversAccess(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{})
+	s.refused, s.options.SecretPoll = true, 100*time.Millisecond
+	s.limitToDriver()
+	s.run()
+	b := s.readyBucket()
+	a := s.access(b)
+	secret := s.secrets(a)[0]
+	secret.Finalizers = []string{cosiapi.ProtectionFinalizer}
+	secret.Annotations = map[string]string{"cooper.dev/driver": "another.example.com"}
+	s.Create(secret)
+	s.handOff(a, b)
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.OwnerReferences = []metav1.OwnerReference{controlledBy(a)} })
+	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	if n := len(s.driver.Calls(memdriver.GenerateAccessID)); n > 0 {
+		t.Errorf("the driver was called %d times", n)
+	}
+	testenv.Until(s.Env, a, "the message names the other driver", func(a *cosiapi.BucketAccess) error {
+		if message = testenv.Condition(a, cosiapi.ConditionResourcesValidated).Message; !strings.Contains(message, "another.example.com") {
+			return fmt.Errorf("the message is %q", message)
+		}
+		return nil
+	})
+	s.Delete(a)
+	s.release(a)
+	if got := testenv.Get(s.Env, secret); !cosiapi.HasProtection(got) {
+		t.Error("the finalizer was removed from the Secret of another driver")
+	}
+}
+
+// The Secret of an access is released with it even if a tenant made the access of another driver its controller: the
+// sidecar of that driver may not write it.
+func TestSecretWhoseControllerIsAnAccessOfAnotherDriver(t *testing.T) {
+	t.Parallel()
+	s := start(t, memdriver.Options{})
+	b := s.readyBucket()
+	a, other := s.readyAccess(b), s.access(b)
+	other.Spec.BucketClaims[0].AccessSecretName = a.Spec.BucketClaims[0].AccessSecretName
+	s.Create(other)
+	testenv.ChangeStatus(s.Env, other, func(other *cosiapi.BucketAccess) {
+		a.Status.DeepCopyInto(&other.Status)
+		other.Status.DriverName, other.Status.AccountID, other.Status.Cleanup = "another.example.com", "", ""
+	})
+	secret := s.secrets(a)[0]
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.OwnerReferences = []metav1.OwnerReference{controlledBy(other)} })
+	s.Delete(a)
+	s.release(a)
+	if got := testenv.Get(s.Env, secret); cosiapi.HasProtection(got) {
+		t.Errorf("our finalizer still holds the Secret: %+v", got.ObjectMeta)
+	}
+}
+
+func controlledBy(a *cosiapi.BucketAccess) metav1.OwnerReference {
+	return *metav1.NewControllerRef(a, cosiapi.GroupVersion().WithKind("BucketAccess"))
+}
+
+// An admission policy may refuse the deletion of the Secret. The credential in it works until then, and the access says so.
+func TestSecretThatMayNotBeWrittenStopsRevocation(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{})
+	s.refused, s.options.SecretPoll = true, 100*time.Millisecond
+	var deny atomic.Bool
+	s.wrap = func(config *rest.Config) *rest.Config {
+		config = rest.CopyConfig(config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(request *http.Request) (*http.Response, error) {
+				if deny.Load() && request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/secrets/") {
+					request = request.Clone(request.Context())
+					request.URL.Path = strings.Replace(request.URL.Path, "/namespaces/"+s.namespace+"/", "/namespaces/default/", 1)
+				}
+				return next.RoundTrip(request)
+			})
+		})
+		return config
+	}
+	s.confine()
+	s.run()
+	a := s.readyAccess(s.readyBucket())
+	deny.Store(true)
+	s.Delete(a)
+	message := s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.SecretNotWritable)
+	if !strings.Contains(message, "forbidden") {
+		t.Errorf("the message does not say why: %s", message)
+	}
+	if n := len(s.driver.Calls(memdriver.RevokeAccess)); n > 0 {
+		t.Errorf("access was revoked while its Secret exists")
+	}
+	deny.Store(false)
+	s.release(a)
+}
+
+// A roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -83,7 +83,7 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 				if has := s.driver.Inventory().Buckets; len(has) != 1 {
 					t.Fatalf("the bucket of the other driver was deleted: %v", has)
 				}
-				confirmed = strings.TrimPrefix(confirmed+","+string(imports[named].UID), ",")
+				confirmed = strings.TrimPrefix(confirmed+", "+string(imports[named].UID), ", ")
 				imports = slices.Delete(slices.Clone(imports), named, named+1)
 				testenv.Change(s.Env, b, func(b *cosiapi.Bucket) {
 					cosiapi.SetAnnotation(b, cosiapi.ConfirmNotSharedAnnotation, confirmed)

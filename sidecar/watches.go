@@ -261,7 +261,8 @@ func (p *parts) find(ctx context.Context, list client.ObjectList, by ...client.L
 	return requests
 }
 
-// driverWatcher reconciles all objects when the driver has reconnected or returns another DriverGetInfo.
+// driverWatcher reconciles all objects, and the orphaned accesses, when the driver has reconnected or returns another
+// DriverGetInfo.
 func (p *parts) driverWatcher() manager.Runnable {
 	changed := make(chan struct{}, 1)
 	p.options.Driver.conn.OnChange(func() {
@@ -276,7 +277,7 @@ func (p *parts) driverWatcher() manager.Runnable {
 			case <-ctx.Done():
 				return nil
 			case <-changed:
-				p.accesses.Trigger.EnqueueLate(p.findAccesses(ctx)...)
+				p.accesses.Trigger.EnqueueLate(append(p.findAccesses(ctx), p.memory.Requests()...)...)
 				p.buckets.Trigger.EnqueueLate(p.find(ctx, &cosiapi.BucketList{})...)
 			}
 		}

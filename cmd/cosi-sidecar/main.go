@@ -56,15 +56,14 @@ func command() serve.Command {
 	}
 }
 
-// leastRate is the lowest rate of grants that nobody asked for.
+// leastRate is the lowest rate of background grants.
 const leastRate = 1.0 / (24 * 60 * 60)
 
 func (s *settings) flags(f *pflag.FlagSet) {
 	s.api.Flags(f)
 	s.collector.Flags(f)
 	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
-	f.StringVar(&s.dialect, "driver-dialect", "", "what the driver means by v1alpha2, which no call tells: "+sidecar.UpstreamDialect+
-		" is what the upstream project meant in March 2026; empty is what KEP-1979 says, or v1alpha1, which is recognized")
+	f.StringVar(&s.dialect, "driver-dialect", "", "wire dialect of a v1alpha2 driver, which cannot be detected: empty (KEP-1979) or "+sidecar.UpstreamDialect)
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	apiserver.MetricsFlags(f, &s.manager.Metrics)
 	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
@@ -80,7 +79,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "longest time between two looks at an object that nobody changed")
 	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
 	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted again although nothing changed; 0 means never")
-	f.Float64Var(&o.RegrantRate, "regrant-rate", sidecar.DefaultRegrantRate, "how many accesses a second are granted again at most that nobody asked for, such as after a change of the driver")
+	f.Float64Var(&o.RegrantRate, "regrant-rate", sidecar.DefaultRegrantRate, "maximum background re-grants per second, such as after a change of the driver")
 	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
 }
 

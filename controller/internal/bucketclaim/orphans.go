@@ -194,7 +194,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	r.Events.Warn(bucket, events.BucketHeld, "ReleaseBucket", message)
 	if w.claim.UID != "" {
 		r.Events.Warn(w.claim, events.BucketHeld, "ReleaseBucket", fmt.Sprintf(
-			"Bucket %q of an earlier BucketClaim of this name is held with its data. An administrator must say what becomes of it.", bucket.Name))
+			"Bucket %q of an earlier BucketClaim of this name is held with its data. An administrator must delete it or keep it; see its conditions.", bucket.Name))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (r *Reconciler) generateID(ctx context.Context, w *work) (step.Verdict, err
 			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 		})
 		if err == nil && !w.Info.OnePhase {
-			err = r.claimID(ctx, w, id)
+			err = r.reserveID(ctx, w, id)
 		}
 		if err != nil {
 			return r.callFailed(ctx, w, err)
@@ -140,7 +140,7 @@ func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
 		return driver.Broken(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
 			"bucket_id is %q, and was %q for the same name before. An administrator must check the driver", id, known))
 	}
-	if err := r.claimID(ctx, w, id); err != nil {
+	if err := r.reserveID(ctx, w, id); err != nil {
 		return err
 	}
 	return r.RecordStatus(ctx, b, sameOrder, func() { b.Status.BucketID = id })

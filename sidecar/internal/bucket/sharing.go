@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -101,7 +102,7 @@ func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cos
 	if err != nil {
 		return nil, err
 	}
-	confirmed := strings.Split(b.Annotations[cosiapi.ConfirmNotSharedAnnotation], ",")
+	confirmed := strings.FieldsFunc(b.Annotations[cosiapi.ConfirmNotSharedAnnotation], func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
 	for i := range imports {
 		other := &imports[i]
 		if importsSameBucket(other, b) && !slices.Contains(confirmed, string(other.UID)) {
@@ -132,8 +133,8 @@ func (r *Reconciler) foreignImports(ctx context.Context) ([]cosiapi.Bucket, erro
 	return list.Items, nil
 }
 
-// claimID fails if the driver returned the ID of another Bucket for a new bucket.
-func (r *Reconciler) claimID(ctx context.Context, w *work, id string) error {
+// reserveID fails if the driver returned the ID of another Bucket for a new bucket.
+func (r *Reconciler) reserveID(ctx context.Context, w *work, id string) error {
 	found, err := r.cached(ctx, id)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (r *Reconciler) claimID(ctx context.Context, w *work, id string) error {
 			return errIDTaken
 		}
 	}
-	if !r.History.ClaimID(w.Req, id) {
+	if !r.History.ReserveID(w.Req, id) {
 		return errIDTaken
 	}
 	return nil

@@ -141,7 +141,7 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 	w.regrant = found.reason
 	if w.countsAgainstBudget() {
 		if wait := r.Memory.awaitBudget(w.Req, w.Info.Epoch, now); wait > 0 {
-			return step.WaitAtMost(wait, "the time of another grant, after many in a row"), nil
+			return step.WaitAtMost(wait, "the rate limit of grants per BucketAccess"), nil
 		}
 	}
 	if found.background() {

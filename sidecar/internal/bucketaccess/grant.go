@@ -3,6 +3,7 @@
 package bucketaccess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 		id = ""
 	}
 	if err == nil {
-		err = r.claimAccountID(ctx, w, id)
+		err = r.reserveAccountID(ctx, w, id)
 	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
@@ -72,10 +73,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	}
 	r.Memory.setGranting(w.access, w.access.Status.AccountID)
 	id, response, err := r.callGrant(ctx, w)
-	if err := r.storeAccountID(ctx, w, id); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	if err != nil {
+	if err = cmp.Or(r.storeAccountID(ctx, w, id), err); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
@@ -121,7 +119,7 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		a.Status.AccountID = id
 		return nil
 	case known == "":
-		if err := r.claimAccountID(ctx, w, id); err != nil {
+		if err := r.reserveAccountID(ctx, w, id); err != nil {
 			return err
 		}
 		r.Memory.setGranting(a, id)
@@ -141,15 +139,13 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		"account_id is %q, and was %q for the same name before. The new account is revoked. Delete this BucketAccess and create it again", id, known))
 }
 
-// claimAccountID fails if the driver returned the ID of another account for a new access.
-func (r *Reconciler) claimAccountID(ctx context.Context, w *work, id string) error {
-	if err := r.checkUnused(ctx, w, id); err != nil || id == "" {
-		return err
-	}
-	if !r.History.ClaimID(w.Req, id) {
+// reserveAccountID fails if the driver returned the ID of another account for a new access.
+func (r *Reconciler) reserveAccountID(ctx context.Context, w *work, id string) error {
+	err := r.checkUnused(ctx, w, id)
+	if err == nil && id != "" && !r.History.ReserveID(w.Req, id) {
 		return errAccountIDTaken
 	}
-	return nil
+	return err
 }
 
 // checkUnused fails if another access has the account ID.

@@ -258,6 +258,13 @@ func (m *Memory) orphans(req reconcile.Request) (all []*cosiapi.BucketAccess) {
 	return all
 }
 
+// Requests returns the requests of all remembered accesses, orphans included.
+func (m *Memory) Requests() []reconcile.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.accesses))
+}
+
 // forgetOrphan forgets an orphan that is cleaned up.
 func (m *Memory) forgetOrphan(a *cosiapi.BucketAccess) {
 	m.with(requestFor(a), func(known *remembered) { delete(known.orphans, a.UID) })

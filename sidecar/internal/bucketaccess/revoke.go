@@ -22,8 +22,8 @@ import (
 // ByAccount is the index of the accesses in the cache by status.accountID.
 const ByAccount = "accountID"
 
-// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them. It does not
-// wait for a Secret of an orphaned access that another component holds.
+// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them. It reports a
+// Secret that another component holds or whose deletion is refused. An orphaned access does not wait for the former.
 func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	for _, claim := range a.Spec.BucketClaims {
@@ -31,8 +31,8 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, 
 		if w.Gone {
 			err = ignoreTaken(err)
 		}
-		if taken, ok := errors.AsType[*TakenError](err); ok {
-			message := taken.Error() + ". This BucketAccess is revoked after the Secret is deleted."
+		if _, taken := errors.AsType[*TakenError](err); taken || refused(err) && !w.Gone {
+			message := err.Error() + ". This BucketAccess is revoked after the Secret is deleted."
 			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
 			_, err := r.PatchStatus(ctx, a, func() {
 				conditions.Set(&a.Status.Conditions, conditions.Change{

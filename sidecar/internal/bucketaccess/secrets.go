@@ -120,17 +120,15 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 // an orphaned access Secret only loses our finalizer. The error is a *TakenError while a finalizer of another component
 // holds the Secret.
 func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
-	key := client.ObjectKey{Namespace: a.Namespace, Name: name}
-	secret, err := s.get(ctx, key)
+	secret, err := s.get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name})
 	if err != nil || secret == nil {
 		return err
 	}
 	if !owns(a, secret) {
-		err := s.releaseOrphan(ctx, secret)
-		if refused(err) { // it must not delay the revocation
-			return nil
+		if err := s.releaseOrphan(ctx, secret); !refused(err) { // a refusal must not delay the revocation
+			return ignoreTaken(err)
 		}
-		return ignoreTaken(err)
+		return nil
 	}
 	if err := s.removeFinalizer(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -138,7 +136,7 @@ func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name strin
 	if secret.DeletionTimestamp == nil {
 		err := s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete Secret %q: %w", key, err)
+			return fmt.Errorf("delete %s: %w", objects.Name(secret), err)
 		}
 	}
 	if len(secret.Finalizers) > 0 {
@@ -157,21 +155,21 @@ func (s Secrets) ReleaseOrphan(ctx context.Context, key types.NamespacedName) er
 	return ignoreTaken(s.releaseOrphan(ctx, secret))
 }
 
-// releaseOrphan removes our finalizer from a Secret that no access owns, also if it is not being deleted. It returns a *TakenError, and changes nothing, if
-// an access owns the Secret, or another driver's sidecar or another component made it.
+// releaseOrphan removes our finalizer from a Secret that no access owns, also if it is not being deleted. It returns a
+// *TakenError, and changes nothing, if an access owns the Secret, or another driver's sidecar or another component made it.
 func (s Secrets) releaseOrphan(ctx context.Context, secret *corev1.Secret) error {
 	driver := secret.Annotations[driverAnnotation]
 	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || driver != "" && driver != s.driver {
 		return notOwned(secret)
 	}
-	name, uid := accessOf(secret)
+	name, _ := accessOf(secret)
 	if len(validate.IsPathSegmentName(name)) == 0 && name != "" {
 		access := &cosiapi.BucketAccess{}
 		err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
 		}
-		if err == nil && access.UID == uid && names(access, secret.Name) {
+		if err == nil && owns(access, secret) && names(access, secret.Name) {
 			return notOwned(secret)
 		}
 	}
@@ -230,11 +228,12 @@ func addMetadata(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secre
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
 
-// owns reports whether the Secret, which the access names, was made for this very access. A Secret of a type that COSI
-// never makes is a user's own: the policy cosi-sidecar-secrets denies the sidecar to write or delete it.
+// owns reports whether the Secret, which the access names, was made for this access by its driver. Tenants can change the
+// controller, but the admission policies deny the sidecar to write Secrets of other types and of other drivers.
 func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
 	_, uid := accessOf(secret)
-	return secret.Type == corev1.SecretTypeOpaque && uid == a.UID && uid != ""
+	driver := secret.Annotations[driverAnnotation]
+	return secret.Type == corev1.SecretTypeOpaque && uid == a.UID && uid != "" && (driver == "" || driver == a.Status.DriverName)
 }
 
 // accessOf returns the name and UID of the access that a Secret was made for: its controller or, as after a deletion with
@@ -261,13 +260,12 @@ func names(a *cosiapi.BucketAccess, secret string) bool {
 func notOwned(secret *corev1.Secret) *TakenError {
 	why := "was not created for this BucketAccess"
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		why = fmt.Sprintf("belongs to %s %q with UID %q and not to this BucketAccess", owner.Kind, owner.Name, owner.UID)
+		why += fmt.Sprintf(": its controller is %s %q with UID %q, its driver %q", owner.Kind, owner.Name, owner.UID, secret.Annotations[driverAnnotation])
 	}
 	return &TakenError{Name: secret.Name, Why: why}
 }
 
 // refused reports whether the API rejects a Secret for good: the request is forbidden, exceeds a quota, or is invalid.
 func refused(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err))
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

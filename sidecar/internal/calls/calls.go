@@ -95,7 +95,7 @@ func (c *Caller) Share(a *Attempt, parameters ...map[string]string) step.Verdict
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
 	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
 	if a.waitsForShare {
-		return step.Wait("the end of calls with the same parameters, which have their share of the workers")
+		return step.Wait("a free worker: calls with the same parameters use their share of the workers")
 	}
 	return step.Next()
 }

@@ -134,9 +134,9 @@ func (h *History) Succeeded(req reconcile.Request) {
 	h.limiter.Forget(req)
 }
 
-// ClaimID records the ID that the driver returned for an object, in place of an earlier one. It returns false, and changes
+// ReserveID records the ID that the driver returned for an object, in place of an earlier one. It returns false, and changes
 // nothing, if the driver returned the ID for another object.
-func (h *History) ClaimID(req reconcile.Request, id string) bool {
+func (h *History) ReserveID(req reconcile.Request, id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if owner, given := h.owners[id]; given {

@@ -71,7 +71,7 @@ func TestForgottenFailureStartsBackoffAgain(t *testing.T) {
 	}
 }
 
-func TestClaimID(t *testing.T) {
+func TestReserveID(t *testing.T) {
 	t.Parallel()
 	first, second := request("first"), request("second")
 	for name, tc := range map[string]struct {
@@ -79,19 +79,19 @@ func TestClaimID(t *testing.T) {
 		want   bool
 	}{
 		"no object has the ID":                {func(*calls.History) {}, true},
-		"another object has it":               {func(h *calls.History) { h.ClaimID(first, "x") }, false},
-		"the object has it already":           {func(h *calls.History) { h.ClaimID(second, "x") }, true},
-		"the object that had it was deleted":  {func(h *calls.History) { h.ClaimID(first, "x"); h.Forget(first) }, true},
-		"a call for the owner succeeded":      {func(h *calls.History) { h.ClaimID(first, "x"); h.Succeeded(first) }, false},
-		"the object that had it has another":  {func(h *calls.History) { h.ClaimID(first, "x"); h.ClaimID(first, "y") }, true},
-		"an object without an ID was deleted": {func(h *calls.History) { h.ClaimID(first, "x"); h.Forget(second) }, false},
-		"the ID was refused for the object":   {func(h *calls.History) { h.ClaimID(first, "x"); h.ClaimID(second, "x") }, false},
+		"another object has it":               {func(h *calls.History) { h.ReserveID(first, "x") }, false},
+		"the object has it already":           {func(h *calls.History) { h.ReserveID(second, "x") }, true},
+		"the object that had it was deleted":  {func(h *calls.History) { h.ReserveID(first, "x"); h.Forget(first) }, true},
+		"a call for the owner succeeded":      {func(h *calls.History) { h.ReserveID(first, "x"); h.Succeeded(first) }, false},
+		"the object that had it has another":  {func(h *calls.History) { h.ReserveID(first, "x"); h.ReserveID(first, "y") }, true},
+		"an object without an ID was deleted": {func(h *calls.History) { h.ReserveID(first, "x"); h.Forget(second) }, false},
+		"the ID was refused for the object":   {func(h *calls.History) { h.ReserveID(first, "x"); h.ReserveID(second, "x") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			history := calls.NewHistory(backoff.Options{}, 0)
 			tc.before(history)
-			if got := history.ClaimID(second, "x"); got != tc.want {
+			if got := history.ReserveID(second, "x"); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})

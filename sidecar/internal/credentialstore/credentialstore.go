@@ -58,7 +58,7 @@ func (s *Server) use(ctx context.Context) (credstore.Blobs, error) {
 		return s.blobs, nil
 	}
 	if s.open == nil {
-		return nil, status.Error(codes.Unavailable, "this sidecar does not work yet: it waits for its driver or for its Lease")
+		return nil, status.Error(codes.Unavailable, "the credential store is not available yet: the sidecar is waiting for its driver or its Lease; retry later")
 	}
 	blobs, err := s.open(ctx)
 	if err != nil {

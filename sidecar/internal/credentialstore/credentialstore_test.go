@@ -287,7 +287,7 @@ func TestStoreThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	secrets := newSecrets(t)
 	service, client := serve(t, logr.Discard())
-	if _, err := client.ID(t.Context()); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "does not work yet") {
+	if _, err := client.ID(t.Context()); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not available yet") {
 		t.Errorf("before it is open: %v", err)
 	}
 	broken := true

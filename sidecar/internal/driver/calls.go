@@ -31,12 +31,12 @@ func (d *Driver) CreateBucket(
 	ctx context.Context, request *cosi.DriverCreateBucketRequest,
 ) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
 	const method = cosi.Provisioner_DriverCreateBucket_FullMethodName
-	beside := &aside{id: request.GetBucketId()}
-	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket, beside)
+	extra := &extras{id: request.GetBucketId()}
+	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket, extra)
 	if err == nil {
 		err = d.checkServed(method, response.GetProtocols())
 	}
-	id, err = beside.learned(method, cosi.ValidateBucketID, err)
+	id, err = extra.result(method, cosi.ValidateBucketID, err)
 	return id, response.GetProtocols(), err
 }
 
@@ -86,9 +86,9 @@ func (d *Driver) GrantAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
 ) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
 	const method = cosi.Provisioner_DriverGrantBucketAccess_FullMethodName
-	beside := &aside{id: request.GetAccountId(), known: known}
-	response, err = provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGrantBucketAccess, beside)
-	id, err = beside.learned(method, cosi.ValidateAccountID, err)
+	extra := &extras{id: request.GetAccountId(), known: known}
+	response, err = provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGrantBucketAccess, extra)
+	id, err = extra.result(method, cosi.ValidateAccountID, err)
 	if err == nil && id != request.GetAccountId() { // of a broken response the secrets stay known
 		d.secrets.forget(request.GetAccountId())
 		d.secrets.addReturned(id, cosi.SecretsIn(response))

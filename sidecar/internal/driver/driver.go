@@ -191,7 +191,7 @@ func (d *Driver) watchSession(ctx context.Context, s *session) error {
 			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
 				d.setProblem(err)
-				d.options.Logger.Info("The driver does not say who it is", "reason", err.Error())
+				d.options.Logger.Info("DriverGetInfo failed", "reason", err.Error())
 				continue
 			}
 			if err := d.setSession(s, response, false); err != nil {
@@ -227,16 +227,16 @@ func (d *Driver) connect(ctx context.Context) (*session, error) {
 func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
-	speech := &speech{}
+	translator := &translator{}
 	around := []grpc.DialOption{
 		grpc.WithStatsHandler(redacting{Trace(d.options.TracerProvider), &d.secrets}),
-		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept, speech.intercept),
+		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept, translator.intercept),
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
 		return nil, err
 	}
-	response, err := d.detectWire(ctx, s, speech)
+	response, err := d.detectWire(ctx, s, translator)
 	if err == nil {
 		err = d.setSession(s, response, true)
 	}
@@ -247,7 +247,7 @@ func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 }
 
 // detectWire calls DriverGetInfo and finds out which generation of the contract the driver implements.
-func (d *Driver) detectWire(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
+func (d *Driver) detectWire(ctx context.Context, s *session, translator *translator) (*cosi.DriverGetInfoResponse, error) {
 	response, err := s.info(ctx, d.options.Deadline)
 	failure, _ := AsFailure(err)
 	switch {
@@ -257,9 +257,9 @@ func (d *Driver) detectWire(ctx context.Context, s *session, speech *speech) (*c
 		if err := differs(limited, s.conn); err != nil {
 			return nil, err
 		}
-		speech.wire = speakUpstream
+		translator.wire = speakUpstream
 	case failure != nil && failure.Outcome.Code == codes.Unimplemented && !d.options.Upstream:
-		speech.wire = speakV1alpha1
+		translator.wire = speakV1alpha1
 		older, olderErr := s.info(ctx, d.options.Deadline)
 		if failure, ok := AsFailure(olderErr); !ok || failure.Outcome.Code != codes.Unimplemented {
 			response, err = older, olderErr
@@ -268,7 +268,7 @@ func (d *Driver) detectWire(ctx context.Context, s *session, speech *speech) (*c
 			d.options.Logger.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
 		}
 	}
-	s.onePhase = speech.wire != nil
+	s.onePhase = translator.wire != nil
 	return response, err
 }
 
@@ -303,7 +303,7 @@ func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, re
 func (d *Driver) setProblem(reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.problem = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
+	d.problem = fmt.Errorf("DriverGetInfo of the driver at %s failed: %w", d.options.Address, reason)
 }
 
 func (d *Driver) dropSession(reason error) {

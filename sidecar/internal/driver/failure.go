@@ -27,7 +27,7 @@ type Failure struct {
 	// Method is the bare name of the RPC, such as DriverCreateBucket.
 	Method string
 	// Outcome is the row of the contract's table for method and code. For a
-	// response that breaks the contract its code is OK and its verdict Terminal.
+	// response that breaks the contract its code is OK and its Disposition Terminal.
 	Outcome cosi.Outcome
 	// Detail is the driver's message, or the rule that its response breaks.
 	Detail string

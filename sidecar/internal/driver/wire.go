@@ -18,57 +18,56 @@ import (
 // A wire makes, of a call of our contract, the call that says the same to a driver of
 // another generation. All such drivers have one phase: bucket_id of DriverCreateBucket and
 // account_id of DriverGrantBucketAccess are the names that phase 1, which the wire
-// answers itself, returned; the IDs come back in aside. What the generation cannot
-// express is refused in phase 1, before anything is made.
-type wire func(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, beside *aside) error
+// answers itself, returned; the IDs are returned in extra. What the generation cannot
+// express is refused in phase 1, before anything is created.
+type wire func(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error
 
-// aside is what such a call carries that no message of our contract has room for.
-type aside struct {
+// extras are the values of such a call that no message of our contract has a field for.
+type extras struct {
 	grpc.EmptyCallOption
 
 	// known is what the Bucket of a grant says, if there is one.
 	known *cosi.ObjectProtocolAndBucketInfo
-	// id is that of the request, until a driver with one phase has told another.
+	// id is the ID of the request, until a one-phase driver returns another.
 	id string
-	// answered says that the driver returned OK, so that there is something of the ID.
+	// answered says that the driver returned OK, so something has the ID.
 	answered bool
 }
 
-// tell notes the ID of what a driver with one phase made.
-func (a *aside) tell(id string) { a.id, a.answered = id, true }
+// setID stores the ID of what a one-phase driver created.
+func (e *extras) setID(id string) { e.id, e.answered = id, true }
 
-// learned returns the ID that a call of phase 2 came to, and its error. After an error of
-// the call itself there is none; a response that breaks the contract in another field
-// still has one.
-func (a *aside) learned(method string, validate func(string) error, err error) (string, error) {
-	if err != nil && !a.answered {
+// result returns the ID and the error of a call of phase 2. After an error of the call
+// itself the ID is empty; a response that breaks the contract in another field has one.
+func (e *extras) result(method string, validate func(string) error, err error) (string, error) {
+	if err != nil && !e.answered {
 		return "", err
 	}
-	if invalid := validate(a.id); invalid != nil {
+	if invalid := validate(e.id); invalid != nil {
 		return "", Broken(method, invalid)
 	}
-	return a.id, err
+	return e.id, err
 }
 
-// speech is the wire of one session; nil means that the driver speaks our contract. It is
-// set before anybody but dial uses the session.
-type speech struct{ wire wire }
+// A translator is the interceptor with the wire of one session; nil means that the driver
+// implements our contract. The wire is set before anything but dial uses the session.
+type translator struct{ wire wire }
 
-// intercept is the innermost interceptor: whatever measures, logs, redacts and checks
-// calls has to know our contract alone.
-func (s *speech) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+// intercept is the innermost interceptor: those that measure, log, redact and check calls
+// see only our contract.
+func (t *translator) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	if s.wire == nil {
+	if t.wire == nil {
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
-	beside := &aside{}
+	extra := &extras{}
 	for _, option := range options {
-		if given, ok := option.(*aside); ok {
-			beside = given
+		if given, ok := option.(*extras); ok {
+			extra = given
 		}
 	}
-	return s.wire(ctx, around{conn, invoke}, request, reply, beside)
+	return t.wire(ctx, around{conn, invoke}, request, reply, extra)
 }
 
 // around is a connection whose calls go on behind the interceptors.
@@ -112,9 +111,9 @@ func decodeID(text string) (string, error) {
 func checkPlain(asked *cosi.DriverGrantBucketAccessRequest, generation string) error {
 	switch {
 	case asked.GetAuthenticationType().GetType() != cosi.AuthenticationType_KEY:
-		return refuse("%s cannot say which ServiceAccount an access is for; use a BucketAccessClass with authenticationType: Key", generation)
+		return refuse("%s does not support ServiceAccounts; use a BucketAccessClass with authenticationType: Key", generation)
 	case asked.GetRotation() != "":
-		return refuse("%s cannot ask for another credential; take the annotation cooper.dev/rotate off, and replace the BucketAccess by a new one", generation)
+		return refuse("%s cannot rotate a credential; remove the annotation cooper.dev/rotate, and replace the BucketAccess to get a new credential", generation)
 	default:
 		return nil
 	}

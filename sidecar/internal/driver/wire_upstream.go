@@ -27,7 +27,7 @@ var upstreamModes = map[cosi.AccessMode_Mode]upstream.AccessMode_Mode{
 
 // speakUpstream is the wire of the upstream project's v1alpha2 as of its commit ee00c26,
 // which has the path of our contract and other meanings.
-func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, beside *aside) error {
+func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error {
 	client := upstream.NewClient(conn)
 	switch asked := request.(type) {
 	case *cosi.DriverGetInfoRequest:
@@ -45,7 +45,7 @@ func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, 
 		if err != nil {
 			return err
 		}
-		beside.tell(created.GetBucketId())
+		extra.setID(created.GetBucketId())
 		return fill(reply, &cosi.DriverCreateBucketResponse{Protocols: created.GetProtocols()})
 	case *cosi.DriverGetBucketRequest:
 		return getUpstream(ctx, client, asked, reply)
@@ -55,7 +55,7 @@ func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, 
 		}
 		return fill(reply, &cosi.DriverGenerateBucketAccessIdResponse{AccountId: asked.GetAccountName()})
 	case *cosi.DriverGrantBucketAccessRequest:
-		return grantUpstream(ctx, client, asked, reply, beside)
+		return grantUpstream(ctx, client, asked, reply, extra)
 	case *cosi.DriverDeleteBucketRequest:
 		_, err := client.DriverDeleteBucket(ctx, asked)
 		return err
@@ -75,13 +75,13 @@ func getUpstream(ctx context.Context, client upstream.ProvisionerClient, asked *
 		return err
 	}
 	if id := found.GetBucketId(); id != asked.GetBucketId() {
-		return status.Errorf(codes.InvalidArgument, "the driver calls this bucket %q; import it by that ID", id)
+		return status.Errorf(codes.InvalidArgument, "the driver returned the bucket ID %q; use that ID for the import", id)
 	}
 	return fill(reply, &cosi.DriverGetBucketResponse{Protocols: found.GetProtocols()})
 }
 
 func grantUpstream(
-	ctx context.Context, client upstream.ProvisionerClient, asked *cosi.DriverGrantBucketAccessRequest, reply any, beside *aside,
+	ctx context.Context, client upstream.ProvisionerClient, asked *cosi.DriverGrantBucketAccessRequest, reply any, extra *extras,
 ) error {
 	request, err := upstreamGrant(asked)
 	if err != nil {
@@ -91,7 +91,7 @@ func grantUpstream(
 	if err != nil {
 		return err
 	}
-	beside.tell(granted.GetAccountId())
+	extra.setID(granted.GetAccountId())
 	return fill(reply, &cosi.DriverGrantBucketAccessResponse{Buckets: granted.GetBuckets(), Credentials: granted.GetCredentials()})
 }
 

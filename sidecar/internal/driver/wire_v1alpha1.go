@@ -36,8 +36,8 @@ const (
 
 // speakV1alpha1 is the wire of the specification v1alpha1. Its DriverGetInfo says nothing of
 // protocols: each bucket tells its own.
-func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, beside *aside) error {
-	driver := v1alpha1Driver{v1alpha1.NewProvisionerClient(conn), beside}
+func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error {
+	driver := v1alpha1Driver{v1alpha1.NewProvisionerClient(conn), extra}
 	switch asked := request.(type) {
 	case *cosi.DriverGetInfoRequest:
 		info, err := v1alpha1.NewIdentityClient(conn).DriverGetInfo(ctx, &v1alpha1.DriverGetInfoRequest{})
@@ -75,7 +75,7 @@ func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, 
 // v1alpha1Driver makes the calls that reach the driver.
 type v1alpha1Driver struct {
 	client v1alpha1.ProvisionerClient
-	beside *aside
+	extra *extras
 }
 
 func (d v1alpha1Driver) create(ctx context.Context, asked *cosi.DriverCreateBucketRequest, reply any) error {
@@ -88,7 +88,7 @@ func (d v1alpha1Driver) create(ctx context.Context, asked *cosi.DriverCreateBuck
 	if err != nil {
 		return err
 	}
-	d.beside.tell(cosi.EscapeID(created.GetBucketId()))
+	d.extra.setID(cosi.EscapeID(created.GetBucketId()))
 	return fill(reply, &cosi.DriverCreateBucketResponse{
 		Protocols: bucketInfo(asked.GetBucketId(), created.GetBucketInfo(), asked.GetProtocols()),
 	})
@@ -123,13 +123,13 @@ func (d v1alpha1Driver) grant(ctx context.Context, asked *cosi.DriverGrantBucket
 	if err != nil {
 		return err
 	}
-	d.beside.tell(cosi.EscapeID(granted.GetAccountId()))
+	d.extra.setID(cosi.EscapeID(granted.GetAccountId()))
 	response := &cosi.DriverGrantBucketAccessResponse{}
 	info := &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: bucket}
 	if asked.GetProtocol().GetType() == cosi.ObjectProtocol_AZURE {
-		info.BucketInfo, response.Credentials = azureAccess(granted.GetCredentials()[v1alpha1.ProtocolAzure].GetSecrets(), d.beside.known)
+		info.BucketInfo, response.Credentials = azureAccess(granted.GetCredentials()[v1alpha1.ProtocolAzure].GetSecrets(), d.extra.known)
 	} else {
-		info.BucketInfo, response.Credentials = s3Access(granted.GetCredentials()[v1alpha1.ProtocolS3].GetSecrets(), id, d.beside.known)
+		info.BucketInfo, response.Credentials = s3Access(granted.GetCredentials()[v1alpha1.ProtocolS3].GetSecrets(), id, d.extra.known)
 	}
 	response.Buckets = append(response.Buckets, info)
 	return fill(reply, response)
@@ -162,7 +162,7 @@ func existing(asked *cosi.DriverGetBucketRequest, reply any) error {
 		return err
 	}
 	if len(asked.GetProtocols()) != 1 {
-		return refuse("%s cannot look at a bucket that exists; give the Bucket exactly one protocol", generation1)
+		return refuse("%s cannot inspect an existing bucket; set exactly one protocol in the Bucket", generation1)
 	}
 	return fill(reply, &cosi.DriverGetBucketResponse{Protocols: bucketInfo(id, nil, asked.GetProtocols())})
 }
@@ -170,7 +170,7 @@ func existing(asked *cosi.DriverGetBucketRequest, reply any) error {
 // checkBucket refuses what v1alpha1 cannot ask of a bucket.
 func checkBucket(protocols []*cosi.ObjectProtocol, parameters map[string]string) error {
 	if len(protocols) > 1 {
-		return refuse("%s has one protocol for a bucket; ask for one", generation1)
+		return refuse("%s supports one protocol per bucket; request only one", generation1)
 	}
 	return checkMap(parameters)
 }
@@ -181,7 +181,7 @@ func checkMap(parameters map[string]string) error {
 		size += len(key) + len(value)
 	}
 	if size > maxMap {
-		return refuse("parameters hold %d bytes, and %s has room for %d; make the parameters of the class shorter", size, generation1, maxMap)
+		return refuse("the parameters have %d bytes, but %s allows %d; shorten the parameters of the class", size, generation1, maxMap)
 	}
 	return nil
 }
@@ -221,10 +221,10 @@ func checkGrant(asked *cosi.DriverGrantBucketAccessRequest) error {
 		return err
 	}
 	if asked.GetProtocol().GetType() == cosi.ObjectProtocol_GCS {
-		return refuse("%s has no credentials for protocol GCS; use S3 if the driver gives keys for it", generation1)
+		return refuse("%s does not support credentials for protocol GCS; use protocol S3 if the driver supports it", generation1)
 	}
 	if n := len(asked.GetBuckets()); n != 1 {
-		return status.Errorf(codes.OutOfRange, "not sent to the driver: a grant of %s is for one bucket, and not for %d", generation1, n)
+		return status.Errorf(codes.OutOfRange, "not sent to the driver: %s grants access to one bucket, not to %d", generation1, n)
 	}
 	if err := checkMap(withoutOurs(asked.GetParameters())); err != nil {
 		return err
@@ -237,10 +237,10 @@ func checkGrant(asked *cosi.DriverGrantBucketAccessRequest) error {
 		mode, gives := given[c.name]
 		switch {
 		case c.isAsked() && mode != c.asked:
-			return refuse("the driver gives %s with this BucketAccessClass, and not %s=%s; %s has no access modes to ask for. "+
-				"Ask for those, or use another class", asked.GetParameters()[ModesParameter], c.name, modeNames[c.asked], generation1)
+			return refuse("the driver grants %s with this BucketAccessClass, not %s=%s; %s does not support requests for access modes. "+
+				"Request the modes that the driver grants, or use another class", asked.GetParameters()[ModesParameter], c.name, modeNames[c.asked], generation1)
 		case gives && slices.Contains(c.disallowed, mode):
-			return refuse("the driver gives %s=%s with this BucketAccessClass, which disallows it; use another class", c.name, modeNames[mode])
+			return refuse("the driver grants %s=%s with this BucketAccessClass, which disallows it; use another class", c.name, modeNames[mode])
 		}
 	}
 	return nil
@@ -249,8 +249,8 @@ func checkGrant(asked *cosi.DriverGrantBucketAccessRequest) error {
 // givenModes reads ModesParameter.
 func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 	if text == "" {
-		return nil, refuse("%s has no access modes, so that nothing makes the driver keep to those of the BucketAccess. An administrator "+
-			"must say in the parameter %s of the BucketAccessClass what its grants give, such as objectData=ReadWrite", generation1, ModesParameter)
+		return nil, refuse("%s does not support access modes, so the driver cannot enforce those of the BucketAccess. An administrator "+
+			"must list the modes that the driver grants in the parameter %s of the BucketAccessClass, such as objectData=ReadWrite", generation1, ModesParameter)
 	}
 	given := map[string]cosi.AccessMode_Mode{}
 	for entry := range strings.SplitSeq(text, ",") {
@@ -258,8 +258,8 @@ func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 		mode := modeNamed(value)
 		known := slices.ContainsFunc(categories(nil, nil), func(c category) bool { return c.name == name })
 		if _, repeated := given[name]; !known || repeated || mode == cosi.AccessMode_UNKNOWN {
-			return nil, refuse("the parameter %s of the BucketAccessClass is %q; it must list objectData, objectMetadata and bucketMetadata, "+
-				"as far as its grants give them, each with ReadWrite, ReadOnly or WriteOnly, such as objectData=ReadWrite,objectMetadata=ReadOnly",
+			return nil, refuse("the parameter %s of the BucketAccessClass is %q; it must list those of objectData, objectMetadata and bucketMetadata "+
+				"that the driver grants, each with ReadWrite, ReadOnly or WriteOnly, such as objectData=ReadWrite,objectMetadata=ReadOnly",
 				ModesParameter, text)
 		}
 		given[name] = mode
