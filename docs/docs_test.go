@@ -440,7 +440,7 @@ func TestDecisionRecords(t *testing.T) {
 		if !slices.Equal(headings, sections) {
 			t.Errorf("%s: sections are %q, want %q", page, headings, sections)
 		}
-		if state != nil && strings.HasPrefix(state[1], "superseded") {
+		if len(state) > 1 && strings.HasPrefix(state[1], "superseded") {
 			title += " (" + state[1] + ")"
 		}
 		fmt.Fprintf(&index, "| [%04d](%s) | %s |\n", number, filepath.Base(page), title)

@@ -68,7 +68,7 @@ func (l layout) write(name string, images []Image) error {
 	if !ok {
 		return errors.New("its name has no tag")
 	}
-	if err := os.MkdirAll(filepath.Join(l.dir, ocispec.ImageBlobsDir, string(digest.SHA256)), 0o755); err != nil { //nolint:gosec // as the rest of an image
+	if err := os.MkdirAll(filepath.Join(l.dir, ocispec.ImageBlobsDir, string(digest.SHA256)), 0o755); err != nil {
 		return err
 	}
 	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}

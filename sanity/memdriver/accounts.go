@@ -186,25 +186,10 @@ func (d *Driver) DriverGrantBucketAccess(
 
 // ensureAccount is the first step of a grant: the account exists with its keys, or does not fit.
 func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRequest) error {
-	id := request.GetAccountId()
-	for _, bucket := range request.GetBuckets() {
-		found := s.Buckets[bucket.GetBucketId()]
-		if found == nil && d.static(bucket.GetBucketId()) {
-			continue
-		}
-		if found == nil && d.has(AccountBeforeBucket) && s.Accounts[id] == nil {
-			s.Accounts[id] = &accountState{Granted: fingerprint(request), Current: s.newKey(id, "")}
-		}
-		if found == nil && d.has(MissingBucketIsTerminal) {
-			return status.Errorf(codes.InvalidArgument, "bucket %s does not exist", bucket.GetBucketId())
-		}
-		if found == nil || found.Owner == ownerAdmin && d.has(GrantsOnlyItsOwn) {
-			return status.Errorf(codes.NotFound, "bucket %s does not exist", bucket.GetBucketId())
-		}
-		if protocol := request.GetProtocol().GetType(); !slices.Contains(found.Protocols, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
-			return status.Errorf(codes.InvalidArgument, "bucket %s does not support protocol %s", bucket.GetBucketId(), protocol)
-		}
+	if err := d.checkGrantedBuckets(s, request); err != nil {
+		return err
 	}
+	id := request.GetAccountId()
 	account := s.Accounts[id]
 	if account == nil {
 		account = &accountState{Granted: fingerprint(request), Rotation: request.GetRotation()}
@@ -232,6 +217,30 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 		return status.Errorf(codes.AlreadyExists, "account %s exists with other buckets or modes", id)
 	}
 	return d.again(s, request, account)
+}
+
+// checkGrantedBuckets refuses a grant for buckets that do not exist or do not support the protocol.
+func (d *Driver) checkGrantedBuckets(s *state, request *cosi.DriverGrantBucketAccessRequest) error {
+	id := request.GetAccountId()
+	for _, bucket := range request.GetBuckets() {
+		found := s.Buckets[bucket.GetBucketId()]
+		if found == nil && d.static(bucket.GetBucketId()) {
+			continue
+		}
+		if found == nil && d.has(AccountBeforeBucket) && s.Accounts[id] == nil {
+			s.Accounts[id] = &accountState{Granted: fingerprint(request), Current: s.newKey(id, "")}
+		}
+		if found == nil && d.has(MissingBucketIsTerminal) {
+			return status.Errorf(codes.InvalidArgument, "bucket %s does not exist", bucket.GetBucketId())
+		}
+		if found == nil || found.Owner == ownerAdmin && d.has(GrantsOnlyItsOwn) {
+			return status.Errorf(codes.NotFound, "bucket %s does not exist", bucket.GetBucketId())
+		}
+		if protocol := request.GetProtocol().GetType(); !slices.Contains(found.Protocols, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
+			return status.Errorf(codes.InvalidArgument, "bucket %s does not support protocol %s", bucket.GetBucketId(), protocol)
+		}
+	}
+	return nil
 }
 
 // again is a grant of an account that exists and fits.

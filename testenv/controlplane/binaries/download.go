@@ -55,7 +55,7 @@ type archive struct {
 func (s site) download(ctx context.Context, cache string, progress *gobuild.Progress) (map[string]string, error) {
 	root, err := store.DefaultStoreDir()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("store of setup-envtest: %w", err)
 	}
 	client := &remote.HTTPClient{Log: logr.Discard(), IndexURL: cmp.Or(s.index, remote.DefaultIndexURL)}
 	chosen, err := s.choose(ctx, client)
@@ -75,7 +75,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 	installed := store.NewAt(root)
 	dir, err := installed.Path(chosen.item)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("store of setup-envtest: %w", err)
 	}
 	if found, err := inDirectory(ctx, dir, archived...); err == nil {
 		return found, nil
@@ -136,9 +136,12 @@ func (s site) add(ctx context.Context, client remote.Client, to *store.Store, a 
 	}
 	quiet := logr.NewContext(ctx, logr.Discard())
 	if err := to.Initialize(quiet); err != nil {
-		return err
+		return fmt.Errorf("store of setup-envtest: %w", err)
 	}
-	return to.Add(quiet, a.item, file)
+	if err := to.Add(quiet, a.item, file); err != nil {
+		return fmt.Errorf("unpack %s: %w", a.item.Platform.ArchiveName(a.item.Version), err)
+	}
+	return nil
 }
 
 // size asks the site for the size of an archive, which setup-envtest does not return. This is also the first request
@@ -155,7 +158,7 @@ func size(ctx context.Context, index string, item store.Item) (int64, error) {
 	}
 	var all remote.Index
 	if err := yaml.Unmarshal(text, &all); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("parse %s: %w", index, err)
 	}
 	link := all.Releases["v"+item.Version.String()][item.Platform.ArchiveName(item.Version)].SelfLink
 	archive, err := request(ctx, http.MethodHead, link)
@@ -169,17 +172,21 @@ func size(ctx context.Context, index string, item store.Item) (int64, error) {
 }
 
 func request(ctx context.Context, method, url string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	r, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("address of a release: %w", err)
 	}
-	return http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("download site: %w", err)
+	}
+	return response, nil
 }
 
 // orCause returns why ctx ended if it has, otherwise err.
 func orCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+		return context.Cause(ctx) //nolint:wrapcheck // an error of this file, or the end of the caller's context
 	}
 	return err
 }

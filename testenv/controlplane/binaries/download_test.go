@@ -151,7 +151,7 @@ func bareMachine(t *testing.T) (stored, cache string) {
 	t.Cleanup(func() { // the store makes its directories read-only
 		dirs, _ := filepath.Glob(filepath.Join(stored, "*"))
 		for _, dir := range dirs {
-			if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
+			if err := os.Chmod(dir, 0o700); err != nil {
 				t.Error(err)
 			}
 		}
@@ -239,7 +239,7 @@ func TestDownload(t *testing.T) {
 		},
 		"refuses an archive that is none": {
 			site:     published{versions: []string{"1.37.4"}, content: []byte("no archive")},
-			wantSaid: []string{"cannot download Kubernetes: unable to start un-gz-ing"},
+			wantSaid: []string{"cannot download Kubernetes: unpack envtest-v1.37.4-" + runtime.GOOS + "-" + runtime.GOARCH + ".tar.gz: unable to start un-gz-ing"},
 		},
 	}
 	for name, tc := range tests {
@@ -294,7 +294,7 @@ func nothingIn(t *testing.T, stored string) {
 }
 
 // TestDownloadsAtTheSameTime begins a second call during the download of the first, which ends once the second waits.
-func TestDownloadsAtTheSameTime(t *testing.T) {
+func TestDownloadsAtTheSameTime(t *testing.T) { //nolint:paralleltest // bareMachine sets environment variables
 	stored, cache := bareMachine(t)
 	downloading, waiting, content := make(chan struct{}), make(chan struct{}), packed(t, "1.37.4")
 	m := published{versions: []string{"1.37.4"}, archives: func(w http.ResponseWriter, r *http.Request) {
@@ -325,7 +325,7 @@ func TestDownloadsAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestDownloadOfAnOfflineMachine(t *testing.T) {
+func TestDownloadOfAnOfflineMachine(t *testing.T) { //nolint:paralleltest // bareMachine sets environment variables
 	_, cache := bareMachine(t)
 	m := published{}.start(t)
 	m.server.Close()
@@ -337,7 +337,7 @@ func TestDownloadOfAnOfflineMachine(t *testing.T) {
 	wantParts(t, said.String(), "cannot download Kubernetes: ", "connection refused", "building kube-apiserver, etcd, kubectl v1.37.2, once")
 }
 
-func TestEndOfTheContextEndsTheDownload(t *testing.T) {
+func TestEndOfTheContextEndsTheDownload(t *testing.T) { //nolint:paralleltest // bareMachine sets environment variables
 	stored, cache := bareMachine(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	m := published{versions: []string{"1.37.4"}, archives: half(func(w http.ResponseWriter, r *http.Request) {
