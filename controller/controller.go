@@ -18,10 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
-	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 const (
@@ -29,7 +27,7 @@ const (
 	// everything that it depends on.
 	DefaultResync = 30 * time.Minute
 	// DefaultWorkers is the Workers of Options that set none.
-	DefaultWorkers = kit.DefaultWorkers
+	DefaultWorkers = reconciler.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
 	DefaultPatience = time.Minute
 	// component is the name of the Controller in metrics and Events.
@@ -40,7 +38,7 @@ const (
 type Options struct {
 	// Scope limits the Controller to the claims and accesses of some
 	// namespaces, and to the Buckets of those claims. The zero value is all.
-	Scope scope.Scope
+	Scope reconciler.Scope
 	// Registerer gets the metrics; it is required.
 	Registerer prometheus.Registerer
 	// Name is a suffix of the names of the reconcilers in logs, for processes that
@@ -61,7 +59,7 @@ type Options struct {
 	// it is released as if an administrator had confirmed it. Zero means no limit.
 	LostClaimGrace time.Duration
 	// Backoff bounds the wait after a failure of the Kubernetes API.
-	Backoff backoff.Options
+	Backoff reconciler.BackoffOptions
 	// TracerProvider gets a span for each reconcile and its steps; nil means
 	// OpenTelemetry's global one.
 	TracerProvider trace.TracerProvider
@@ -77,7 +75,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if o.Resync == 0 {
 		o.Resync = DefaultResync
 	}
-	newKit, err := kit.New(mgr, kit.Options{
+	newBase, err := reconciler.New(mgr, reconciler.Options{
 		Component: component, Name: o.Name, Scope: o.Scope, Registerer: o.Registerer, Resync: o.Resync, Workers: o.Workers,
 		Backoff: o.Backoff, TracerProvider: o.TracerProvider,
 	})
@@ -87,17 +85,17 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	ofClaims := newKit(metrics.KindBucketClaim)
+	ofClaims := newBase(metrics.KindBucketClaim)
 	orphans := ofClaims
 	orphans.Runner = ofClaims.Runner.Separate()
 	claims := bucketclaim.Reconciler{
-		Kit: ofClaims, Orphans: orphans, LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
+		Base: ofClaims, Orphans: orphans, LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
 	}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
 	accesses := bucketaccess.Reconciler{
-		Kit: newKit(metrics.KindBucketAccess), Patience: o.Patience,
+		Base: newBase(metrics.KindBucketAccess), Patience: o.Patience,
 	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)

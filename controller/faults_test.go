@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // A fault is what happens to one write.
@@ -141,7 +141,7 @@ func TestFaultOfEveryWrite(t *testing.T) {
 				t.Parallel()
 				s := newSystem(t)
 				s.patience = brief
-				s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+				s.backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 				var writes atomic.Int64
 				s.wrapClient = func(c client.Client) client.Client {
 					return faulty{Client: c, n: int64(n + 1), fault: f, writes: &writes}

@@ -28,10 +28,9 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -62,7 +61,7 @@ type system struct {
 	wrapClient func(client.Client) client.Client
 	// backoff, if set before run, is for tests of failing requests; in all
 	// others, only a watch can help.
-	backoff backoff.Options
+	backoff reconciler.BackoffOptions
 	// patience, if set before run, is that of the Controller's options.
 	patience time.Duration
 }
@@ -81,7 +80,7 @@ func newSystem(t *testing.T) *system {
 	t.Helper()
 	fulltest.Named(t, shortTests)
 	env := testenv.Start(t, testenv.Options{})
-	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
+	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: reconciler.BackoffOptions{Base: never, Max: never}}
 	s.user = "controller-" + s.namespace
 	s.ApplyClusterRoles()
 	s.Create(&rbacv1.ClusterRoleBinding{
@@ -135,7 +134,7 @@ func (s *system) run() (stop func()) {
 		s.t.Fatalf("manager: %v", err)
 	}
 	err = controller.Add(mgr, controller.Options{
-		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics, Name: s.namespace,
+		Scope: reconciler.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics, Name: s.namespace,
 		Resync: never, Backoff: s.backoff, Patience: s.patience,
 	})
 	if err != nil {

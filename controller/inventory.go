@@ -15,7 +15,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // scrapeTime is how long a scrape may wait for a cache that is still being filled.
@@ -23,7 +23,7 @@ const scrapeTime = time.Second
 
 // inventory returns the objects for the metrics: those of the cache in scope, none before the cache is filled. They are not
 // copied, since a scrape reads ten thousand of them, and must not be changed.
-func inventory(mgr ctrl.Manager, s scope.Scope) func() metrics.Inventory {
+func inventory(mgr ctrl.Manager, s reconciler.Scope) func() metrics.Inventory {
 	return func() metrics.Inventory {
 		none := metrics.Inventory{Objects: func(func(metrics.Object) bool) {}}
 		ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
@@ -50,7 +50,7 @@ func elected(mgr ctrl.Manager) bool {
 }
 
 // counted returns the metrics of each object in scope.
-func counted(buckets []cosiapi.Bucket, claims []cosiapi.BucketClaim, accesses []cosiapi.BucketAccess, s scope.Scope) iter.Seq[metrics.Object] {
+func counted(buckets []cosiapi.Bucket, claims []cosiapi.BucketClaim, accesses []cosiapi.BucketAccess, s reconciler.Scope) iter.Seq[metrics.Object] {
 	return func(yield func(metrics.Object) bool) {
 		drivers := map[string]string{}
 		for i := range buckets {

@@ -12,7 +12,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 func TestCounted(t *testing.T) {
@@ -59,7 +59,7 @@ func TestCounted(t *testing.T) {
 			want := []metrics.Object{
 				of("s3", metrics.KindBucket), of("s3", metrics.KindBucketClaim), of("", metrics.KindBucketClaim), of("s3", metrics.KindBucketAccess),
 			}
-			got := slices.Collect(counted(buckets, claims, accesses, scope.Scope{Namespaces: []string{"shop"}}))
+			got := slices.Collect(counted(buckets, claims, accesses, reconciler.Scope{Namespaces: []string{"shop"}}))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

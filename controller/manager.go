@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/kinds"
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/preflight"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // LeaseName is the Lease by which the instances of the Controller elect the
@@ -30,7 +30,7 @@ type ManagerOptions struct {
 	// Logger gets all logs of the manager.
 	Logger logr.Logger
 	// Metrics say how metrics are served.
-	Metrics managers.Metrics
+	Metrics ctrlmanager.Metrics
 	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
 	// none. Health is served at /healthz and /readyz.
 	HealthAddress string
@@ -42,7 +42,7 @@ type ManagerOptions struct {
 	// only instance and no Lease is held.
 	LeaderNamespace string
 	// Lease sets the times of the leader election.
-	Lease managers.LeaseTimes
+	Lease ctrlmanager.LeaseTimes
 	// GracePeriod is how long reconciles that run may take to end after the
 	// context of the manager ended. Zero means 30 seconds.
 	GracePeriod time.Duration
@@ -52,7 +52,7 @@ type ManagerOptions struct {
 // what cmd/cosi-controller runs, and tests replay crashes with. It fails when
 // the API server cannot be reached or lacks the kinds of api/v1alpha2.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
@@ -67,7 +67,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		Cache:                         cacheOptions(o.Controller),
 		Metrics:                       o.Metrics.Options(),
 		PprofBindAddress:              o.PprofAddress,
-		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
+		HealthProbeBindAddress:        ctrlmanager.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",
 		LeaderElectionID:              LeaseName,
 		LeaderElectionNamespace:       o.LeaderNamespace,
@@ -77,14 +77,14 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.GracePeriod > 0 {
 		options.GracefulShutdownTimeout = &o.GracePeriod
 	}
-	mgr, err := managers.New(config, options)
+	mgr, err := ctrlmanager.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
 	if err := Add(mgr, o.Controller); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr))); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", ctrlmanager.CacheSynced(mgr))); err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
 	return mgr, nil
@@ -118,5 +118,5 @@ func slim(cached any) (any, error) {
 	case *cosiapi.BucketAccess:
 		o.Status.Parameters = nil
 	}
-	return kinds.Slim(cached)
+	return reconciler.Slim(cached)
 }

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -281,7 +281,7 @@ func TestAnnotationOfAnEarlierVersion(t *testing.T) {
 func TestManyAccessesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
+	s.backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 	stop := s.run()
 	s.newClass("fast")
 	s.newAccessClass("keys")
@@ -365,7 +365,7 @@ func TestManyAccessesOfOneClaim(t *testing.T) {
 	t.Parallel()
 	const accesses = 50
 	s := newSystem(t)
-	s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
+	s.backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 	s.run()
 	s.newClass("fast")
 	s.newAccessClass("keys")

@@ -20,10 +20,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/internal/docblocks"
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
@@ -83,7 +83,7 @@ func TestPages(t *testing.T) {
 	lanes := make(chan struct{}, 3)
 	for _, page := range fulltest.Pick(t, all, fulltest.Tiers{Full: fullPages}) {
 		t.Run(page, func(t *testing.T) {
-			if !slices.ContainsFunc(runnable(blocks(t, page)), func(b docblocks.Block) bool { return alone.MatchString(b.Text) }) {
+			if !slices.ContainsFunc(runnable(blocks(t, page)), func(b docstest.Block) bool { return alone.MatchString(b.Text) }) {
 				t.Parallel()
 				lanes <- struct{}{}
 				defer func() { <-lanes }()
@@ -94,9 +94,9 @@ func TestPages(t *testing.T) {
 }
 
 // blocks returns the blocks of a page.
-func blocks(t *testing.T, page string) []docblocks.Block {
+func blocks(t *testing.T, page string) []docstest.Block {
 	t.Helper()
-	found, err := docblocks.Parse(page, read(t, page))
+	found, err := docstest.ParseBlocks(page, read(t, page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ func blocks(t *testing.T, page string) []docblocks.Block {
 }
 
 // runnable returns the blocks that are run, those that need Docker among them.
-func runnable(all []docblocks.Block) []docblocks.Block {
-	return slices.DeleteFunc(slices.Clone(all), func(b docblocks.Block) bool {
-		return b.Kind != docblocks.Run && b.Kind != docblocks.Until && b.Kind != docblocks.RunWith
+func runnable(all []docstest.Block) []docstest.Block {
+	return slices.DeleteFunc(slices.Clone(all), func(b docstest.Block) bool {
+		return b.Kind != docstest.Run && b.Kind != docstest.Until && b.Kind != docstest.RunWith
 	})
 }
 
@@ -124,7 +124,7 @@ func runPage(t *testing.T, page string) {
 	needs(t, blocks, "s3cmd", "--version")
 	needs(t, blocks, "restic", "version")
 	script := filepath.Join(t.TempDir(), "page.sh")
-	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(docstest.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", script)
@@ -134,7 +134,7 @@ func runPage(t *testing.T, page string) {
 	// What the developer has set for AWS is not for the pages.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
 	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
-		"TMPDIR="+tempdirtest.Short(t), // a page may kill what it starts
+		"TMPDIR="+processtest.ShortTempDir(t), // a page may kill what it starts
 		"GOTMPDIR="+besideBin(t))
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
@@ -169,13 +169,13 @@ func besideBin(t *testing.T) string {
 // withDocker makes blocks that run with Docker ordinary ones, and returns an
 // environment in which they disturb nobody. The test is skipped where Docker does not
 // respond, or fails where containers are required.
-func withDocker(t *testing.T, blocks []docblocks.Block) []string {
+func withDocker(t *testing.T, blocks []docstest.Block) []string {
 	t.Helper()
 	wanted := false
 	for i := range blocks {
-		if blocks[i].Kind == docblocks.RunWith {
+		if blocks[i].Kind == docstest.RunWith {
 			wanted = true
-			blocks[i].Kind = docblocks.Run
+			blocks[i].Kind = docstest.Run
 		}
 	}
 	if !wanted {
@@ -239,10 +239,10 @@ func dockerThatMiscounts(t *testing.T) string {
 
 // needs skips the test if the blocks call a program that does not respond to the arguments, or fails it where that is a
 // store and stores are required.
-func needs(t *testing.T, blocks []docblocks.Block, program string, args ...string) {
+func needs(t *testing.T, blocks []docstest.Block, program string, args ...string) {
 	t.Helper()
 	call := regexp.MustCompile(`(?m)^(\(cd .* && )?(exec )?` + program + " ")
-	called := slices.ContainsFunc(runnable(blocks), func(b docblocks.Block) bool { return call.MatchString(b.Text) })
+	called := slices.ContainsFunc(runnable(blocks), func(b docstest.Block) bool { return call.MatchString(b.Text) })
 	if !called {
 		return
 	}
@@ -306,7 +306,7 @@ func TestAStoreIsShort(t *testing.T) {
 	t.Parallel()
 	lines := 0
 	for _, block := range blocks(t, "docs/howto/add-a-store.md") {
-		if block.Kind == docblocks.File && strings.HasSuffix(block.Argument, ".go") && !strings.HasSuffix(block.Argument, "_test.go") {
+		if block.Kind == docstest.File && strings.HasSuffix(block.Argument, ".go") && !strings.HasSuffix(block.Argument, "_test.go") {
 			lines += strings.Count(block.Text, "\n")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // TestSite makes the site and looks at it as a visitor does: every page is there, every link leads to a page and a heading

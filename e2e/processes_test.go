@@ -24,9 +24,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/orphantest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -139,7 +138,7 @@ type bench struct {
 // compiled for one is there for the other.
 func newBench(t *testing.T, programs ...string) *bench {
 	t.Helper()
-	dir := tempdirtest.Short(t)
+	dir := processtest.ShortTempDir(t)
 	arguments := []string{"build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", dir + "/"}
 	for _, program := range programs {
 		arguments = append(arguments, "./cmd/"+program)
@@ -265,7 +264,7 @@ func (p *process) start() {
 	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...)
 	p.command.Env = append([]string{"HOME=" + p.bench.dir, "TMPDIR=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
-	orphantest.Bind(p.command)
+	processtest.BindToTest(p.command)
 	if err := p.command.Start(); err != nil {
 		p.bench.t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests with the race detector and prints their number, and those that failed and were skipped, at the end:
 #   hack/test.sh [go test flags] packages
-# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/fulltest).
+# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest).
 # TESTFLAGS holds more flags.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

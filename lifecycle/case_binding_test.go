@@ -12,8 +12,8 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -149,7 +149,7 @@ func TestBucketOfThatNameExists(t *testing.T) {
 			if get(w, claim); claim.Status.BoundBucketName != "" {
 				t.Errorf("the claim bound to %s", claim.Status.BoundBucketName)
 			}
-			w.unnamed(claim, claim.Status.Conditions, events.FailedCreateBucket, "rivals", "films", "somebody-else")
+			w.unnamed(claim, claim.Status.Conditions, reconciler.FailedCreateBucket, "rivals", "films", "somebody-else")
 		})
 	}
 }

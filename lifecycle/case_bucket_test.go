@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // patient repeats what failed soon, for tests whose subject is repetition.
-func patient() backoff.Options {
-	return backoff.Options{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond}
+func patient() reconciler.BackoffOptions {
+	return reconciler.BackoffOptions{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond}
 }
 
 // rpcs are the calls that the driver got about an ID, DriverGetInfo left out.

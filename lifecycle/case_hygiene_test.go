@@ -28,7 +28,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -77,7 +77,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		bad.Credentials.S3 = &cosi.S3CredentialInfo{AccessKeyId: misplaced, AccessSecretKey: badCanary}
 		grant(memdriver.Fault{Answer: bad}, w.reconfigure)
 		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
-		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+		w.untilEvent(w.namespace, access, reconciler.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary), w.reconfigure)
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
 		// Another user does not read them either.
@@ -88,7 +88,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 			other := w.access("other", "keys", "photos")
 			w.create(other)
 			w.redacted(other, cosiapi.ConditionProvisionFailed, "to another")
-			w.untilEvent(w.namespace, other, events.FailedGrantAccess)
+			w.untilEvent(w.namespace, other, reconciler.FailedGrantAccess)
 			w.delete(other)
 			w.gone(other)
 			mend()
@@ -103,7 +103,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		w.driver.Script(revoke)
 		w.delete(access)
 		w.redacted(access, cosiapi.ConditionDeprovisionFailed, "at the end")
-		w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
+		w.untilEvent(w.namespace, access, reconciler.FailedRevokeAccess)
 		w.clean(given, canary, badCanary, password, misplaced)
 		w.reconfigure()
 		w.gone(access)

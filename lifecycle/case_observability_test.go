@@ -28,9 +28,9 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -195,7 +195,7 @@ func (w *world) pathTo(call string, kind trace.SpanKind) []string {
 }
 
 // untilEvent waits for an Event on an object.
-func (w *world) untilEvent(namespace string, on client.Object, reason events.Reason) eventsv1.Event {
+func (w *world) untilEvent(namespace string, on client.Object, reason reconciler.EventReason) eventsv1.Event {
 	w.t.Helper()
 	var found eventsv1.Event
 	w.eventually(fmt.Sprintf("there is an Event %s on %s", reason, on.GetName()), func(ctx context.Context) error {
@@ -233,33 +233,33 @@ func TestEvents(t *testing.T) {
 	access := w.access("app", "keys", "photos")
 	w.create(waiting, access)
 	for _, e := range []eventsv1.Event{
-		w.untilEvent(w.namespace, failing, events.FailedCreateBucket),
-		w.untilEvent(metav1.NamespaceDefault, w.bucketOf(failing), events.FailedCreateBucket),
+		w.untilEvent(w.namespace, failing, reconciler.FailedCreateBucket),
+		w.untilEvent(metav1.NamespaceDefault, w.bucketOf(failing), reconciler.FailedCreateBucket),
 	} {
 		if !strings.Contains(e.Note, "quota is used up") || e.Type != corev1.EventTypeWarning {
 			t.Errorf("the driver's words are lost: %+v", e)
 		}
 	}
-	w.untilEvent(w.namespace, waiting, events.WaitingForBucket)
-	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+	w.untilEvent(w.namespace, waiting, reconciler.WaitingForBucket)
+	w.untilEvent(w.namespace, access, reconciler.FailedGrantAccess)
 	w.delete(access)
-	w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
+	w.untilEvent(w.namespace, access, reconciler.FailedRevokeAccess)
 	w.reconfigure()
 	w.gone(access)
 	w.delete(claim)
-	w.untilEvent(w.namespace, claim, events.FailedDeleteBucket)
-	w.untilEvent(metav1.NamespaceDefault, bucket, events.FailedDeleteBucket)
+	w.untilEvent(w.namespace, claim, reconciler.FailedDeleteBucket)
+	w.untilEvent(metav1.NamespaceDefault, bucket, reconciler.FailedDeleteBucket)
 	w.touch(bucket)
 	w.gone(claim, bucket)
 	// Whoever may view the namespace sees all but what is in the other one.
-	seen := map[events.Reason]bool{}
+	seen := map[reconciler.EventReason]bool{}
 	list := &corev1.EventList{}
 	w.must(w.viewer().List(t.Context(), list, client.InNamespace(w.namespace)))
 	for _, e := range list.Items {
-		seen[events.Reason(e.Reason)] = true
+		seen[reconciler.EventReason(e.Reason)] = true
 	}
-	for _, reason := range []events.Reason{
-		events.FailedCreateBucket, events.FailedDeleteBucket, events.WaitingForBucket, events.FailedGrantAccess, events.FailedRevokeAccess,
+	for _, reason := range []reconciler.EventReason{
+		reconciler.FailedCreateBucket, reconciler.FailedDeleteBucket, reconciler.WaitingForBucket, reconciler.FailedGrantAccess, reconciler.FailedRevokeAccess,
 	} {
 		if !seen[reason] {
 			t.Errorf("a user of the namespace sees no Event %s", reason)
@@ -293,11 +293,11 @@ func TestRepetitionsAreOneEvent(t *testing.T) {
 	claim, bucket := w.provisioned("photos", "fast")
 	w.called(memdriver.CreateBucket, failures+1)
 	for namespace, object := range map[string]client.Object{w.namespace: claim, metav1.NamespaceDefault: bucket} {
-		w.untilEvent(namespace, object, events.FailedCreateBucket)
+		w.untilEvent(namespace, object, reconciler.FailedCreateBucket)
 		list := &eventsv1.EventList{}
 		w.must(w.Client.List(t.Context(), list, client.InNamespace(namespace)))
 		list.Items = slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool {
-			return e.Regarding.UID != object.GetUID() || e.Reason != string(events.FailedCreateBucket)
+			return e.Regarding.UID != object.GetUID() || e.Reason != string(reconciler.FailedCreateBucket)
 		})
 		if len(list.Items) != 1 {
 			t.Errorf("%d failures in a row are %d Events on %s", failures, len(list.Items), object.GetName())
@@ -320,7 +320,7 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 	w.gone(access)
 	w.delete(claim)
 	w.gone(claim, bucket)
-	w.untilEvent(w.namespace, claim, events.BucketReleased)
+	w.untilEvent(w.namespace, claim, reconciler.BucketReleased)
 	w.stop(theSidecar) // what they have to say, they have said then
 	w.stop(theController)
 	var seen []string
@@ -328,7 +328,7 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 		list := &eventsv1.EventList{}
 		w.must(w.Client.List(t.Context(), list, client.InNamespace(namespace)))
 		for _, e := range list.Items {
-			if !slices.Contains(events.Reasons(), events.Reason(e.Reason)) && namespace == w.namespace {
+			if !slices.Contains(reconciler.EventReasons(), reconciler.EventReason(e.Reason)) && namespace == w.namespace {
 				t.Errorf("the Event %s is not in the list", e.Reason)
 			}
 			if slices.Contains([]types.UID{claim.UID, access.UID, bucket.UID}, e.Regarding.UID) {
@@ -359,13 +359,13 @@ func TestPersistentAPIProblem(t *testing.T) {
 				w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Times: always, Status: code}),
 			}
 			claim := w.newClaim("photos", "fast")
-			w.untilEvent(w.namespace, claim, events.FailedAPICall)
+			w.untilEvent(w.namespace, claim, reconciler.FailedAPICall)
 			w.eventually("there is a Bucket", func(ctx context.Context) error { // which no claim names yet
 				_, err := w.live(ctx, cosiapi.BucketNameFor(claim.UID))
 				return err
 			})
 			bucket := get(w, bucketFor(claim))
-			w.untilEvent(metav1.NamespaceDefault, bucket, events.FailedAPICall)
+			w.untilEvent(metav1.NamespaceDefault, bucket, reconciler.FailedAPICall)
 			for _, obj := range []client.Object{get(w, claim), get(w, bucket)} {
 				if c := testenv.Condition(obj, cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
 					t.Errorf("an API problem became a condition: %+v", c)

@@ -21,8 +21,8 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
@@ -412,7 +412,7 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 				return err
 			}
 			if !slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-				return e.Reason == string(events.BucketHeld) && e.Regarding.Kind == about && (e.Regarding.Name == bucket.Name || strings.Contains(e.Note, bucket.Name))
+				return e.Reason == string(reconciler.BucketHeld) && e.Regarding.Kind == about && (e.Regarding.Name == bucket.Name || strings.Contains(e.Note, bucket.Name))
 			}) {
 				return errNot
 			}

@@ -26,7 +26,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/store"
@@ -168,7 +168,7 @@ func (w *world) nameTaken() {
 	})
 	w.runController()
 	w.runSidecar()
-	w.untilEvent(w.namespace, lease, events.DriverNameTaken)
+	w.untilEvent(w.namespace, lease, reconciler.DriverNameTaken)
 	change(w, lease, func(l *coordinationv1.Lease) { l.Annotations = nil })
 }
 
@@ -180,7 +180,7 @@ func (w *world) repeatedEvents(access *cosiapi.BucketAccess) {
 	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	w.reconfigure()
-	w.untilSeries(access, events.FailedGrantAccess)
+	w.untilSeries(access, reconciler.FailedGrantAccess)
 	w.reconfigure()
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 	class := w.newAccessClass("odd")
@@ -190,13 +190,13 @@ func (w *world) repeatedEvents(access *cosiapi.BucketAccess) {
 	w.delete(class)
 	w.condition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	w.newAccessClass("odd")
-	w.untilSeries(waiting, events.WaitingForBucket)
+	w.untilSeries(waiting, reconciler.WaitingForBucket)
 	w.delete(waiting)
 	w.gone(waiting)
 }
 
 // untilSeries waits until an Event on an object has come again.
-func (w *world) untilSeries(on client.Object, reason events.Reason) {
+func (w *world) untilSeries(on client.Object, reason reconciler.EventReason) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("the Event %s on %s is repeated", reason, on.GetName()), func(ctx context.Context) error {
 		list := &eventsv1.EventList{}

@@ -13,7 +13,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -33,7 +33,7 @@ func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 	if !strings.Contains(message, conditions.Names("Bucket", copied.Name)) {
 		t.Errorf("the administrator does not learn what keeps the Bucket: %s", message)
 	}
-	if note := w.untilEvent(w.namespace, claim, events.FailedDeleteBucket).Note; strings.Contains(note, "secret-project") || strings.Contains(note, "films") {
+	if note := w.untilEvent(w.namespace, claim, reconciler.FailedDeleteBucket).Note; strings.Contains(note, "secret-project") || strings.Contains(note, "films") {
 		t.Errorf("the user learns whose the other Bucket is: %s", note)
 	}
 	w.settled()

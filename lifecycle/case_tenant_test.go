@@ -17,7 +17,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
@@ -89,7 +89,7 @@ func TestClassThatDoesNotExist(t *testing.T) {
 	claim, access := w.claim("photos", "misspelt"), w.access("app", "misspelt", "photos")
 	w.create(claim, access)
 	for _, e := range []eventsv1.Event{
-		w.untilEvent(w.namespace, claim, events.FailedCreateBucket), w.untilEvent(w.namespace, access, events.FailedGrantAccess),
+		w.untilEvent(w.namespace, claim, reconciler.FailedCreateBucket), w.untilEvent(w.namespace, access, reconciler.FailedGrantAccess),
 	} {
 		if e.Type != corev1.EventTypeWarning || !strings.Contains(e.Note, "misspelt") {
 			t.Errorf("the Event does not warn of the class: %+v", e)
@@ -101,8 +101,8 @@ func TestClassThatDoesNotExist(t *testing.T) {
 	// What waits for nothing but its class is found by that alone.
 	claim, access = w.claim("films", "later"), w.access("second", "later", "photos")
 	w.create(claim, access)
-	w.untilEvent(w.namespace, claim, events.FailedCreateBucket)
-	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+	w.untilEvent(w.namespace, claim, reconciler.FailedCreateBucket)
+	w.untilEvent(w.namespace, access, reconciler.FailedGrantAccess)
 	w.settled()
 	w.newClass("later")
 	w.newAccessClass("later")
@@ -111,7 +111,7 @@ func TestClassThatDoesNotExist(t *testing.T) {
 
 // unnamed fails the test if a condition or an Event of an object holds one of the
 // names.
-func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason events.Reason, names ...string) {
+func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason reconciler.EventReason, names ...string) {
 	w.t.Helper()
 	said := []string{w.untilEvent(w.namespace, obj, reason).Note}
 	for _, c := range conds {

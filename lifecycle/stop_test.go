@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/cooper-cosi/cooper/controller"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -33,7 +33,7 @@ func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 		theSidecar: func(t *testing.T, config *rest.Config, name string) (ctrl.Manager, error) {
 			t.Helper()
 			fake := memdriver.New(memdriver.Options{Name: name + ".fake.cooper.dev"})
-			address := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+			address := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 			server, err := fake.Start(address)
 			if err != nil {
 				return nil, err

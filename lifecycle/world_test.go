@@ -31,12 +31,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/controller"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/managers"
-	"github.com/cooper-cosi/cooper/internal/scope"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/strict"
@@ -59,7 +58,7 @@ const graceful = 20 * time.Second
 type setup struct {
 	fake memdriver.Options
 	// backoff after failures; zero means that nothing is repeated.
-	backoff backoff.Options
+	backoff reconciler.BackoffOptions
 	// resync of both; zero means never.
 	resync time.Duration
 	// poll is how often the sidecar looks at a Secret that it waits for.
@@ -222,7 +221,7 @@ func start(t *testing.T, o setup) *world {
 		w.setup.fake.Name = w.namespace + ".fake.cooper.dev"
 	}
 	w.applyRoles()
-	w.sockets = tempdirtest.Short(t)
+	w.sockets = processtest.ShortTempDir(t)
 	w.rules = strict.New(strict.Options{Window: o.window})
 	w.setup.fake.ServerOptions = []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{})))}
@@ -383,7 +382,7 @@ func (w *world) runSidecar() *process {
 	}
 	if w.setup.leases {
 		o.LeaderNamespace, o.Owner = w.namespace, w.namespace+"/driver"
-		o.Lease = managers.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 500 * time.Millisecond}
+		o.Lease = ctrlmanager.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 500 * time.Millisecond}
 	}
 	mgr, err := sidecar.NewManager(config, o)
 	if err != nil {
@@ -432,7 +431,7 @@ func (w *world) process(who string) *process {
 
 func (w *world) next() int { return w.lives.next() }
 
-func (w *world) scope() scope.Scope { return scope.Scope{Namespaces: []string{w.namespace}} }
+func (w *world) scope() reconciler.Scope { return reconciler.Scope{Namespaces: []string{w.namespace}} }
 
 // tracer makes the spans of all processes of a world.
 func (w *world) tracer() trace.TracerProvider {
@@ -450,9 +449,9 @@ func (w *world) registry(who string) *prometheus.Registry {
 	return r
 }
 
-func (w *world) backoff() backoff.Options {
-	if w.setup.backoff == (backoff.Options{}) {
-		return backoff.Options{Base: never, Max: never}
+func (w *world) backoff() reconciler.BackoffOptions {
+	if w.setup.backoff == (reconciler.BackoffOptions{}) {
+		return reconciler.BackoffOptions{Base: never, Max: never}
 	}
 	return w.setup.backoff
 }

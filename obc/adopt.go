@@ -18,7 +18,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // Adoption says which claims of another provisioner are to move to COSI, and how.
@@ -36,7 +36,7 @@ type Adoption struct {
 // Plan writes what is to be done to move claims to COSI: comments for people, and the manifests to apply. It only
 // reads. What is done already is said to be, so that it can be asked again at any time.
 func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) error {
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
@@ -157,7 +157,7 @@ func (m move) write(to io.Writer) error {
 	text.WriteString("# 4. Retire the old claim by hand when nobody uses it any more, and not before 1 is done:\n")
 	fmt.Fprintf(&text, "#      kubectl -n %s delete objectbucketclaims.objectbucket.io %s\n", m.claim.Namespace, m.claim.Name)
 	for _, object := range []client.Object{m.storage, m.made} {
-		manifest, err := kinds.Manifest(object)
+		manifest, err := reconciler.Manifest(object)
 		if err != nil {
 			return fmt.Errorf("manifest: %w", err)
 		}

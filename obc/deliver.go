@@ -14,9 +14,8 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
-	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // unwatched is how long an object is waited for at most that no watch may tell of.
@@ -26,23 +25,23 @@ const unwatched = time.Second
 const poll = 5 * time.Second
 
 // fetch reads the access's Secret. It must be the access's own: whatever else has its name is not for others to see.
-func (r *reconciler) fetch(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) fetch(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	secret := &corev1.Secret{}
 	found, err := read(ctx, r.Live, w.access.Namespace, w.access.Name, secret)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if !found || !ownedBy(secret, w.access.UID) || len(secret.Data[secretkeys.S3AccessSecretKey]) == 0 {
-		return step.WaitAtMost(unwatched, "Secret "+w.access.Name), nil
+		return reconciler.WaitAtMost(unwatched, "Secret "+w.access.Name), nil
 	}
 	w.granted = secret.Data
 	asked := w.access.Annotations[cosiapi.RotateAnnotation]
 	w.rotating = asked != "" && asked != secret.Annotations[cosiapi.DeliveredRotationAnnotation]
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // secret delivers the credential under the claim's name.
-func (r *reconciler) secret(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) secret(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	secret := &corev1.Secret{}
 	return r.deliver(ctx, w, secret, func() {
 		if secret.Type == "" {
@@ -53,28 +52,28 @@ func (r *reconciler) secret(ctx context.Context, w *work) (step.Verdict, error) 
 }
 
 // config delivers what else applications read.
-func (r *reconciler) config(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) config(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	configMap := &corev1.ConfigMap{}
 	return r.deliver(ctx, w, configMap, func() { configMap.Data = config(w.granted) })
 }
 
 // deliver establishes that the Secret or ConfigMap of the claim's name is as fill makes it. Somebody else's is left
 // alone. One that its user deleted is let go and made again.
-func (r *reconciler) deliver(ctx context.Context, w *work, object client.Object, fill func()) (step.Verdict, error) {
+func (r *claimReconciler) deliver(ctx context.Context, w *work, object client.Object, fill func()) (reconciler.Verdict, error) {
 	found, err := read(ctx, r.Live, w.claim.Namespace, w.claim.Name, object)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if found && !ownedBy(object, w.uid) {
-		_, err := r.report(ctx, w, refuse("%s belongs to somebody else. Delete or rename it, or create this claim with another name.", objects.Name(object)))
-		return step.WaitAtMost(poll, "the deletion of "+objects.Name(object)), err
+		_, err := r.report(ctx, w, refuse("%s belongs to somebody else. Delete or rename it, or create this claim with another name.", reconciler.ObjectName(object)))
+		return reconciler.WaitAtMost(poll, "the deletion of "+reconciler.ObjectName(object)), err
 	}
 	if found && object.GetDeletionTimestamp() != nil {
 		_, err := r.Patch(ctx, object, func() { strip(object) })
 		if client.IgnoreNotFound(err) != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
-		return step.WaitAtMost(unwatched, objects.Name(object)+", which is being deleted"), nil
+		return reconciler.WaitAtMost(unwatched, reconciler.ObjectName(object)+", which is being deleted"), nil
 	}
 	if found {
 		_, err := r.Patch(ctx, object, func() { adorn(object, w.decision); fill() })
@@ -89,30 +88,30 @@ func (r *reconciler) deliver(ctx context.Context, w *work, object client.Object,
 }
 
 // bound tells ObjectBucket and claim what they got. The claim's phase comes last: it says that all is there.
-func (r *reconciler) bound(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	endpoint := endpointOf(w.granted)
 	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.Endpoint = endpoint }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if w.claim.Spec.ObjectBucketName == "" {
 		if _, err := r.Patch(ctx, w.claim, func() { refer(w, endpoint.BucketName) }); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
 	if _, err := r.PatchStatus(ctx, w.bucket, func() { w.bucket.Status.Phase = objectbucket.PhaseBound }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	before := w.claim.Status.Phase
 	if _, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = objectbucket.PhaseBound, "" }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if before != objectbucket.PhaseBound {
 		r.Finished(w.DriverName(), metrics.OperationCreate, w.claim.CreationTimestamp)
 	}
 	if w.rotating {
-		return step.WaitAtMost(poll, "the next credential of "+conditions.Names("BucketAccess", w.access.Name)), nil
+		return reconciler.WaitAtMost(poll, "the next credential of "+conditions.Names("BucketAccess", w.access.Name)), nil
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // refer writes into the claim's spec what it got: the reference that the provisioners of today write, and those of the

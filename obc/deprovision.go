@@ -15,52 +15,51 @@ import (
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // released says on the ObjectBucket that its claim is on its way out.
-func (r *reconciler) released(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) released(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	_, err := r.PatchStatus(ctx, w.bucket, func() { w.bucket.Status.Phase = objectbucket.PhaseReleased })
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // withdraw deletes BucketAccess and BucketClaim, and waits until both are gone: then the credential is revoked, and the
 // bucket is for COSI to delete or keep.
-func (r *reconciler) withdraw(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) withdraw(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var left []client.Object
 	for _, object := range []client.Object{&cosiapi.BucketAccess{}, &cosiapi.BucketClaim{}} {
 		gone, err := r.withdrawn(ctx, w, object)
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if !gone {
 			left = append(left, object)
 		}
 	}
 	if len(left) == 0 {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	return r.awaitDeletion(ctx, w, left...)
 }
 
 // awaitDeletion waits until objects are gone, and tells the claim's user that.
-func (r *reconciler) awaitDeletion(ctx context.Context, w *work, left ...client.Object) (step.Verdict, error) {
-	message := fmt.Sprintf("Waiting for the deletion of %s.%s", objects.Name(left[0]), whyNot(left))
+func (r *claimReconciler) awaitDeletion(ctx context.Context, w *work, left ...client.Object) (reconciler.Verdict, error) {
+	message := fmt.Sprintf("Waiting for the deletion of %s.%s", reconciler.ObjectName(left[0]), whyNot(left))
 	if w.claim == nil {
-		return step.Wait(message), nil
+		return reconciler.Wait(message), nil
 	}
 	_, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Message = message })
-	return step.Wait(message), err
+	return reconciler.Wait(message), err
 }
 
 // withdrawn deletes one of COSI's objects and reports whether it is gone. That the cache has not got it says too
 // little: it may have been created a moment ago. One that the claim does not own is its user's, who put it there or
 // keeps it.
-func (r *reconciler) withdrawn(ctx context.Context, w *work, object client.Object) (bool, error) {
+func (r *claimReconciler) withdrawn(ctx context.Context, w *work, object client.Object) (bool, error) {
 	found, err := read(ctx, r.Live, w.Req.Namespace, nameOf(w.uid), object)
 	if err != nil || !found || !ownedBy(object, w.uid) {
 		return err == nil, err
@@ -86,24 +85,24 @@ func whyNot(left []client.Object) string {
 }
 
 // artifacts deletes Secret and ConfigMap, as far as they are the claim's.
-func (r *reconciler) artifacts(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) artifacts(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 		found, err := read(ctx, r.Live, w.Req.Namespace, w.Req.Name, object)
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if !found || !ownedBy(object, w.uid) {
 			continue
 		}
 		if err := r.remove(ctx, object); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // remove deletes an object that has our finalizer.
-func (r *reconciler) remove(ctx context.Context, object client.Object) error {
+func (r *claimReconciler) remove(ctx context.Context, object client.Object) error {
 	if err := r.drop(ctx, object); err != nil {
 		return err
 	}
@@ -122,43 +121,43 @@ func strip(object metav1.Object) {
 
 // unimport deletes the claim's own BucketClass and the Bucket that stood for an existing bucket, which stays. The Bucket
 // goes when no BucketClaim is bound to it: its user may keep one.
-func (r *reconciler) unimport(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) unimport(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for _, object := range []client.Object{&cosiapi.BucketClass{}, &cosiapi.Bucket{}} {
 		found, err := read(ctx, r.Live, "", nameOf(w.uid), object)
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if !found {
 			continue
 		}
 		if err := r.drop(ctx, object); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if _, bucket := object.(*cosiapi.Bucket); bucket {
 			return r.awaitDeletion(ctx, w, object)
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // unprotect takes the finalizer off the claim.
-func (r *reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) unprotect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.claim == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	began := *w.claim.DeletionTimestamp
 	_, err := r.Patch(ctx, w.claim, func() { strip(w.claim) })
 	if client.IgnoreNotFound(err) != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.Finished(w.DriverName(), metrics.OperationDelete, began)
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // forget deletes the ObjectBucket, after everything that it alone tells of.
-func (r *reconciler) forget(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) forget(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket == nil {
-		return step.Done(), nil
+		return reconciler.Done(), nil
 	}
-	return step.Done(), r.remove(ctx, w.bucket)
+	return reconciler.Done(), r.remove(ctx, w.bucket)
 }

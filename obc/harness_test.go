@@ -33,9 +33,8 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/obc"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -180,8 +179,8 @@ func (w *world) run() (stop func()) {
 	config := w.User(w.user, "system:serviceaccounts")
 	w.Eventually("the role of cosi-obc counts", w.mayWork)
 	mgr, err := obc.NewManager(config, obc.Options{
-		Scope: scope.Scope{Namespaces: []string{w.namespace}}, Registerer: prometheus.NewRegistry(), Name: w.namespace,
-		Resync: time.Hour, Backoff: backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}, Logger: w.logger(), WrapClient: w.wrapClient,
+		Scope: reconciler.Scope{Namespaces: []string{w.namespace}}, Registerer: prometheus.NewRegistry(), Name: w.namespace,
+		Resync: time.Hour, Backoff: reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}, Logger: w.logger(), WrapClient: w.wrapClient,
 	})
 	if err != nil {
 		w.t.Fatal(err)

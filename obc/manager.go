@@ -20,13 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
-	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/kinds"
-	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/preflight"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // LeaseName is the Lease by which the instances elect the one that works.
@@ -35,21 +32,21 @@ const LeaseName = "cosi-obc"
 // Options say how ObjectBucketClaims are served, and how the process around that runs.
 type Options struct {
 	// Scope limits the work to the claims of some namespaces.
-	Scope scope.Scope
+	Scope reconciler.Scope
 	// Registerer gets the metrics; it is required.
 	Registerer prometheus.Registerer
 	// Name is added to the name of the controller in logs.
 	Name string
-	// Resync is the longest time between two looks at a claim that nobody changed. Zero means kit.DefaultResync.
+	// Resync is the longest time between two looks at a claim that nobody changed. Zero means reconciler.DefaultResync.
 	Resync time.Duration
-	// Workers is the number of claims worked on at a time. Zero means kit.DefaultWorkers.
+	// Workers is the number of claims worked on at a time. Zero means reconciler.DefaultWorkers.
 	Workers int
 	// Backoff bounds the wait after a failure of the Kubernetes API.
-	Backoff backoff.Options
+	Backoff reconciler.BackoffOptions
 	// Logger gets all logs.
 	Logger logr.Logger
 	// Metrics say how metrics are served.
-	Metrics managers.Metrics
+	Metrics ctrlmanager.Metrics
 	// HealthAddress is a TCP address to listen on; empty serves none.
 	HealthAddress string
 	// LeaderNamespace is the namespace of the Lease; empty means that this is the only instance.
@@ -61,7 +58,7 @@ type Options struct {
 // NewManager returns a manager that serves ObjectBucketClaims, ready to Start. It fails when the API server cannot be
 // reached or lacks a kind.
 func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("obc: %w", err)
 	}
@@ -76,7 +73,7 @@ func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 		Cache:                         cacheOptions(o.Scope),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 		Metrics:                       o.Metrics.Options(),
-		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
+		HealthProbeBindAddress:        ctrlmanager.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",
 		LeaderElectionID:              LeaseName,
 		LeaderElectionNamespace:       o.LeaderNamespace,
@@ -91,14 +88,14 @@ func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 			return o.WrapClient(c), nil
 		}
 	}
-	mgr, err := managers.New(config, options)
+	mgr, err := ctrlmanager.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("obc: %w", err)
 	}
 	if err := o.add(mgr); err != nil {
 		return nil, fmt.Errorf("obc: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr))); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", ctrlmanager.CacheSynced(mgr))); err != nil {
 		return nil, fmt.Errorf("obc: %w", err)
 	}
 	return mgr, nil
@@ -125,18 +122,18 @@ func kindsOf(config *rest.Config) (preflight.MapperProvider, error) {
 
 // add adds the reconciler to a manager.
 func (o Options) add(mgr ctrl.Manager) error {
-	newKit, err := kit.New(mgr, kit.Options{
+	newBase, err := reconciler.New(mgr, reconciler.Options{
 		Component: "obc", Name: o.Name, Scope: o.Scope, Registerer: o.Registerer, Resync: o.Resync, Workers: o.Workers, Backoff: o.Backoff,
 	})
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Kit: newKit(metrics.KindObjectBucketClaim)}
+	r := &claimReconciler{Base: newBase(metrics.KindObjectBucketClaim)}
 	return r.watch(mgr, "objectbucketclaim"+o.Name)
 }
 
 // cacheOptions keeps objects of other namespaces than those in scope out of the cache.
-func cacheOptions(s scope.Scope) cache.Options {
+func cacheOptions(s reconciler.Scope) cache.Options {
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	for _, namespace := range s.Namespaces {
 		if options.DefaultNamespaces == nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // storageClass reads a StorageClass; nil means that there is none.
@@ -41,26 +40,26 @@ func lookUp[T client.Object](ctx context.Context, reader client.Reader, name str
 
 // decide decides what the claim gets, and keeps that in its ObjectBucket before anything else is made. A claim of
 // another provisioner is left alone. It is decided on what the API server says, since it is decided once.
-func (r *reconciler) decide(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket != nil {
 		if w.bucket.DeletionTimestamp != nil {
 			return r.report(ctx, w, released(w.bucket.Name, "is being deleted"))
 		}
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	class, err := storageClass(ctx, r.Client, w.claim.Spec.StorageClassName)
 	if err != nil || class == nil || !served(class) {
-		return step.Done(), err
+		return reconciler.Done(), err
 	}
-	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	f, err := r.facts(ctx, class.Name)
 	if err != nil || f.storage == nil || !served(f.storage) {
-		return step.Done(), err
+		return reconciler.Done(), err
 	}
 	if err := r.find(ctx, r.Live, w); err != nil || w.bucket != nil {
-		return step.Wait("the cache, which is behind our own write"), err
+		return reconciler.Wait("the cache, which is behind our own write"), err
 	}
 	if name := w.claim.Spec.ObjectBucketName; name != "" {
 		return r.report(ctx, w, released(name, "does not exist"))
@@ -79,7 +78,7 @@ func released(name, what string) *problem {
 }
 
 // facts reads what a StorageClass and its classes say.
-func (r *reconciler) facts(ctx context.Context, name string) (f facts, err error) {
+func (r *claimReconciler) facts(ctx context.Context, name string) (f facts, err error) {
 	if f.storage, err = storageClass(ctx, r.Live, name); err != nil || f.storage == nil {
 		return f, err
 	}
@@ -91,7 +90,7 @@ func (r *reconciler) facts(ctx context.Context, name string) (f facts, err error
 }
 
 // keep creates the ObjectBucket with the decision.
-func (r *reconciler) keep(ctx context.Context, w *work, d decision) (step.Verdict, error) {
+func (r *claimReconciler) keep(ctx context.Context, w *work, d decision) (reconciler.Verdict, error) {
 	bucket := &objectbucket.ObjectBucket{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: objectbucket.NameFor(w.claim.Namespace, w.claim.Name), Finalizers: []string{objectbucket.Finalizer},
@@ -109,16 +108,16 @@ func (r *reconciler) keep(ctx context.Context, w *work, d decision) (step.Verdic
 		return r.report(ctx, w, refuse("ObjectBucket %q belongs to another claim. Create this claim with another name.", bucket.Name))
 	}
 	if err != nil {
-		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)
+		return reconciler.Verdict{}, fmt.Errorf("create %s: %w", reconciler.ObjectName(bucket), err)
 	}
 	w.bucket, w.decision = bucket, d
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // protect puts the finalizer and the provisioner's label on the claim.
-func (r *reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	_, err := r.Patch(ctx, w.claim, func() { adorn(w.claim, w.decision) })
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // adorn puts finalizer and label on the claim, or on what is made for it.
@@ -135,11 +134,11 @@ func adorn(object metav1.Object, d decision) {
 }
 
 // gather looks up COSI's objects in the cache.
-func (r *reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) gather(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	claim, access := &cosiapi.BucketClaim{}, &cosiapi.BucketAccess{}
 	found, err := read(ctx, r.Client, w.Req.Namespace, nameOf(w.uid), claim)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if found {
 		w.bucketClaim = claim
@@ -148,7 +147,7 @@ func (r *reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) 
 	if found {
 		w.access = access
 	}
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // hasBucket reports whether the claim's BucketClaim has its Bucket, and so a copy of the class.
@@ -158,18 +157,18 @@ func (w *work) hasBucket() bool {
 
 // class makes the BucketClass of a claim that needs one of its own. Others could use it as well: it is there only until
 // the Bucket has a copy.
-func (r *reconciler) class(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) class(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !w.decision.ownClass() || w.hasBucket() {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	class, wanted := ownClassOf(w.uid, w.decision), ownClassOf(w.uid, w.decision)
 	return r.make(ctx, w, class, func() bool { return equality.Semantic.DeepEqual(class.Spec, wanted.Spec) })
 }
 
 // imported makes the Bucket for an existing bucket. It names the claim's BucketClaim, so that nobody else gets it.
-func (r *reconciler) imported(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) imported(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.decision.existing == "" || w.hasBucket() {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	bucket, wanted := importedOf(w.claim, w.decision), importedOf(w.claim, w.decision)
 	return r.make(ctx, w, bucket, func() bool {
@@ -180,12 +179,12 @@ func (r *reconciler) imported(ctx context.Context, w *work) (step.Verdict, error
 
 // bucket makes the BucketClaim. One that is gone after the claim had got its bucket is not made again: it would be
 // another bucket, and an empty one.
-func (r *reconciler) bucket(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	wanted := bucketClaimOf(w.claim, w.decision)
 	if w.bucketClaim == nil && w.bucket.Status.Phase == objectbucket.PhaseBound {
 		found, err := read(ctx, r.Live, wanted.Namespace, wanted.Name, wanted)
 		if err != nil || found {
-			return step.Wait("the cache"), err
+			return reconciler.Wait("the cache"), err
 		}
 		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim does not exist any more. Delete this claim and create another.", wanted.Name)})
 	}
@@ -196,11 +195,11 @@ func (r *reconciler) bucket(ctx context.Context, w *work) (step.Verdict, error) 
 	if !equality.Semantic.DeepEqual(w.bucketClaim.Spec, wanted.Spec) {
 		return r.report(ctx, w, taken(wanted))
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // access makes the BucketAccess, again if somebody deleted it: that is another credential for the same bucket.
-func (r *reconciler) access(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) access(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	wanted := accessOf(w.claim, w.decision)
 	if w.access == nil {
 		w.access = wanted.DeepCopy()
@@ -209,22 +208,22 @@ func (r *reconciler) access(ctx context.Context, w *work) (step.Verdict, error) 
 	if !equality.Semantic.DeepEqual(w.access.Spec, wanted.Spec) {
 		return r.report(ctx, w, taken(wanted))
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // make creates an object. One that exists already is the work of an earlier reconcile, if it is the same.
-func (r *reconciler) make(ctx context.Context, w *work, object client.Object, same func() bool) (step.Verdict, error) {
+func (r *claimReconciler) make(ctx context.Context, w *work, object client.Object, same func() bool) (reconciler.Verdict, error) {
 	err := r.Client.Create(ctx, object)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		found, err := read(ctx, r.Live, object.GetNamespace(), object.GetName(), object)
 		if err != nil || !found {
-			return step.Wait(objects.Name(object)), err // gone again: its watch event wakes us
+			return reconciler.Wait(reconciler.ObjectName(object)), err // gone again: its watch event wakes us
 		}
 		if !same() {
 			return r.report(ctx, w, taken(object))
 		}
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	default:
 		return r.written(ctx, w, object, err)
 	}
@@ -232,25 +231,25 @@ func (r *reconciler) make(ctx context.Context, w *work, object client.Object, sa
 
 // written goes on after a write. One that the API server refuses, for a quota, a policy or what the object is, is told
 // to the user and tried again.
-func (r *reconciler) written(ctx context.Context, w *work, object client.Object, err error) (step.Verdict, error) {
+func (r *claimReconciler) written(ctx context.Context, w *work, object client.Object, err error) (reconciler.Verdict, error) {
 	if err == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		if _, err := r.report(ctx, w, wait("%s for this claim is refused: %v", objects.Name(object), err)); err != nil {
-			return step.Verdict{}, err
+		if _, err := r.report(ctx, w, wait("%s for this claim is refused: %v", reconciler.ObjectName(object), err)); err != nil {
+			return reconciler.Verdict{}, err
 		}
 	}
-	return step.Verdict{}, fmt.Errorf("write %s: %w", objects.Name(object), err)
+	return reconciler.Verdict{}, fmt.Errorf("write %s: %w", reconciler.ObjectName(object), err)
 }
 
 // taken is said of an object of COSI's name that is not as COSI makes it.
 func taken(object client.Object) *problem {
-	return refuse("%s was made by somebody else, or is not what this claim asked for. Delete it.", objects.Name(object))
+	return refuse("%s was made by somebody else, or is not what this claim asked for. Delete it.", reconciler.ObjectName(object))
 }
 
 // granted waits until the credential is there, and tells what keeps it from that.
-func (r *reconciler) granted(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.access.DeletionTimestamp != nil || !conditions.Is(w.access.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		return r.report(ctx, w, underWay(w))
 	}
@@ -274,26 +273,26 @@ func underWay(w *work) *problem {
 }
 
 // unclass deletes the claim's own BucketClass once the Bucket has a copy of it.
-func (r *reconciler) unclass(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *claimReconciler) unclass(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !w.decision.ownClass() {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	class := &cosiapi.BucketClass{}
 	found, err := read(ctx, r.Client, "", nameOf(w.uid), class)
 	if err != nil || !found {
-		return step.Next(), err
+		return reconciler.Next(), err
 	}
-	return step.Next(), r.drop(ctx, class)
+	return reconciler.Next(), r.drop(ctx, class)
 }
 
 // drop deletes an object, unless it is on its way out.
-func (r *reconciler) drop(ctx context.Context, object client.Object) error {
+func (r *claimReconciler) drop(ctx context.Context, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	uid := object.GetUID()
 	if err := client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid})); err != nil {
-		return fmt.Errorf("delete %s: %w", objects.Name(object), err)
+		return fmt.Errorf("delete %s: %w", reconciler.ObjectName(object), err)
 	}
 	return nil
 }

@@ -14,23 +14,21 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // claimAnnotation is on a Bucket that was made for a claim: its namespace, a slash and its name. For people, and to
 // know whom a change of the Bucket concerns.
 const claimAnnotation = "cooper.dev/objectbucketclaim"
 
-// A reconciler reconciles ObjectBucketClaims.
-type reconciler struct {
-	kit.Kit
+// A claimReconciler reconciles ObjectBucketClaims.
+type claimReconciler struct {
+	reconciler.Base
 }
 
 // work is the state of one reconcile.
 type work struct {
-	kit.Turn
+	reconciler.Request
 
 	// claim as it was read or written last; nil if there is none with the UID in question.
 	claim *objectbucket.ObjectBucketClaim
@@ -49,48 +47,48 @@ type work struct {
 	rotating bool
 }
 
-// DriverName implements kit.Work.
+// DriverName implements reconciler.Work.
 func (w *work) DriverName() string { return w.decision.driver }
 
 // provisioning are the steps for a claim that exists and is not being deleted.
-func (r *reconciler) provisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),  // does the cache hold what we wrote last?
-		step.Named("decide", r.decide),     // is the claim COSI's, and what does it get? kept in its ObjectBucket
-		step.Named("protect", r.protect),   // finalizer and label on the claim
-		step.Named("gather", r.gather),     // look up COSI's objects for it
-		step.Named("class", r.class),       // a BucketClass of its own, where no other describes the bucket
-		step.Named("imported", r.imported), // the Bucket, for an existing bucket
-		step.Named("bucket", r.bucket),     // the BucketClaim
-		step.Named("access", r.access),     // the BucketAccess
-		step.Named("granted", r.granted),   // wait until the access is granted
-		step.Named("unclass", r.unclass),   // its own class, which nobody needs any more
-		step.Named("secret", r.secret),     // the Secret with the credential
-		step.Named("config", r.config),     // the ConfigMap with the other settings
-		step.Named("bound", r.bound),       // tell claim and ObjectBucket
+func (r *claimReconciler) provisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen), // does the cache hold what we wrote last?
+		reconciler.NewStep("decide", r.decide),       // is the claim COSI's, and what does it get? kept in its ObjectBucket
+		reconciler.NewStep("protect", r.protect),     // finalizer and label on the claim
+		reconciler.NewStep("gather", r.gather),       // look up COSI's objects for it
+		reconciler.NewStep("class", r.class),         // a BucketClass of its own, where no other describes the bucket
+		reconciler.NewStep("imported", r.imported),   // the Bucket, for an existing bucket
+		reconciler.NewStep("bucket", r.bucket),       // the BucketClaim
+		reconciler.NewStep("access", r.access),       // the BucketAccess
+		reconciler.NewStep("granted", r.granted),     // wait until the access is granted
+		reconciler.NewStep("unclass", r.unclass),     // its own class, which nobody needs any more
+		reconciler.NewStep("secret", r.secret),       // the Secret with the credential
+		reconciler.NewStep("config", r.config),       // the ConfigMap with the other settings
+		reconciler.NewStep("bound", r.bound),         // tell claim and ObjectBucket
 	}
 }
 
 // deprovisioning are the steps for a claim that is being deleted, or is gone and has left an ObjectBucket.
-func (r *reconciler) deprovisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),    // does the cache hold our last write?
-		step.Named("released", r.released),   // say so on the ObjectBucket
-		step.Named("withdraw", r.withdraw),   // delete COSI's objects, and wait until they are gone
-		step.Named("artifacts", r.artifacts), // delete Secret and ConfigMap
-		step.Named("unimport", r.unimport),   // delete what was made to describe the bucket
-		step.Named("unprotect", r.unprotect), // finalizer off the claim
-		step.Named("forget", r.forget),       // the ObjectBucket, which alone knows of all this
+func (r *claimReconciler) deprovisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen), // does the cache hold our last write?
+		reconciler.NewStep("released", r.released),   // say so on the ObjectBucket
+		reconciler.NewStep("withdraw", r.withdraw),   // delete COSI's objects, and wait until they are gone
+		reconciler.NewStep("artifacts", r.artifacts), // delete Secret and ConfigMap
+		reconciler.NewStep("unimport", r.unimport),   // delete what was made to describe the bucket
+		reconciler.NewStep("unprotect", r.unprotect), // finalizer off the claim
+		reconciler.NewStep("forget", r.forget),       // the ObjectBucket, which alone knows of all this
 	}
 }
 
 // Reconcile implements reconcile.Reconciler.
-func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if !r.Options.Scope.Includes(req.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	claim := &objectbucket.ObjectBucketClaim{}
-	w := &work{Turn: kit.Turn{Req: req, Object: claim}}
+	w := &work{Request: reconciler.Request{Req: req, Object: claim}}
 	err := r.Client.Get(ctx, req.NamespacedName, claim)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
@@ -108,16 +106,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	switch {
 	case w.claim != nil && w.claim.DeletionTimestamp.IsZero():
-		return kit.Run(ctx, r.Kit, r.provisioning(), w)
+		return reconciler.Run(ctx, r.Base, r.provisioning(), w)
 	case w.bucket != nil || w.claim != nil && r.ours(ctx, w):
-		return kit.Run(ctx, r.Kit, r.deprovisioning(), w)
+		return reconciler.Run(ctx, r.Base, r.deprovisioning(), w)
 	default:
 		return reconcile.Result{}, nil
 	}
 }
 
 // find looks up the ObjectBucket of the request, if it is one that COSI made for a claim of that name.
-func (r *reconciler) find(ctx context.Context, reader client.Reader, w *work) error {
+func (r *claimReconciler) find(ctx context.Context, reader client.Reader, w *work) error {
 	bucket := &objectbucket.ObjectBucket{}
 	err := reader.Get(ctx, types.NamespacedName{Name: objectbucket.NameFor(w.Req.Namespace, w.Req.Name)}, bucket)
 	if client.IgnoreNotFound(err) != nil {
@@ -132,7 +130,7 @@ func (r *reconciler) find(ctx context.Context, reader client.Reader, w *work) er
 // ours reports whether a claim that is being deleted, and has no ObjectBucket in the cache, is for COSI to end: it has
 // the finalizer, and an ObjectBucket that the cache has not got yet, or a StorageClass of COSI, or objects of COSI. The
 // finalizer alone says nothing, as all provisioners have the same.
-func (r *reconciler) ours(ctx context.Context, w *work) bool {
+func (r *claimReconciler) ours(ctx context.Context, w *work) bool {
 	if !slices.Contains(w.claim.Finalizers, objectbucket.Finalizer) {
 		return false
 	}
@@ -148,15 +146,15 @@ func (r *reconciler) ours(ctx context.Context, w *work) bool {
 
 // report puts a problem into the status of the claim and ends the reconcile. Its user gets an Event once for each new
 // cause.
-func (r *reconciler) report(ctx context.Context, w *work, p *problem) (step.Verdict, error) {
+func (r *claimReconciler) report(ctx context.Context, w *work, p *problem) (reconciler.Verdict, error) {
 	changed, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = p.phase, p.message })
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if changed && p.phase != objectbucket.PhasePending {
-		r.Events.Warn(w.claim, events.FailedCreateBucket, "BindBucket", p.message)
+		r.Events.Warn(w.claim, reconciler.FailedCreateBucket, "BindBucket", p.message)
 	}
-	return step.Wait(p.message), nil
+	return reconciler.Wait(p.message), nil
 }
 
 // read gets an object, from the cache or past it; found is false if there is none.

@@ -16,12 +16,12 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // watch starts the reconciler on every change that may concern a claim: of the claim itself, its ObjectBucket, COSI's
 // objects for it, and the classes. Secrets and ConfigMaps it may not watch: those are looked at with every reconcile.
-func (r *reconciler) watch(mgr ctrl.Manager, name string) error {
+func (r *claimReconciler) watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(r.Controller()).
@@ -66,9 +66,9 @@ func ofBucket(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 // undecided wakes the claims of which nothing is decided yet: the others do not look at classes.
-func (r *reconciler) undecided(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r *claimReconciler) undecided(ctx context.Context, _ client.Object) []reconcile.Request {
 	claims := &objectbucket.ObjectBucketClaimList{}
-	if err := r.Client.List(ctx, claims, objects.ReadOnly); err != nil {
+	if err := r.Client.List(ctx, claims, reconciler.ReadOnly); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list claims from the cache; the resync will find them")
 		return nil
 	}

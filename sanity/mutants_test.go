@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )

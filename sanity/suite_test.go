@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/testing/conformancetest"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -178,7 +178,7 @@ func TestImportedBucketIsVerified(t *testing.T) {
 func TestFailedImportIsRetriedWhenItsBucketChanges(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond} // which a change does not end
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond} // which a change does not end
 	s.run()
 	if err := s.driver.AddBucket("existing.bucket"); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func (s *system) callsFor(b *cosiapi.Bucket) []memdriver.RPC {
 func TestMissingImportedBucketIsLookedUpAgain(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b := s.static("made.later")
 	s.Create(b)

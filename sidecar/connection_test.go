@@ -18,7 +18,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -78,7 +78,7 @@ func TestConnectAddress(t *testing.T) {
 
 func TestConnectWaitsForDriverAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 	log := &lines{more: make(chan struct{}, 1)}
 	type result struct {
 		driver *sidecar.Driver
@@ -117,7 +117,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 	_, err := sidecar.Connect(ctx, sidecar.ConnectOptions{Address: endpoint})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), endpoint) {
 		t.Errorf("want the address and the end of the context, got %v", err)
@@ -127,7 +127,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 // A driver that hangs in DriverGetInfo is not ready, until it responds.
 func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
 	t.Parallel()
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 	fake := memdriver.New(memdriver.Options{})
 	server, err := fake.Start(endpoint)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -30,7 +30,7 @@ const flowWrites = 12
 func interfered(t *testing.T, fake memdriver.Options, i *interference, prepare func(*system)) {
 	t.Helper()
 	s := newSystem(t, fake)
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	i.dead = make(chan struct{})
 	s.wrap = i.wrap
 	if prepare != nil {

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/cooper-cosi/cooper/internal/credstore/remote"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -26,14 +26,14 @@ import (
 )
 
 // serveStore serves a credential store with the Sidecar's rights, and returns the driver's client.
-func (s *system) serveStore() (*sidecar.CredentialStore, *remote.Blobs) {
+func (s *system) serveStore() (*sidecar.CredentialStore, *credstore.RemoteBlobs) {
 	s.t.Helper()
-	address := "unix://" + filepath.Join(tempdirtest.Short(s.t), "credentials.sock")
+	address := "unix://" + filepath.Join(processtest.ShortTempDir(s.t), "credentials.sock")
 	store, err := sidecar.ServeCredentialStore(s.t.Context(), s.User(s.user), sidecar.CredentialStoreOptions{Address: address, Namespace: s.namespace, Logger: logr.Discard()})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client, err := remote.New(address)
+	client, err := credstore.NewRemoteBlobs(address)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -19,10 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
@@ -261,7 +261,7 @@ func TestOlderGenerationsLeaveNothing(t *testing.T) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, memdriver.Options{Speaks: k.speaks})
-			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+			s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 			i := &interference{crash: true, lost: k.after, dead: make(chan struct{})}
 			s.wrap = i.wrap
 			stop := s.run()
@@ -347,7 +347,7 @@ func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
 func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, Parameters: map[string][]string{}})
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b, another := s.bucket(), s.bucket()
 	for _, refused := range []*cosiapi.Bucket{b, another} {
@@ -433,7 +433,7 @@ func TestDialectIsNeverGuessed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+			endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 			fake := memdriver.New(memdriver.Options{Speaks: tc.speaks})
 			server, err := fake.Start(endpoint)
 			if err != nil {
@@ -510,7 +510,7 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 func TestAccessOfAnOlderDriverThatWasRemovedByHandIsRevoked(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	s.run()
 	b := s.readyBucket()
 	remove := s.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})

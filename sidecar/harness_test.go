@@ -21,11 +21,10 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/scope"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -96,11 +95,11 @@ func newSystem(t *testing.T, fake memdriver.Options) *system {
 	if fake.Name == "" {
 		fake.Name = s.namespace + ".fake.cooper.dev"
 	}
-	s.driver, s.endpoint = memdriver.New(fake), "unix://"+filepath.Join(tempdirtest.Short(t), "d.sock")
+	s.driver, s.endpoint = memdriver.New(fake), "unix://"+filepath.Join(processtest.ShortTempDir(t), "d.sock")
 	s.serve()
 	s.options = sidecar.Options{
-		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
-		Resync: never, SecretPoll: never, Backoff: backoff.Options{Base: never, Max: never},
+		Scope: reconciler.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
+		Resync: never, SecretPoll: never, Backoff: reconciler.BackoffOptions{Base: never, Max: never},
 	}
 	s.upstream, s.parameters = fake.Speaks == memdriver.Upstream, map[string]string{"plan": "basic"}
 	if fake.Speaks == memdriver.V1alpha1 {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -107,7 +107,7 @@ func (b lateBody) Read(into []byte) (int, error) {
 func lagSystem(t *testing.T) (*system, *lag) {
 	t.Helper()
 	s, l := newSystem(t, memdriver.Options{}), &lag{reads: map[string][]string{}}
-	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 20 * time.Millisecond}
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 20 * time.Millisecond}
 	s.wrap = func(config *rest.Config) *rest.Config {
 		config = rest.CopyConfig(config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lagging{next, l} })
@@ -199,7 +199,7 @@ func TestEventOfPersistentAPIProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, memdriver.Options{})
-			s.options.Backoff = backoff.Options{Base: time.Millisecond, Max: 10 * time.Millisecond}
+			s.options.Backoff = reconciler.BackoffOptions{Base: time.Millisecond, Max: 10 * time.Millisecond}
 			i := &interference{write: 1, always: true, status: status, dead: make(chan struct{})}
 			s.wrap = i.wrap
 			s.run()

@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // OwnerAnnotation on the Lease of a driver name says which deployment the name
@@ -62,7 +62,7 @@ func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
 	identity := o.Identity
 	if identity == "" {
 		var err error
-		if identity, err = managers.Identity(); err != nil {
+		if identity, err = ctrlmanager.Identity(); err != nil {
 			return nil, err
 		}
 	}
@@ -176,7 +176,7 @@ func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner s
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease", Namespace: found.Namespace, Name: found.Name, UID: found.UID,
 		},
-		Type: corev1.EventTypeWarning, Reason: string(events.DriverNameTaken), Message: message, Action: "AcquireLease",
+		Type: corev1.EventTypeWarning, Reason: string(reconciler.DriverNameTaken), Message: message, Action: "AcquireLease",
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		Source: corev1.EventSource{Component: "cosi-" + component}, ReportingController: "cosi-" + component, ReportingInstance: l.identity,
 	})

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -28,7 +28,7 @@ import (
 func (s *system) elected(owner, identity string) {
 	s.manager = sidecar.ManagerOptions{
 		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
-		Lease: managers.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: ctrlmanager.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/cooper-cosi/cooper/internal/kinds"
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/preflight"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // ManagerOptions say how the process around a Sidecar runs.
@@ -28,7 +28,7 @@ type ManagerOptions struct {
 	// Logger gets all logs of the manager.
 	Logger logr.Logger
 	// Metrics say how metrics are served.
-	Metrics managers.Metrics
+	Metrics ctrlmanager.Metrics
 	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
 	// none. Health is served at /healthz and /readyz.
 	HealthAddress string
@@ -49,7 +49,7 @@ type ManagerOptions struct {
 	// CredentialStore is what the driver keeps its credentials in; nil if elsewhere.
 	CredentialStore *CredentialStore
 	// Lease sets the times of the leader election.
-	Lease managers.LeaseTimes
+	Lease ctrlmanager.LeaseTimes
 }
 
 // NewManager returns a manager with a Sidecar in it, ready to Start. It is what
@@ -63,7 +63,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.Sidecar.Driver == nil {
 		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")
 	}
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
@@ -78,13 +78,13 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		Cache:                   CacheOptions(o.Sidecar.Driver.Name(), o.Sidecar.Scope),
 		Metrics:                 o.Metrics.Options(),
 		PprofBindAddress:        o.PprofAddress,
-		HealthProbeBindAddress:  managers.Address(o.HealthAddress),
+		HealthProbeBindAddress:  ctrlmanager.Address(o.HealthAddress),
 		GracefulShutdownTimeout: ptr.To(o.Sidecar.Driver.deadline + apiTime),
 	}
 	if err := o.elect(config, &options); err != nil {
 		return nil, err
 	}
-	mgr, err := managers.New(config, options)
+	mgr, err := ctrlmanager.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
@@ -101,7 +101,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr)))
+		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", ctrlmanager.CacheSynced(mgr)))
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}

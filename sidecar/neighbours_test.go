@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"k8s.io/client-go/rest"
 
-	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -28,7 +28,7 @@ func (s *system) requests() []string {
 }
 
 // TestRetryMakesFewRequests counts what another try costs that fails as the one before
-// did. Objects that fail have three tries a second (backoff.Limiter), with which fewer
+// did. Objects that fail have three tries a second (reconciler.Limiter), with which fewer
 // than 20 requests a second come together.
 func TestRetryMakesFewRequests(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestRetryMakesFewRequests(t *testing.T) {
 				t.Errorf("requests a second of objects that fail: want fewer than 20, got %d", all)
 			}
 			s := newSystem(t, memdriver.Options{})
-			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond}
+			s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond}
 			s.run()
 			s.driver.Script(memdriver.Fault{RPC: tc.rpc, Code: codes.Unavailable, Times: memdriver.Always})
 			tc.prepare(s)

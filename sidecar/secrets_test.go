@@ -26,7 +26,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"

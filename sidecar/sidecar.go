@@ -17,19 +17,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 const (
 	// DefaultResync is the Resync of Options that set none.
-	DefaultResync = kit.DefaultResync
+	DefaultResync = reconciler.DefaultResync
 	// DefaultWorkers is the Workers of Options that set none. Workers wait for the driver most of the time.
 	DefaultWorkers = 40
 	// DefaultSecretPoll is the SecretPoll of Options that set none.
@@ -55,7 +53,7 @@ type Options struct {
 	Driver *Driver
 	// Scope limits the Sidecar to the accesses of some namespaces, and to the
 	// Buckets of claims in them. The zero value is all.
-	Scope scope.Scope
+	Scope reconciler.Scope
 	// Registerer gets the metrics; it is required.
 	Registerer prometheus.Registerer
 	// Name is added to the names of the parts of the Sidecar in logs; empty
@@ -70,7 +68,7 @@ type Options struct {
 	Workers int
 	// Backoff bounds the wait after a failure of the driver or of the
 	// Kubernetes API.
-	Backoff backoff.Options
+	Backoff reconciler.BackoffOptions
 	// SecretPoll is the interval at which an access that waits for a Secret checks it again. Zero means DefaultSecretPoll.
 	SecretPoll time.Duration
 	// RegrantInterval is the time between two grants of an unchanged access, extended at random by up to a fifth. Zero means
@@ -133,14 +131,14 @@ func withDefaults(o Options) Options {
 type parts struct {
 	mgr      ctrl.Manager
 	options  Options
-	buckets  calls.Caller
-	accesses calls.Caller
+	buckets  scheduling.Caller
+	accesses scheduling.Caller
 	memory   *bucketaccess.Memory
 	measured *metrics.Sidecars
 }
 
 func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
-	of, err := kit.New(mgr, kit.Options{
+	of, err := reconciler.New(mgr, reconciler.Options{
 		Component: component, Name: o.Name, Scope: o.Scope, Registerer: o.Registerer,
 		Resync: o.Resync, Workers: o.Workers, Backoff: o.Backoff, TracerProvider: o.TracerProvider,
 	})
@@ -148,10 +146,10 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 		return nil, err
 	}
 	inFlight := &inflight.Keys{} // for both kinds: a call about an access uses its buckets
-	caller := func(k kit.Kit) calls.Caller {
-		return calls.Caller{
-			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Shares: &inflight.Shares{PerPool: max(1, o.Workers/classShare)},
-			History: calls.NewHistory(k.Options.Backoff, k.Options.Resync), Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
+	caller := func(b reconciler.Base) scheduling.Caller {
+		return scheduling.Caller{
+			Base: b, Info: o.Driver.conn.Info, InFlight: inFlight, Shares: &inflight.Shares{PerPool: max(1, o.Workers/classShare)},
+			History: scheduling.NewHistory(b.Options.Backoff, b.Options.Resync), Trigger: &scheduling.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
 	p := &parts{

@@ -28,9 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/kinds"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
@@ -46,9 +44,9 @@ const (
 // CacheOptions limits the cache of a manager to the objects of one driver, by the selectable fields of the CRDs, to access
 // Secrets, by their label, and to the namespaces in scope. Buckets have no namespace: those of claims in other namespaces
 // are in the cache and ignored.
-func CacheOptions(driverName string, s scope.Scope) cache.Options {
+func CacheOptions(driverName string, s reconciler.Scope) cache.Options {
 	options := cache.Options{
-		DefaultTransform: kinds.Slim,
+		DefaultTransform: reconciler.Slim,
 		ByObject: map[client.Object]cache.ByObject{
 			&cosiapi.Bucket{}:       {Field: fields.OneTermEqualSelector("spec.driverName", driverName)},
 			&cosiapi.BucketAccess{}: {Field: fields.OneTermEqualSelector("status.driverName", driverName)},
@@ -245,7 +243,7 @@ func (p *parts) findAccesses(ctx context.Context, by ...client.ListOption) []rec
 // find lists objects in the cache.
 func (p *parts) find(ctx context.Context, list client.ObjectList, by ...client.ListOption) []reconcile.Request {
 	var requests []reconcile.Request
-	err := p.mgr.GetClient().List(ctx, list, append(by, objects.ReadOnly)...)
+	err := p.mgr.GetClient().List(ctx, list, append(by, reconciler.ReadOnly)...)
 	if err == nil {
 		err = meta.EachListItem(list, func(obj runtime.Object) error {
 			if found, ok := obj.(client.Object); ok {

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
@@ -98,7 +98,7 @@ func Start(tb testing.TB, o Options) *Env {
 	if err != nil {
 		tb.Fatalf("testenv: %v", err)
 	}
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		tb.Fatalf("testenv: %v", err)
 	}

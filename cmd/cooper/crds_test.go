@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 

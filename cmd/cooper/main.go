@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
 )
@@ -124,8 +123,8 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	flags := pflag.NewFlagSet("cooper "+c.name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	do := c.prepare(flags)
-	flagenv.Describe(flags)
-	err := flagenv.Parse(flags, args, os.LookupEnv)
+	serve.DescribeFlags(flags)
+	err := serve.ParseFlags(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintf(stdout, "cooper %s: %s\n\n%sEvery flag can be given by the environment variable in brackets.\n\n%s", c.name, c.short, c.details, flags.FlagUsages())
 		return serve.ExitOK

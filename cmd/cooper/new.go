@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/newdriver"
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 )
 
 func prepareNewDriver(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	o := newdriver.Options{Version: serve.Version()}
 	flags.StringVar(&o.Driver, "name", "", "DNS name of the driver, such as acme.example.com; --name itself can be left out")
-	flagenv.Argument(flags.Lookup("name"))
+	serve.AsArgument(flags.Lookup("name"))
 	flags.StringVar(&o.Module, "module", "", "path of its Go module; empty means one in example.com")
 	flags.StringVar(&o.Dir, "dir", "", "directory to make; empty means cosi-driver-NAME here")
 	flags.StringVar(&o.Checkout, "checkout", "", "directory with the sources of Cooper to build with; empty means the published version of this program")

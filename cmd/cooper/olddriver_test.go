@@ -18,9 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/minio/minio-go/v7"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/orphantest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // oldKills is how many of the points at which the sidecar may be killed are tried.
@@ -80,7 +79,7 @@ func startOldWorld(t *testing.T) *oldWorld {
 	}
 	up := startUp(t)
 	w := &oldWorld{up: up, env: up.environment(t), root: up.environment(t, "--store-administrator")}
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "old.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "old.sock")
 
 	driver := exec.Command("node", "../../testenv/olddriver/driver.js")
 	driver.Env = append(shellEnvironment(w.root), "COSI_ENDPOINT="+endpoint, "NODE_PATH="+strings.TrimSpace(string(packages)))
@@ -97,7 +96,7 @@ func startOldWorld(t *testing.T) *oldWorld {
 		command := exec.Command(sidecar, "--driver-address", endpoint, "--leader-elect=false", "--metrics-address=", "--health-address=")
 		command.Env = shellEnvironment(w.env)
 		command.Stdout, command.Stderr = log, log
-		orphantest.Bind(command)
+		processtest.BindToTest(command)
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +221,7 @@ func startPrinter(t *testing.T, command *exec.Cmd) *printer {
 		t.Fatal(err)
 	}
 	command.Stderr = command.Stdout
-	orphantest.Bind(command)
+	processtest.BindToTest(command)
 	if err := command.Start(); err != nil {
 		t.Skipf("%s cannot be started: %v", command.Path, err)
 	}

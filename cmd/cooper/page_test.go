@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/minio/minio-go/v7"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/browsertest"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/browsertest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // images is where the pages of docs find pictures of the page.

@@ -16,8 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/internal/orphantest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // build makes the program once for all tests of the package.
@@ -85,7 +84,7 @@ func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 func startUpOf(t *testing.T, program string, environment []string, data string, options ...string) *upProcess {
 	t.Helper()
 	up := &upProcess{
-		data: data, temporary: tempdirtest.Short(t),
+		data: data, temporary: processtest.ShortTempDir(t),
 		command: exec.Command(program, append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
 	up.command.Env = append(slices.Clone(environment), "TMPDIR="+up.temporary)
@@ -95,7 +94,7 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 	}
 	up.command.Stderr = up.stderr
 	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	orphantest.Bind(up.command)
+	processtest.BindToTest(up.command)
 	if err := up.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +211,7 @@ func (up *upProcess) awaitExit(t *testing.T) {
 	if left := processesUnder(t, up.data); len(left) > 0 {
 		t.Errorf("left running: %q", left)
 	}
-	tempdirtest.Empty(t, up.temporary)
+	processtest.RequireEmptyDir(t, up.temporary)
 }
 
 // kill is kill -9.

@@ -20,7 +20,6 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 )
@@ -85,7 +84,7 @@ var errNoKubeconfig = errors.New("--kubeconfig is not set: say how to reach the 
 // kubeconfigFlag defines --kubeconfig, which KUBECONFIG sets, too.
 func kubeconfigFlag(flags *pflag.FlagSet) *string {
 	path := flags.String("kubeconfig", "", "file that says how to reach the API server")
-	flagenv.Name(flags.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
+	serve.NameVariable(flags.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 	return path
 }
 

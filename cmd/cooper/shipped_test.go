@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 

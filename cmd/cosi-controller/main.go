@@ -15,17 +15,16 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
-	"github.com/cooper-cosi/cooper/cmd/internal/checkuninstall"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
-	"github.com/cooper-cosi/cooper/cmd/internal/traces"
+	"github.com/cooper-cosi/cooper/cmd/internal/uninstall"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
 func main() {
 	command, args := command(), os.Args[1:]
-	if len(args) > 0 && args[0] == checkuninstall.Name {
-		command, args = checkuninstall.Command("cosi-controller", false), args[1:]
+	if len(args) > 0 && args[0] == uninstall.CommandName {
+		command, args = uninstall.Command("cosi-controller", false), args[1:]
 	}
 	os.Exit(serve.Main(command, args, os.Stdout, os.Stderr))
 }
@@ -34,11 +33,11 @@ func command() serve.Command {
 	o := controller.ManagerOptions{Controller: controller.Options{Registerer: ctrlmetrics.Registry}}
 	leaderElect := true
 	api := apiserver.Access{}
-	var collector traces.Collector
+	var collector serve.TraceCollector
 	return serve.Command{
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
-		Notes: checkuninstall.Note("cosi-controller"),
+		Notes: uninstall.Note("cosi-controller"),
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			collector.Flags(f)

@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/internal/freeport"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	testenv.Main(m)
 }
 
@@ -35,8 +35,8 @@ func TestTheControllerServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
-	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), programtest.NewCollector(t)
-	process := programtest.Start(t, []string{
+	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), processtest.NewCollector(t)
+	process := processtest.StartProgram(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json", "COOPER_VERSION=1.2.3", "COOPER_TRACES_ENDPOINT=" + collector.URL,
 	}, "--metrics-address="+metrics, "--leader-namespace="+namespace)
@@ -80,9 +80,9 @@ func TestASecondControllerWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
-	start := func() *programtest.Process {
+	start := func() *processtest.Process {
 		health := freeport.ForTest(t).Address()
-		process := programtest.Start(t, []string{
+		process := processtest.StartProgram(t, []string{
 			"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace, "COOPER_HEALTH_ADDRESS=" + health,
 		}, "--metrics-address=", "--leader-namespace="+namespace)
 		process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
@@ -133,7 +133,7 @@ func TestTheControllerEnds(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	busy := programtest.BusyAddress(t)
+	busy := processtest.BusyAddress(t)
 	for name, tc := range map[string]struct {
 		environment []string
 		arguments   []string
@@ -157,7 +157,7 @@ func TestTheControllerEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			process := programtest.Start(t, tc.environment, tc.arguments...)
+			process := processtest.StartProgram(t, tc.environment, tc.arguments...)
 			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
 				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}

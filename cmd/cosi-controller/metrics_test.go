@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/freeport"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -43,7 +43,7 @@ func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 	bind(deploy.MetricsReaderRole, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "prometheus"})
 
 	metrics, health := freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
-	process := programtest.Start(t, []string{
+	process := processtest.StartProgram(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.User(namespace), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_METRICS_ADDRESS=" + metrics, "COOPER_METRICS_SECURE=true", "COOPER_HEALTH_ADDRESS=" + health,
 	}, "--leader-elect=false")

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	os.Exit(m.Run())
 }
 

@@ -12,17 +12,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	os.Exit(m.Run())
 }
 

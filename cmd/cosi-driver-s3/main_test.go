@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	os.Exit(m.Run())
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 

@@ -19,12 +19,12 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/freeport"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -102,7 +102,7 @@ func grant(t *testing.T, client *drivertest.Client, bucket string) *cosi.DriverG
 // finds the calls of an RPC in its trace.
 func TestScrapedAfterAGrant(t *testing.T) {
 	t.Parallel()
-	collector := programtest.NewCollector(t)
+	collector := processtest.NewCollector(t)
 	endpoint, metrics, config := drivertest.Endpoint(t), freeport.ForTest(t).Address(), filepath.Join(t.TempDir(), "config.yaml")
 	text := "defaultBackend: main\nbackends:\n"
 	for _, name := range []string{"main", "lab"} {

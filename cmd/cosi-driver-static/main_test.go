@@ -6,13 +6,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/staticdriver"
+	"github.com/cooper-cosi/cooper/internal/testing/drivercmdtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	os.Exit(m.Run())
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/kit"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/obc"
 )
 
@@ -43,8 +43,8 @@ func server() serve.Command {
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")
 			f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
-			f.IntVar(&o.Workers, "workers", kit.DefaultWorkers, "number of claims worked on at a time")
-			f.DurationVar(&o.Resync, "resync", kit.DefaultResync, "longest time between two looks at a claim that nobody changed")
+			f.IntVar(&o.Workers, "workers", reconciler.DefaultWorkers, "number of claims worked on at a time")
+			f.DurationVar(&o.Resync, "resync", reconciler.DefaultResync, "longest time between two looks at a claim that nobody changed")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			o.Logger = apiserver.LogTo(log)

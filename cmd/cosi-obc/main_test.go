@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	testenv.Main(m)
 }
 
@@ -37,7 +37,7 @@ func TestCosiObcEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			process := programtest.Start(t, tc.environment, tc.arguments...)
+			process := processtest.StartProgram(t, tc.environment, tc.arguments...)
 			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
 				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
@@ -33,7 +33,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 	}
 	var output bytes.Buffer
 	command := exec.CommandContext(t.Context(), program, "--config", config, "--journal", journal, "--focus", "^(BKT|ACC|LIF)-")
-	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+tempdirtest.Short(t)) // what is killed leaves something
+	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+processtest.ShortTempDir(t)) // what is killed leaves something
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
@@ -282,7 +282,7 @@ func TestSweepOfAKilledRun(t *testing.T) {
 // TestAStoreThatDoesNothing sees each case that fails named, with the sentence of the contract.
 func TestAStoreThatDoesNothing(t *testing.T) {
 	t.Parallel()
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")
 	listener, err := unixsocket.Listen(t.Context(), endpoint, 0o600)
 	if err != nil {
 		t.Fatal(err)

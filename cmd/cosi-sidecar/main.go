@@ -17,17 +17,16 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
-	"github.com/cooper-cosi/cooper/cmd/internal/checkuninstall"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
-	"github.com/cooper-cosi/cooper/cmd/internal/traces"
+	"github.com/cooper-cosi/cooper/cmd/internal/uninstall"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
 func main() {
 	command, args := command(), os.Args[1:]
-	if len(args) > 0 && args[0] == checkuninstall.Name {
-		command, args = checkuninstall.Command("cosi-sidecar", true), args[1:]
+	if len(args) > 0 && args[0] == uninstall.CommandName {
+		command, args = uninstall.Command("cosi-sidecar", true), args[1:]
 	}
 	os.Exit(serve.Main(command, args, os.Stdout, os.Stderr))
 }
@@ -37,7 +36,7 @@ type settings struct {
 	api         apiserver.Access
 	connect     sidecar.ConnectOptions
 	manager     sidecar.ManagerOptions
-	collector   traces.Collector
+	collector   serve.TraceCollector
 	store       sidecar.CredentialStoreOptions
 	leaderElect bool
 	dialect     string
@@ -50,7 +49,7 @@ func command() serve.Command {
 	return serve.Command{
 		Name:  "cosi-sidecar",
 		Short: "the COSI Sidecar of KEP-1979 v1alpha2",
-		Notes: checkuninstall.Note("cosi-sidecar"),
+		Notes: uninstall.Note("cosi-sidecar"),
 		Flags: s.flags,
 		Run:   s.run,
 	}

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/internal/freeport"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -32,7 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(main)
+	processtest.ProgramMain(main)
 	testenv.Main(m)
 }
 
@@ -45,8 +45,8 @@ func TestTheSidecarServes(t *testing.T) {
 	storeAddress := drivertest.Endpoint(t)
 	leaveSocket(t, endpoint)
 	leaveSocket(t, storeAddress)
-	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), programtest.NewCollector(t)
-	process := programtest.Start(t, []string{
+	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), processtest.NewCollector(t)
+	process := processtest.StartProgram(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_DRIVER_ADDRESS=" + endpoint, "COOPER_OWNER=" + namespace + "/driver",
 		"COOPER_TRACES_ENDPOINT=" + collector.URL,
@@ -146,7 +146,7 @@ func importBucket(t *testing.T, env *testenv.Env, namespace, driver string) {
 func TestTheSidecarEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
-	process := programtest.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(env.Config(), "default")},
+	process := processtest.StartProgram(t, []string{"KUBECONFIG=" + env.Kubeconfig(env.Config(), "default")},
 		"--driver-address="+drivertest.Endpoint(t), "--leader-elect=false")
 	process.Await("Waiting for the driver")
 	process.Terminate()
@@ -193,7 +193,7 @@ func TestTheSidecarEnds(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	reached, endpoint := env.Kubeconfig(env.Config(), "default"), drivertest.Endpoint(t)
 	startDriver(t, "ends.example.com", endpoint)
-	busy, nobody := programtest.BusyAddress(t), "http://"+freeport.ForTest(t).Address()
+	busy, nobody := processtest.BusyAddress(t), "http://"+freeport.ForTest(t).Address()
 	silent := env.Kubeconfig(&rest.Config{Host: nobody}, "default")
 	alone := []string{"--kubeconfig=" + reached, "--leader-elect=false", "--driver-address=" + endpoint}
 	for name, tc := range map[string]struct {
@@ -224,7 +224,7 @@ func TestTheSidecarEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			process := programtest.Start(t, tc.environment, tc.arguments...)
+			process := processtest.StartProgram(t, tc.environment, tc.arguments...)
 			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
 				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}

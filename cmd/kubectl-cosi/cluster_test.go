@@ -24,8 +24,8 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/pagetest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -256,7 +256,7 @@ func (s sample) golden(t *testing.T, subcommand, out string) {
 	text := strings.NewReplacer(s.driver, "DRIVER", s.Namespace, "NAMESPACE").Replace(out)
 	text = regexp.MustCompile(`-?\d+(\.\d+)?(ms|µs|s)\b`).ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ") // columns are as wide as the names
-	pagetest.Current(t, "cmd/kubectl-cosi/testdata/"+subcommand+".txt", func(string) []byte { return []byte(text) })
+	docstest.CurrentPage(t, "cmd/kubectl-cosi/testdata/"+subcommand+".txt", func(string) []byte { return []byte(text) })
 }
 
 // TestWatch shows a claim as it comes.

@@ -29,11 +29,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/managers"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -70,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	s3 := faketest.Start(t, s3fake.New, s3fake.Options{})
 	w.System = systemtest.Start(t, system.Options{
 		Drivers: []system.Driver{told, {Name: w.store, Serve: w.serve(s3)}},
-		Sidecar: sidecar.Options{WatchSecrets: true, RegrantRate: 100, Backoff: backoff.Options{Base: 100 * time.Millisecond, Max: time.Second}},
+		Sidecar: sidecar.Options{WatchSecrets: true, RegrantRate: 100, Backoff: reconciler.BackoffOptions{Base: 100 * time.Millisecond, Max: time.Second}},
 		Connect: sidecar.ConnectOptions{InfoInterval: 100 * time.Millisecond},
 	})
 	w.scraper = startPrometheus(t, w.Env, w.targets())
@@ -297,9 +296,9 @@ func (w *world) secondSidecar() (give func()) {
 	}
 	registry := prometheus.NewRegistry()
 	manager, err := sidecar.NewManager(w.ControlPlane().Config(), sidecar.ManagerOptions{
-		Sidecar: sidecar.Options{Driver: driver, Registerer: registry, Name: "second", Scope: scope.Scope{Namespaces: []string{"elsewhere"}}},
+		Sidecar: sidecar.Options{Driver: driver, Registerer: registry, Name: "second", Scope: reconciler.Scope{Namespaces: []string{"elsewhere"}}},
 		Owner:   "second/driver", LeaderNamespace: w.Namespace,
-		Lease: managers.LeaseTimes{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: ctrlmanager.LeaseTimes{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

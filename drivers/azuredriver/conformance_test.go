@@ -16,8 +16,8 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
-	"github.com/cooper-cosi/cooper/internal/conformancetest"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"

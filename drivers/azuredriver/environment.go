@@ -5,7 +5,7 @@ package azuredriver
 import (
 	"fmt"
 
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

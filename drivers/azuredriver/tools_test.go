@@ -9,15 +9,15 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // tool skips the test in the short run, and when a tool is not installed; Debian's packages are azure-cli and rclone.
-func tool(t *testing.T, name string) *shelltest.Shell {
+func tool(t *testing.T, name string) *processtest.Shell {
 	t.Helper()
 	fulltest.Only(t, "TestConformance uses the token with the SDK")
-	s := shelltest.New(t, name)
+	s := processtest.NewShell(t, name)
 	s.Set("RCLONE_CONFIG="+os.DevNull, "AZURE_CONFIG_DIR="+s.Dir, "AZURE_CORE_COLLECT_TELEMETRY=no", "AZURE_CORE_NO_COLOR=yes")
 	return s
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
 // DefaultName is the driver's name unless the configuration gives another.

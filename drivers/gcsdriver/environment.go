@@ -2,7 +2,7 @@
 
 package gcsdriver
 
-import "github.com/cooper-cosi/cooper/internal/settings"
+import "github.com/cooper-cosi/cooper/drivers/settings"
 
 // EnvironmentPrefix begins the environment variables that configure the driver. Variables that begin
 // with COSI_ are reserved for what COSI tells every driver.

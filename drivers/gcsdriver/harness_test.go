@@ -23,10 +23,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

@@ -9,15 +9,15 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // TestAWSCLI uses the HMAC pair of a grant in a shell, as many do.
 func TestAWSCLI(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestConformance uses the pair with an SDK")
-	sh := shelltest.New(t, "aws")
+	sh := processtest.NewShell(t, "aws")
 	if out, err := sh.Run("aws", "--version"); err != nil {
 		t.Skipf("the AWS CLI does not run: %v %s", err, out)
 	}
@@ -29,12 +29,12 @@ func TestAWSCLI(t *testing.T) {
 	s3 := func(args ...string) []string {
 		return append([]string{"--endpoint-url", w.google.URL(), "s3"}, args...)
 	}
-	sh.Must("aws", s3("cp", shelltest.Small, "s3://"+bucket+"/dir/file")...)
+	sh.Must("aws", s3("cp", processtest.SmallFile, "s3://"+bucket+"/dir/file")...)
 	sh.Must("aws", s3("cp", "s3://"+bucket+"/dir/file", "back")...)
 	sh.Must("aws", s3("ls", "s3://"+bucket+"/dir/")...)
 	sh.Must("aws", s3("rm", "s3://"+bucket+"/dir/file")...)
-	sh.SameFile(shelltest.Small, "back")
-	sh.Refused("AccessDenied", "aws", s3("cp", shelltest.Small, "s3://"+other+"/file")...)
+	sh.SameFile(processtest.SmallFile, "back")
+	sh.Refused("AccessDenied", "aws", s3("cp", processtest.SmallFile, "s3://"+other+"/file")...)
 	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	sh.Refused("InvalidAccessKeyId", "aws", s3("ls", "s3://"+bucket)...)
 }

@@ -13,12 +13,12 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/internal/keylock"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
-	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // Options are what New needs.

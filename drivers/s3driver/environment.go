@@ -3,7 +3,7 @@
 package s3driver
 
 import (
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

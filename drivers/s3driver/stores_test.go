@@ -29,8 +29,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
@@ -111,7 +111,7 @@ const (
 func startVersityIAM(t *testing.T) (string, string) {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
-	directory := tempdirtest.Short(t)
+	directory := processtest.ShortTempDir(t)
 	data, versions, accounts := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
 	for _, needed := range []string{data, versions, accounts} {
 		if err := os.Mkdir(needed, 0o700); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/internal/keylock"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
@@ -17,7 +18,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
-	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // BackendType says how a backend manages accounts.

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

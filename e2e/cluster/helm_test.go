@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // callTime is how long the store takes for the call in whose midst the driver's Pod ends: longer than the driver by

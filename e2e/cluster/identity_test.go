@@ -20,7 +20,7 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // issuer signs the tokens of service accounts, by its word. Another cluster may have another.

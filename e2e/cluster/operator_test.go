@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // client is a client of the API server as an administrator.
@@ -35,7 +35,7 @@ func (w *world) client(t *testing.T) client.Client {
 		t.Fatal(err)
 	}
 	config.QPS = -1 // the API server says itself when it is too much
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/exampletest"
+	"github.com/cooper-cosi/cooper/internal/testing/exampletest"
 )
 
 // A test has a store of its own until it ends.

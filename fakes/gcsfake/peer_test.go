@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 

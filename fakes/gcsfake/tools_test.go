@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // tool skips the test in the short run, and when the tool is not installed; the distribution's packages are awscli and rclone. The account
 // may use the objects of one bucket.
-func tool(t *testing.T, name string) (fake, *shelltest.Shell, gcsfake.HMAC, []byte) {
+func tool(t *testing.T, name string) (fake, *processtest.Shell, gcsfake.HMAC, []byte) {
 	t.Helper()
 	fulltest.Only(t, "other tests do this with an SDK")
-	sh := shelltest.New(t, name)
+	sh := processtest.NewShell(t, name)
 	f := start(t, gcsfake.Options{})
 	b := f.bucket(t, "tools")
 	f.bucket(t, "other")
@@ -121,7 +121,7 @@ func TestGcloud(t *testing.T) {
 	gcloud("rm", "-r", "gs://own")
 }
 
-func copyAndBack(t *testing.T, sh *shelltest.Shell, place string) {
+func copyAndBack(t *testing.T, sh *processtest.Shell, place string) {
 	t.Helper()
 	sh.Set("RCLONE_CONFIG=" + filepath.Join(sh.Dir, "rclone.conf"))
 	flags := []string{"--s3-upload-cutoff", "5M", "--s3-chunk-size", "5M", "--s3-no-check-bucket", "--retries", "1", "--exclude", "rclone.conf"}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // workers are the clients of the fuzzer, batch is how many requests they send before everything begins anew.

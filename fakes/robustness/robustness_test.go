@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // running is a fake that listens.

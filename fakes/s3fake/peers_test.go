@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -82,7 +82,7 @@ func minioPeer(t *testing.T, path string) *peer {
 
 func versityPeer(t *testing.T, path string) *peer {
 	t.Helper()
-	dir := tempdirtest.Short(t)
+	dir := processtest.ShortTempDir(t)
 	for _, sub := range []string{"data", "versions", "iam"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			t.Fatal(err)

@@ -10,16 +10,16 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // tool skips the test in the short run, and when the tool is not installed; the distribution's packages are awscli, s3cmd, rclone, restic. The
 // credentials are those of a user made through the fake's own IAM.
-func tool(t *testing.T, name string) (fake, *shelltest.Shell, s3fake.Credentials) {
+func tool(t *testing.T, name string) (fake, *processtest.Shell, s3fake.Credentials) {
 	t.Helper()
 	fulltest.Only(t, "other tests do this with an SDK")
-	sh := shelltest.New(t, name)
+	sh := processtest.NewShell(t, name)
 	f := start(t, s3fake.Options{})
 	f.bucket(t, "errands")
 	c := f.user(t, "tool", allow("s3:*", "*"))

@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 func main() {

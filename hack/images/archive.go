@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/internal/imagefile"
+	"github.com/cooper-cosi/cooper/testenv/imagefile"
 )
 
 // user is whom every image runs as.

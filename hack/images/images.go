@@ -9,8 +9,8 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 

@@ -24,7 +24,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 // options are what the flags came to, and who is told how far it is.

@@ -22,7 +22,6 @@ var commandSources = []struct{ directory, command string }{
 	{"cmd/kubectl-cosi", "kubectl cosi"},
 	{"cmd/cooper", "cooper"},
 	{"cmd/internal/crds", "cooper"},
-	{"cmd/internal/page", "both"},
 	{"cmd/internal/shellenv", "both"},
 	{"cmd/internal/tree", "both"},
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/internal/reasons"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 )
 
 // TestReasonsPage compares the page with what go generate would write. It also sees that a table stays one.
@@ -23,7 +23,7 @@ func TestReasonsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pagetest.Current(t, "docs/reference/reasons.md", func(string) []byte { return []byte(page) })
+	docstest.CurrentPage(t, "docs/reference/reasons.md", func(string) []byte { return []byte(page) })
 	for line := range strings.Lines(page) {
 		cells := strings.Count(strings.TrimSpace(line), " | ") + 1
 		if strings.HasPrefix(line, "| ") && cells != 4 {

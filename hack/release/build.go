@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 // A program is one for one platform.

@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 

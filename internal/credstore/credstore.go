@@ -10,6 +10,7 @@
 // touched.
 //
 // The package must not import Kubernetes; the implementation on Secrets is the sub-package kube.
+// RemoteBlobs is the client of the store that a sidecar serves to its driver.
 package credstore
 
 import (

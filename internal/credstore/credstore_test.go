@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
+	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

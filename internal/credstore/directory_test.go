@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
+	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 )
 
 // writerDirectory makes the test binary a process that writes to the store until it is killed.

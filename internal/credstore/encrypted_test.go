@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
+	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 )
 
 const (

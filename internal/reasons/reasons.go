@@ -9,7 +9,7 @@ package reasons
 import (
 	"strings"
 
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Kind says where a user meets a reason.
@@ -103,49 +103,49 @@ const (
 )
 
 // ofEvents are the texts of the reasons of Events.
-func ofEvents() map[events.Reason]explained {
-	return map[events.Reason]explained{
-		events.FailedCreateBucket: {
+func ofEvents() map[reconciler.EventReason]explained {
+	return map[reconciler.EventReason]explained{
+		reconciler.FailedCreateBucket: {
 			"A bucket could not be created, or one that is imported could not be verified.",
 			"The driver or its backend refused or could not be reached, or claim, class and Bucket do not fit. The note of the Event says which.",
 			"Read the conditions of the BucketClaim: they say whether COSI tries again. " + doctor,
 		},
-		events.FailedDeleteBucket: {
+		reconciler.FailedDeleteBucket: {
 			"A bucket, or the claim of one, could not be deleted.",
 			"BucketAccesses still use it, the bucket is not empty, or the backend refused.",
 			"Delete the BucketAccesses that the note names, or empty the bucket. What is left is in the condition DeprovisionFailed.",
 		},
-		events.WaitingForBucket: {
+		reconciler.WaitingForBucket: {
 			"Access cannot be granted before the bucket exists.",
 			"The BucketClaim or its Bucket is not provisioned yet.",
 			"Nothing if it passes within a minute. Otherwise read the status of the BucketClaim, as kubectl cosi status shows it.",
 		},
-		events.FailedGrantAccess: {
+		reconciler.FailedGrantAccess: {
 			"Access could not be granted.",
 			"The class forbids what was asked for, the name of the Secret is taken, or the driver or its backend refused.",
 			"Read the conditions of the BucketAccess: they say whether COSI tries again.",
 		},
-		events.FailedRevokeAccess: {
+		reconciler.FailedRevokeAccess: {
 			"Access could not be revoked, or its Secret could not be deleted.",
 			"The backend refused or could not be reached, or another BucketAccess has the same account.",
 			"Nothing if the driver comes back: COSI tries again. Otherwise an administrator must read the condition DeprovisionFailed.",
 		},
-		events.BucketReleased: {
+		reconciler.BucketReleased: {
 			"A BucketClaim that was deleted has released its Bucket.",
 			"That is how claims end. The Bucket is deleted or retained as its deletionPolicy says, which the note repeats.",
 			nothing,
 		},
-		events.BucketHeld: {
+		reconciler.BucketHeld: {
 			"The BucketClaim of a Bucket is gone without a trace, so the Bucket is not released.",
 			"The cluster was restored from a backup, or somebody took the claim's finalizer off by hand.",
 			"An administrator must confirm the release by the annotation that the message of the condition ReleaseHeld names, or set deletionPolicy: Retain.",
 		},
-		events.FailedAPICall: {
+		reconciler.FailedAPICall: {
 			"The Kubernetes API refused a request of COSI again and again.",
 			"A role or an admission policy forbids it, a webhook does not respond, or the API server is overloaded.",
 			"An administrator must mend what the note names, and compare the roles in the cluster with those in deploy/rbac.",
 		},
-		events.DriverNameTaken: {
+		reconciler.DriverNameTaken: {
 			"Two deployments serve a driver of the same name, and the sidecar of one of them stays passive.",
 			"A driver was installed twice, or moved to another namespace or name.",
 			"An administrator must give one driver another name or, if the name is to move, remove the annotation cooper.dev/owner from the Lease that the note names.",

@@ -54,7 +54,7 @@ func TestEveryReasonHasItsText(t *testing.T) {
 	t.Parallel()
 	want := map[reasons.Kind][]string{
 		reasons.Condition: constants(t, "../conditions/reasons.go", "Reason"),
-		reasons.Event:     constants(t, "../events/events.go", "Reason"),
+		reasons.Event:     constants(t, "../reconciler/events.go", "EventReason"),
 		reasons.Status:    constants(t, "words.go", "Word"),
 	}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {

@@ -4,7 +4,7 @@ package reasons
 
 import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Word sums an object up, in the column STATUS of kubectl cosi status and on the page. Which one fits decides package tree.
@@ -48,7 +48,7 @@ func ofWords() map[Word]explained {
 			"A Bucket, a claim or a Secret that it uses was changed, deleted or restored after it was provisioned. Beside it is the reason.",
 			"Run kubectl cosi explain for the reason.",
 		},
-		Held: ofEvents()[events.BucketHeld],
+		Held: ofEvents()[reconciler.BucketHeld],
 		Deleting: {
 			"The object is being deleted.",
 			"It waits for others that use it, for the driver, or for a finalizer that is not COSI's.",

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -35,7 +35,7 @@ type client struct {
 // contract.
 func serve(t *testing.T, driver *memdriver.Driver) client {
 	t.Helper()
-	directory := tempdirtest.Short(t)
+	directory := processtest.ShortTempDir(t)
 	endpoint := "unix://" + filepath.Join(directory, "d.sock")
 	server, err := driver.Start(endpoint)
 	if err != nil {
@@ -380,7 +380,7 @@ func TestRestartWithAStateFile(t *testing.T) {
 
 func TestStopAndStartOnOneEndpoint(t *testing.T) {
 	t.Parallel()
-	directory := tempdirtest.Short(t)
+	directory := processtest.ShortTempDir(t)
 	endpoint := "unix://" + filepath.Join(directory, "d.sock")
 	driver := memdriver.New(memdriver.Options{})
 	client := dial(t, endpoint)

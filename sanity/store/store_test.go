@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/store"
@@ -162,7 +162,7 @@ func (m *memory) DeleteEntry(_ context.Context, request *cosi.DeleteEntryRequest
 // run serves a store with a defect and returns the IDs of the cases that fail.
 func run(t *testing.T, defect string) []string {
 	t.Helper()
-	address := "unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock")
+	address := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")
 	listener, err := unixsocket.Listen(t.Context(), address, 0o600)
 	if err != nil {
 		t.Fatal(err)

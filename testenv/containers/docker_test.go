@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )

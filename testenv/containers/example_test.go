@@ -5,7 +5,7 @@ package containers_test
 import (
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/exampletest"
+	"github.com/cooper-cosi/cooper/internal/testing/exampletest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/api/option"
 
 	"github.com/cooper-cosi/cooper/fakes/fakecontainer"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 

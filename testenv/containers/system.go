@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Driver is a driver of a System, which runs it beside a sidecar as a Pod would.
@@ -108,7 +108,7 @@ func (s *System) reachControlPlane() {
 	if err != nil {
 		s.tb.Fatalf("kubeconfig: %v", err)
 	}
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -20,13 +20,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/helpertest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-func TestMain(m *testing.M) { helpertest.Main(m, helper) }
+func TestMain(m *testing.M) { processtest.HelperMain(m, helper) }
 
 // helper starts a control plane on a data directory, says so and stays.
 func helper(dir string) {
@@ -275,7 +275,7 @@ func stop(t *testing.T, cp *controlplane.ControlPlane) {
 // startHolder starts a process that has a control plane on the directory.
 func startHolder(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	cmd, lines := helpertest.Start(t, dir)
+	cmd, lines := processtest.StartHelper(t, dir)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "ready ") {
 		t.Fatalf("helper: %q, %v", lines.Text(), lines.Err())
 	}

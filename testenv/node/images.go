@@ -14,7 +14,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/cooper-cosi/cooper/internal/imagefile"
+	"github.com/cooper-cosi/cooper/testenv/imagefile"
 )
 
 // LoadImage makes the node have the images of an archive, as `make images` and docker image save write it. Pods use

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/internal/helpertest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/node"
 )
@@ -27,7 +27,7 @@ import (
 // waitTimeout only delays failures.
 const waitTimeout = 2 * time.Minute
 
-func TestMain(m *testing.M) { helpertest.Main(m, helper) }
+func TestMain(m *testing.M) { processtest.HelperMain(m, helper) }
 
 // helper starts a node, says where its directory is, and stays.
 func helper(string) {
@@ -88,7 +88,7 @@ func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a node that stops takes the same way")
 	node.Need(t, node.Missing())
-	killed, said := helpertest.Start(t, "node")
+	killed, said := processtest.StartHelper(t, "node")
 	if !said.Scan() || !filepath.IsAbs(said.Text()) {
 		t.Fatalf("the helper says %q, %v", said.Text(), said.Err())
 	}

@@ -16,7 +16,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 // Store is a program that comes from a Go module.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 

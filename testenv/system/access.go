@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -164,7 +164,7 @@ func applyTyped(ctx context.Context, admin client.Client, object client.Object) 
 // awaitRights waits until the API server has seen the bindings: a component that starts earlier is refused, and waits
 // for seconds before it tries again.
 func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/managers"
-	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
@@ -24,8 +24,8 @@ import (
 const gracePeriod = 30 * time.Second
 
 // leaseTimes returns long ones: nobody waits to take over, and an API server that stalls must not end the system.
-func leaseTimes() managers.LeaseTimes {
-	return managers.LeaseTimes{Duration: 3 * time.Minute, RenewDeadline: 2 * time.Minute, RetryPeriod: 10 * time.Second}
+func leaseTimes() ctrlmanager.LeaseTimes {
+	return ctrlmanager.LeaseTimes{Duration: 3 * time.Minute, RenewDeadline: 2 * time.Minute, RetryPeriod: 10 * time.Second}
 }
 
 // leaderNamespace is where Leases are held; empty if none is.
@@ -103,7 +103,7 @@ func (o Options) logger() logr.Logger {
 	return *o.Logger
 }
 
-func (o Options) scope() scope.Scope { return scope.Scope{Namespaces: o.Namespaces} }
+func (o Options) scope() reconciler.Scope { return reconciler.Scope{Namespaces: o.Namespaces} }
 
 // suffixed adds the name of a system to a name.
 func suffixed(name, system string) string {

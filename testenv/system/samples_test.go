@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
@@ -258,7 +258,7 @@ func runPod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]by
 			t.Fatalf("image %q: which client is in it?", container.Image)
 		}
 		t.Run(container.Name, func(t *testing.T) {
-			sh := shelltest.New(t, tool[0])
+			sh := processtest.NewShell(t, tool[0])
 			if out, err := sh.Run(tool[0], tool[1]); err != nil {
 				t.Skipf("%s does not run: %v %s", tool[0], err, out)
 			}

@@ -22,7 +22,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -159,7 +159,7 @@ func (s *System) startControlPlane(ctx context.Context, o Options) error {
 
 // adminOf returns a client that may do everything.
 func adminOf(cp *controlplane.ControlPlane) (client.Client, error) {
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 )
 
 // An Access is what the flag of a command came to.
@@ -28,7 +28,7 @@ type Access struct{ kubeconfig string }
 // Flags defines --kubeconfig.
 func (a *Access) Flags(f *pflag.FlagSet) {
 	f.StringVar(&a.kubeconfig, "kubeconfig", "", "file that says how to reach the API server; empty means the cluster this runs in")
-	flagenv.Name(f.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
+	serve.NameVariable(f.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 }
 
 // Config says how to reach the API server: by the kubeconfig file or, if there

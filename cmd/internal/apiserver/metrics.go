@@ -5,11 +5,11 @@ package apiserver
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 )
 
 // MetricsFlags defines how a program with a manager serves its metrics.
-func MetricsFlags(f *pflag.FlagSet, m *managers.Metrics) {
+func MetricsFlags(f *pflag.FlagSet, m *ctrlmanager.Metrics) {
 	f.StringVar(&m.Address, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 	f.BoolVar(&m.Secure, "metrics-secure", false,
 		"serve /metrics over TLS, to whom the API server allows to get it (ClusterRole cosi-metrics-reader); needs the ClusterRole cosi-metrics-auth")

@@ -14,11 +14,9 @@ import (
 	"github.com/spf13/pflag"
 	_ "golang.org/x/crypto/x509roots/fallback" // the images hold no certificate authorities, and the clouds are reached by TLS
 
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
-	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
 // A Program is the command of one driver. C is the type of its configuration, B that of one backend.
@@ -38,14 +36,14 @@ type Program[C, B any] struct {
 // Main runs a driver until SIGINT or SIGTERM, and returns its exit code.
 func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) int {
 	options := driverkit.Options{Registry: prometheus.NewRegistry()}
-	var collector traces.Collector
+	var collector serve.TraceCollector
 	var configFile string
 	return serve.Main(serve.Command{
 		Name: p.Name, Short: p.Short, Notes: p.Format.Help(),
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&configFile, "config", "", "YAML file with the configuration; without it the variables below describe one "+p.Format.Backend)
 			f.StringVar(&options.Endpoint, "endpoint", "", "socket to listen on, unix:///path/to/name.sock")
-			flagenv.Name(f.Lookup("endpoint"), driverkit.EndpointVariable)
+			serve.NameVariable(f.Lookup("endpoint"), driverkit.EndpointVariable)
 			f.BoolVar(&options.V1Alpha1, "v1alpha1", false, "serve COSI v1alpha1 on the socket too, for the sidecar of the upstream project's v0.2")
 			f.StringVar(&options.UpstreamEndpoint, "upstream-endpoint", "", "second socket, unix:///path/to/name.sock in a directory of its own, that serves v1alpha2 as the upstream project understands it since its commit ee00c26; empty serves none")
 			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")

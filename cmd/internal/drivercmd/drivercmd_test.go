@@ -17,18 +17,18 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd"
-	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 	"github.com/cooper-cosi/cooper/internal/freeport"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 func TestMain(m *testing.M) {
-	programtest.Main(func() { os.Exit(drivercmd.Main(program(), os.Args[1:], os.Stdout, os.Stderr)) })
+	processtest.ProgramMain(func() { os.Exit(drivercmd.Main(program(), os.Args[1:], os.Stdout, os.Stderr)) })
 	os.Exit(m.Run())
 }
 
@@ -91,7 +91,7 @@ func TestADriverServes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			endpoint, health, metrics := drivertest.Endpoint(t), freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
-			process := programtest.Start(t, []string{
+			process := processtest.StartProgram(t, []string{
 				"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + tc.outage, "COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json",
 			}, "--metrics-address="+metrics)
 			process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok\n")
@@ -119,7 +119,7 @@ func TestADriverServes(t *testing.T) {
 func TestADriverServesOtherGenerations(t *testing.T) {
 	t.Parallel()
 	endpoint, second := drivertest.Endpoint(t), drivertest.Endpoint(t)
-	process := programtest.Start(t, []string{"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + t.TempDir() + "/outage"}, "--v1alpha1", "--upstream-endpoint="+second)
+	process := processtest.StartProgram(t, []string{"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + t.TempDir() + "/outage"}, "--v1alpha1", "--upstream-endpoint="+second)
 	if _, err := v1alpha1.NewIdentityClient(drivertest.Dial(t, endpoint).Conn).DriverGetInfo(t.Context(), &v1alpha1.DriverGetInfoRequest{}); err != nil {
 		t.Error(err)
 	}
@@ -133,7 +133,7 @@ func TestADriverServesOtherGenerations(t *testing.T) {
 
 func TestADriverEnds(t *testing.T) {
 	t.Parallel()
-	busy := programtest.BusyAddress(t)
+	busy := processtest.BusyAddress(t)
 	for name, tc := range map[string]struct {
 		arguments []string
 		code      int
@@ -156,7 +156,7 @@ func TestADriverEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			process := programtest.Start(t, []string{"COSI_ENDPOINT=" + drivertest.Endpoint(t)}, tc.arguments...)
+			process := processtest.StartProgram(t, []string{"COSI_ENDPOINT=" + drivertest.Endpoint(t)}, tc.arguments...)
 			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
 				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
-	"github.com/cooper-cosi/cooper/internal/credstore/remote"
 )
 
 // sidecarAddress is where the sidecar serves the store, beside the driver's own socket.
@@ -75,7 +74,7 @@ func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (cred
 }
 
 func openServed(address string) (credstore.Store, error) {
-	blobs, err := remote.New(address)
+	blobs, err := credstore.NewRemoteBlobs(address)
 	if err != nil {
 		return nil, serve.Usagef("--credential-store sidecar: %w", err)
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve holds what all commands that serve share: flags, environment,
-// log, version, exit codes, and the end by signal. It must not know what a
-// command does, nor Kubernetes: some drivers come without it.
+// Package serve holds what all commands that serve share: flags, each of
+// which the environment can set as well (--driver-address by COOPER_DRIVER_ADDRESS),
+// log, traces, version, exit codes, and the end by signal. It does not depend on what
+// a command does, nor on Kubernetes: some drivers run without it.
 package serve
 
 import (
@@ -17,8 +18,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
-
-	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 )
 
 // Exit codes of a command.
@@ -62,8 +61,8 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	version := flags.Bool("version", false, "print the version and exit")
 	probe := flags.Bool("probe", false, "ask the instance that runs with the same --health-address whether it is ready, and exit 0 if it is")
 	c.Flags(flags)
-	flagenv.Describe(flags)
-	err := flagenv.Parse(flags, args, os.LookupEnv)
+	DescribeFlags(flags)
+	err := ParseFlags(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
 		fmt.Fprintf(stdout, "%s: %s\n\nEvery flag can be given by the environment variable in brackets.\n\n%s%s", c.Name, c.Short, flags.FlagUsages(), c.Notes)
 		return ExitOK

@@ -11,27 +11,27 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/references"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // awaitCleanup waits until the sidecar has deleted the Secrets and revoked the
 // access. An access that is deleted before its hand-off needs no sidecar: the
 // hand-off is guarded by the resourceVersion, and cannot follow the deletion.
-func (r *Reconciler) awaitCleanup(_ context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitCleanup(_ context.Context, w *work) (reconciler.Verdict, error) {
 	if !cosiapi.HasProtection(w.access) || w.access.Status.DriverName == "" || w.access.CleanedUp() {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
-	return step.Wait(fmt.Sprintf("the sidecar of driver %q", w.access.Status.DriverName)), nil
+	return reconciler.Wait(fmt.Sprintf("the sidecar of driver %q", w.access.Status.DriverName)), nil
 }
 
 // removeReferences removes the UID of the access from its claims.
-func (r *Reconciler) removeReferences(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) removeReferences(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for _, c := range w.access.Spec.BucketClaims {
 		if err := r.removeReference(ctx, w.access, c.BucketClaimName); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // removeReference removes the UID of the access from one claim. It reads the
@@ -51,20 +51,20 @@ func (r *Reconciler) removeReference(ctx context.Context, access *cosiapi.Bucket
 }
 
 // removeFinalizer removes the finalizer from the access.
-func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !cosiapi.HasProtection(w.access) {
-		return step.Done(), nil
+		return reconciler.Done(), nil
 	}
 	if w.access.Status.DriverName == "" { // the class names the driver for the metrics
 		if _, err := r.gather(ctx, w); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
 	deleted := *w.access.DeletionTimestamp
 	_, err := r.Patch(ctx, w.access, func() { cosiapi.RemoveProtection(w.access) })
 	if client.IgnoreNotFound(err) != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.Deleted(w.DriverName(), deleted, w.access.Status.Conditions)
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // facts are the objects that an access refers to. An object that is missing does
@@ -29,10 +29,10 @@ type facts struct {
 }
 
 // gather looks up class, claims and Buckets in the cache.
-func (r *Reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) gather(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var err error
 	w.facts, err = gatherFrom(ctx, r.Client, r.Client, w.access)
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // regather looks them up in the API server, once for each reconcile.

@@ -14,25 +14,25 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // restoreLimits hands off what the class disallows, for an access that an
 // earlier version handed off without it. It causes no new grant: the driver
 // gets it with the next one.
-func (r *Reconciler) restoreLimits(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) restoreLimits(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !lacksLimits(w.access) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	class := &cosiapi.BucketAccessClass{}
 	found, err := get(ctx, r.Client, types.NamespacedName{Name: w.access.Spec.BucketAccessClassName}, class)
 	if err != nil || !found || !handedOffFrom(w.access, class) {
-		return step.Next(), err
+		return reconciler.Next(), err
 	}
 	_, err = r.PatchStatus(ctx, w.access, func() {
 		w.access.Status.DisallowedBucketAccessModes = class.Spec.DisallowedBucketAccessModes
 	})
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // lacksLimits reports whether nothing is disallowed for an access whose sidecar
@@ -57,8 +57,8 @@ const cacheDelay = time.Second
 // earlier version handed the access off or a user removed it. If the cache is
 // behind our own writes, for other accesses of the claim, it tries again after
 // cacheDelay: changes of the UIDs do not start this reconciler.
-func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdict, error) {
-	verdict := step.Next()
+func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	verdict := reconciler.Next()
 	for _, b := range w.access.Status.AccessedBuckets {
 		claim := w.facts.claims[b.BucketClaimName]
 		if claim == nil || claim.DeletionTimestamp != nil || claim.Status.BoundBucketName != b.BucketName ||
@@ -66,11 +66,11 @@ func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdi
 			continue
 		}
 		if seen := r.Store.Seen(claim); !seen.Goes() {
-			verdict = step.WaitAtMost(cacheDelay, seen.Reason())
+			verdict = reconciler.WaitAtMost(cacheDelay, seen.Reason())
 			continue
 		}
 		if _, err := r.Patch(ctx, claim, func() { references.Add(claim, w.access.UID) }); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
 	return verdict, nil
@@ -78,16 +78,16 @@ func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (step.Verdi
 
 // reportClaims reports whether the claims are as they were at the hand-off. The
 // access works on: the sidecar owns the condition Provisioned.
-func (r *Reconciler) reportClaims(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reportClaims(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	p := handedOffProblem(w.access, w.facts)
 	if p != nil && p.Reason == conditions.BucketClaimDeleting {
 		if left := r.deletionPatienceLeft(w); left > 0 {
-			return step.WaitAtMost(left, p.Message), nil
+			return reconciler.WaitAtMost(left, p.Message), nil
 		}
 	}
 	if p != nil {
 		if err := r.regather(ctx, w); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		p = handedOffProblem(w.access, w.facts)
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) reportClaims(ctx context.Context, w *work) (step.Verdict, e
 			w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.Reason, p.Message)
 		}
 	})
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // deletionPatienceLeft returns for how long the deletion of the claims is not

@@ -23,13 +23,12 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Reconciler reconciles BucketAccesses.
 type Reconciler struct {
-	kit.Kit
+	reconciler.Base
 
 	// Patience is how long an access may wait for its claims, and how long a claim
 	// may be in use after its deletion, before the conditions say so.
@@ -37,39 +36,39 @@ type Reconciler struct {
 }
 
 // provisioning are the steps for an access that is not handed off yet.
-func (r *Reconciler) provisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),                // does the cache hold our last write?
-		step.Named("gather", r.gather),                   // look up class, claims and Buckets
-		step.Named("checkClass", r.checkClass),           // does the class allow the access?
-		step.Named("checkClaims", r.checkClaims),         // do the claims exist, and is none being deleted?
-		step.Named("protect", r.protect),                 // add the finalizer to the access
-		step.Named("checkBuckets", r.checkBuckets),       // are the Buckets provisioned and suitable?
-		step.Named("confirmClass", r.confirmClass),       // read the class from the API server
-		step.Named("referenceClaims", r.referenceClaims), // add the UID to each claim
-		step.Named("handOff", r.handOff),                 // give all to the sidecar, in one write
+func (r *Reconciler) provisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen),             // does the cache hold our last write?
+		reconciler.NewStep("gather", r.gather),                   // look up class, claims and Buckets
+		reconciler.NewStep("checkClass", r.checkClass),           // does the class allow the access?
+		reconciler.NewStep("checkClaims", r.checkClaims),         // do the claims exist, and is none being deleted?
+		reconciler.NewStep("protect", r.protect),                 // add the finalizer to the access
+		reconciler.NewStep("checkBuckets", r.checkBuckets),       // are the Buckets provisioned and suitable?
+		reconciler.NewStep("confirmClass", r.confirmClass),       // read the class from the API server
+		reconciler.NewStep("referenceClaims", r.referenceClaims), // add the UID to each claim
+		reconciler.NewStep("handOff", r.handOff),                 // give all to the sidecar, in one write
 	}
 }
 
 // handedOff are the steps for an access that its sidecar serves.
-func (r *Reconciler) handedOff() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),                    // does the cache hold our last write?
-		step.Named("protect", r.protect),                     // add the finalizer, if it was removed
-		step.Named("gather", r.gather),                       // look up claims and Buckets
-		step.Named("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
-		step.Named("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
-		step.Named("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
+func (r *Reconciler) handedOff() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen),                 // does the cache hold our last write?
+		reconciler.NewStep("protect", r.protect),                     // add the finalizer, if it was removed
+		reconciler.NewStep("gather", r.gather),                       // look up claims and Buckets
+		reconciler.NewStep("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
+		reconciler.NewStep("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
+		reconciler.NewStep("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}
 }
 
 // deprovisioning are the steps for an access that is being deleted.
-func (r *Reconciler) deprovisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),                  // does the cache hold our last write?
-		step.Named("awaitCleanup", r.awaitCleanup),         // wait for the sidecar, if the access was handed off
-		step.Named("removeReferences", r.removeReferences), // remove the UID from each claim
-		step.Named("removeFinalizer", r.removeFinalizer),   // remove the finalizer from the access
+func (r *Reconciler) deprovisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen),               // does the cache hold our last write?
+		reconciler.NewStep("awaitCleanup", r.awaitCleanup),         // wait for the sidecar, if the access was handed off
+		reconciler.NewStep("removeReferences", r.removeReferences), // remove the UID from each claim
+		reconciler.NewStep("removeFinalizer", r.removeFinalizer),   // remove the finalizer from the access
 	}
 }
 
@@ -79,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	access := &cosiapi.BucketAccess{}
-	w := &work{Turn: kit.Turn{Req: req, Object: access}, access: access}
+	w := &work{Request: reconciler.Request{Req: req, Object: access}, access: access}
 	err := r.Client.Get(ctx, req.NamespacedName, access)
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
@@ -94,12 +93,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case access.Status.DriverName != "":
 		steps = r.handedOff()
 	}
-	return kit.Run(ctx, r.Kit, steps, w)
+	return reconciler.Run(ctx, r.Base, steps, w)
 }
 
 // work is the state of one reconcile.
 type work struct {
-	kit.Turn
+	reconciler.Request
 
 	// access as it was read or written last.
 	access *cosiapi.BucketAccess
@@ -111,7 +110,7 @@ type work struct {
 	class *cosiapi.BucketAccessClass
 }
 
-// DriverName implements kit.Work.
+// DriverName implements reconciler.Work.
 func (w *work) DriverName() string {
 	if w.access.Status.DriverName == "" && w.facts.class != nil {
 		return w.facts.class.Spec.DriverName

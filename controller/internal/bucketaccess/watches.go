@@ -19,7 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // Watch starts the reconciler on every change that may concern an access: of
@@ -91,7 +91,7 @@ func notHandedOff(access *cosiapi.BucketAccess) bool { return access.Status.Driv
 // filter takes all.
 func (r *Reconciler) accesses(ctx context.Context, filter func(*cosiapi.BucketAccess) bool, options ...client.ListOption) []reconcile.Request {
 	list := &cosiapi.BucketAccessList{}
-	if err := r.Client.List(ctx, list, append(options, objects.ReadOnly)...); err != nil {
+	if err := r.Client.List(ctx, list, append(options, reconciler.ReadOnly)...); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list accesses from the cache; the resync will find them")
 		return nil
 	}

@@ -13,9 +13,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // releaseBucket releases the claim's Bucket. The claim does not wait for the
@@ -23,36 +21,36 @@ import (
 //
 // It reads the claim from the API server first: a claim that does not exist any
 // more has released its Bucket, and must not act on the state of it since then.
-func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (step.Verdict, error) {
-	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	bucket, err := r.liveBucket(ctx, bucketName(w.claim))
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if bucket == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if !owns(w.claim, bucket) {
 		return r.keepForeign(ctx, w, bucket)
 	}
 	w.bucket = bucket
 	if err := r.release(ctx, bucket); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.unbound.Delete(w.claim.UID)
-	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket",
+	r.Events.Inform(w.claim, reconciler.BucketReleased, "DeleteBucket",
 		fmt.Sprintf("Bucket %q is released. Its deletionPolicy is %s.", bucket.Name, bucket.Spec.DeletionPolicy))
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // keepForeign keeps a bound claim whose Bucket belongs to another claim: an
 // administrator must find out why before the claim is removed. A claim that was
 // never bound is removed.
-func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.Bucket) (step.Verdict, error) {
+func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.Bucket) (reconciler.Verdict, error) {
 	if w.claim.Status.BoundBucketName == "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI deletes neither. "+
 		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim, which needs the ClusterRole cosi-override.", foreign(bucket))
@@ -62,12 +60,12 @@ func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.B
 		set(w.claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, p.Reason, p.Message)
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if isNew {
-		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", p.Message)
+		r.Events.Warn(w.claim, reconciler.FailedDeleteBucket, "DeleteBucket", p.Message)
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // release marks a Bucket whose claim is being deleted or does not exist and, if
@@ -99,7 +97,7 @@ func (r *Reconciler) release(ctx context.Context, bucket *cosiapi.Bucket) error 
 	uid, version := bucket.UID, bucket.ResourceVersion
 	err := r.Client.Delete(ctx, bucket, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", objects.Name(bucket), err)
+		return fmt.Errorf("delete %s: %w", reconciler.ObjectName(bucket), err)
 	}
 	return nil
 }
@@ -107,9 +105,9 @@ func (r *Reconciler) release(ctx context.Context, bucket *cosiapi.Bucket) error 
 // removeFinalizer removes the finalizer from the claim, together with UIDs of
 // accesses that do not exist any more. The patch is refused if the claim is not
 // the one that awaitAccesses judged.
-func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if err := r.findClass(ctx, w); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	deleted := *w.claim.DeletionTimestamp
 	err := r.write(ctx, w, func() {
@@ -117,10 +115,10 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict
 		cosiapi.RemoveProtection(w.claim)
 	})
 	if client.IgnoreNotFound(err) != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.Deleted(w.DriverName(), deleted, w.claim.Status.Conditions)
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // findClass looks up the class of a claim without a Bucket, which names the

@@ -19,9 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // atOnce is how far metadata.creationTimestamp may be from the time that the
@@ -31,23 +29,23 @@ const atOnce = 10 * time.Second
 // releaseOrphans releases Buckets that are bound to an earlier claim of this name, which did not release them: its
 // finalizer was removed manually, or a backup was restored, which gives claims other UIDs. A Bucket that cannot be
 // released does not keep the others waiting.
-func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	names, err := r.cachedOrphans(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	var failures []error
 	for _, name := range names {
 		failures = append(failures, r.releaseOrphan(ctx, w, name))
 	}
-	return step.Next(), errors.Join(failures...)
+	return reconciler.Next(), errors.Join(failures...)
 }
 
 // cachedOrphans returns the names of the Buckets in the cache that refer to an earlier claim of this name and are not
 // released.
 func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, error) {
 	buckets := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, objects.ReadOnly); err != nil {
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, reconciler.ReadOnly); err != nil {
 		return nil, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
 	}
 	var names []string
@@ -191,9 +189,9 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	if known {
 		return nil
 	}
-	r.Events.Warn(bucket, events.BucketHeld, "ReleaseBucket", message)
+	r.Events.Warn(bucket, reconciler.BucketHeld, "ReleaseBucket", message)
 	if w.claim.UID != "" {
-		r.Events.Warn(w.claim, events.BucketHeld, "ReleaseBucket", fmt.Sprintf(
+		r.Events.Warn(w.claim, reconciler.BucketHeld, "ReleaseBucket", fmt.Sprintf(
 			"Bucket %q of an earlier BucketClaim of this name is held with its data. An administrator must delete it or keep it; see its conditions.", bucket.Name))
 	}
 	return nil
@@ -208,9 +206,9 @@ func (r *Reconciler) unhold(ctx context.Context, bucket *cosiapi.Bucket) error {
 }
 
 // awaitGrace comes back when the grace of a held Bucket has passed.
-func (r *Reconciler) awaitGrace(_ context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitGrace(_ context.Context, w *work) (reconciler.Verdict, error) {
 	if w.grace > 0 {
-		return step.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil
+		return reconciler.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }

@@ -13,36 +13,35 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // protect adds the protection finalizer to the claim, before anything exists
 // that must be cleaned up after it. At the same time it reads the class, which
 // createBucket needs next and reads again if that fails.
-func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var reads sync.WaitGroup
 	if class := w.claim.Spec.BucketClassName; class != "" && !cosiapi.HasProtection(w.claim) {
 		reads.Go(func() { w.class, _ = r.liveClass(ctx, class) })
 	}
 	err := r.write(ctx, w, func() { cosiapi.AddProtection(w.claim) })
 	reads.Wait()
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // findBucket looks up the claim's Bucket. A missing Bucket of a bound claim is
 // never created again: its data are lost, or an administrator is about to restore it. That a
 // Bucket is missing must be confirmed by the API server.
-func (r *Reconciler) findBucket(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) findBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	name := bucketName(w.claim)
 	bucket := &cosiapi.Bucket{}
 	err := r.Client.Get(ctx, types.NamespacedName{Name: name}, bucket)
 	if err == nil {
 		w.bucket = bucket
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read Bucket %q from the cache: %w", name, err)
+		return reconciler.Verdict{}, fmt.Errorf("read Bucket %q from the cache: %w", name, err)
 	}
 	switch {
 	case w.claim.Status.BoundBucketName != "":
@@ -51,22 +50,22 @@ func (r *Reconciler) findBucket(ctx context.Context, w *work) (step.Verdict, err
 	case w.claim.Spec.ExistingBucketName != "":
 		return r.findLive(ctx, w, name, conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", name))
 	default:
-		return step.Next(), nil // the next step creates it
+		return reconciler.Next(), nil // the next step creates it
 	}
 }
 
 // findLive looks up a Bucket in the API server, and reports absent if it does
 // not exist.
-func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent *conditions.Problem) (step.Verdict, error) {
+func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent *conditions.Problem) (reconciler.Verdict, error) {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if bucket == nil {
 		return r.reportProblem(ctx, w, absent)
 	}
 	w.bucket = bucket
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // liveBucket reads a Bucket from the API server; nil means that there is none.
@@ -86,9 +85,9 @@ func (r *Reconciler) liveBucket(ctx context.Context, name string) (*cosiapi.Buck
 // class. It reads the class from the API server, since the copy on the Bucket
 // cannot be corrected later, and the claim, since no Bucket may be created for a
 // claim that is already bound or being deleted.
-func (r *Reconciler) createBucket(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) createBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket != nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if w.class == nil {
 		class, err := r.liveClass(ctx, w.claim.Spec.BucketClassName)
@@ -97,11 +96,11 @@ func (r *Reconciler) createBucket(ctx context.Context, w *work) (step.Verdict, e
 				"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", w.claim.Spec.BucketClassName))
 		}
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		w.class = class
 	}
-	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	return r.createFrom(ctx, w)
@@ -118,48 +117,48 @@ func (r *Reconciler) liveClass(ctx context.Context, name string) (*cosiapi.Bucke
 
 // createFrom creates the Bucket from w.class. An existing one may be the work of
 // an earlier reconcile that was interrupted; the next step finds out.
-func (r *Reconciler) createFrom(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	bucket := newBucket(w.claim, w.class, r.Now())
 	r.unbound.Store(w.claim.UID, nil) // also if the response is lost
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:
 		w.bucket = bucket
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	case apierrors.IsAlreadyExists(err):
 		if w.bucket, err = r.liveBucket(ctx, bucket.Name); err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if w.bucket == nil {
-			return step.Wait(objects.Name(bucket)), nil // deleted meanwhile: its watch event follows
+			return reconciler.Wait(reconciler.ObjectName(bucket)), nil // deleted meanwhile: its watch event follows
 		}
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	case apierrors.IsInvalid(err):
 		r.unbound.Delete(w.claim.UID)
 		return r.reportProblem(ctx, w, conditions.Refuse(conditions.ClassRejected,
 			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", w.class.Name, err))
 	default:
-		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)
+		return reconciler.Verdict{}, fmt.Errorf("create %s: %w", reconciler.ObjectName(bucket), err)
 	}
 }
 
 // checkBinding stops unless the Bucket belongs to this claim, or is an imported
 // one that is reserved for it.
-func (r *Reconciler) checkBinding(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	p := bindingProblem(w.claim, w.bucket)
 	if p == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	live, err := r.liveBucket(ctx, w.bucket.Name)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if live == nil {
-		return step.Wait(objects.Name(w.bucket)), nil // its watch event follows
+		return reconciler.Wait(reconciler.ObjectName(w.bucket)), nil // its watch event follows
 	}
 	w.bucket = live
 	if p = bindingProblem(w.claim, w.bucket); p == nil {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	return r.reportProblem(ctx, w, p)
 }
@@ -167,25 +166,25 @@ func (r *Reconciler) checkBinding(ctx context.Context, w *work) (step.Verdict, e
 // reserveBucket puts the claim's UID on an imported Bucket that no claim is
 // bound to. This cannot be undone, so it reads the claim from the API server
 // first; the resourceVersion of the Bucket guards against another claim.
-func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
-	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.BucketClaimRef.UID = w.claim.UID }); err != nil {
-		return step.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.Req, err)
+		return reconciler.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.Req, err)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // bind puts the name of the Bucket on the claim, after the Bucket names the
 // claim. From here on a missing Bucket is reported and not created again.
-func (r *Reconciler) bind(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) bind(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.claim.Status.BoundBucketName != "" {
 		r.unbound.Delete(w.claim.UID)
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	err := r.writeStatus(ctx, w, func() {
 		w.claim.Status.BoundBucketName = w.bucket.Name
@@ -194,16 +193,16 @@ func (r *Reconciler) bind(ctx context.Context, w *work) (step.Verdict, error) {
 	if err == nil {
 		r.unbound.Delete(w.claim.UID)
 	}
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // copyStatus copies the state of the Bucket to the claim.
-func (r *Reconciler) copyStatus(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) copyStatus(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if err := r.writeStatus(ctx, w, func() { applyBucket(w.claim, w.bucket) }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		return step.Wait(objects.Name(w.bucket)), nil
+		return reconciler.Wait(reconciler.ObjectName(w.bucket)), nil
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }

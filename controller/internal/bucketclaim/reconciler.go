@@ -25,19 +25,17 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Reconciler reconciles BucketClaims.
 type Reconciler struct {
-	kit.Kit
+	reconciler.Base
 
 	// Orphans is Kit for the Buckets of earlier claims. It has its own Runner, since
 	// a reconcile runs their steps in addition to those of the claim.
-	Orphans kit.Kit
+	Orphans reconciler.Base
 	// LostClaimGrace is how long a Bucket is held whose claim was lost before it
 	// is released unconfirmed. Zero means without limit.
 	LostClaimGrace time.Duration
@@ -52,36 +50,36 @@ type Reconciler struct {
 }
 
 // provisioning are the steps for a claim that is not being deleted.
-func (r *Reconciler) provisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),              // does the cache hold our last write?
-		step.Named("protect", r.protect),               // add the finalizer to the claim
-		step.Named("dropReferences", r.dropReferences), // remove UIDs of accesses that do not exist
-		step.Named("findBucket", r.findBucket),         // look up the Bucket
-		step.Named("createBucket", r.createBucket),     // create it, for a claim of a class
-		step.Named("checkBinding", r.checkBinding),     // is it the Bucket of this claim?
-		step.Named("reserveBucket", r.reserveBucket),   // put the UID of the claim on an imported Bucket
-		step.Named("bind", r.bind),                     // put the name of the Bucket on the claim
-		step.Named("copyStatus", r.copyStatus),         // copy the state of the Bucket to the claim
+func (r *Reconciler) provisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen),           // does the cache hold our last write?
+		reconciler.NewStep("protect", r.protect),               // add the finalizer to the claim
+		reconciler.NewStep("dropReferences", r.dropReferences), // remove UIDs of accesses that do not exist
+		reconciler.NewStep("findBucket", r.findBucket),         // look up the Bucket
+		reconciler.NewStep("createBucket", r.createBucket),     // create it, for a claim of a class
+		reconciler.NewStep("checkBinding", r.checkBinding),     // is it the Bucket of this claim?
+		reconciler.NewStep("reserveBucket", r.reserveBucket),   // put the UID of the claim on an imported Bucket
+		reconciler.NewStep("bind", r.bind),                     // put the name of the Bucket on the claim
+		reconciler.NewStep("copyStatus", r.copyStatus),         // copy the state of the Bucket to the claim
 	}
 }
 
 // deprovisioning are the steps for a claim that is being deleted.
-func (r *Reconciler) deprovisioning() []step.Step[*work] {
-	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),                // does the cache hold our last write?
-		step.Named("awaitAccesses", r.awaitAccesses),     // wait until no access holds the claim
-		step.Named("releaseBucket", r.releaseBucket),     // mark the Bucket, and delete it if its policy says so
-		step.Named("removeFinalizer", r.removeFinalizer), // remove the finalizer from the claim
+func (r *Reconciler) deprovisioning() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.SharedStep[*work]("seen", r.Seen),             // does the cache hold our last write?
+		reconciler.NewStep("awaitAccesses", r.awaitAccesses),     // wait until no access holds the claim
+		reconciler.NewStep("releaseBucket", r.releaseBucket),     // mark the Bucket, and delete it if its policy says so
+		reconciler.NewStep("removeFinalizer", r.removeFinalizer), // remove the finalizer from the claim
 	}
 }
 
 // orphaned are the steps for Buckets of earlier claims of this name. They run whether or not there is a claim, and
 // apart from its own steps: a Bucket that cannot be written must not block a claim that it does not belong to.
-func (r *Reconciler) orphaned() []step.Step[*work] {
-	return []step.Step[*work]{
-		step.Named("releaseOrphans", r.releaseOrphans), // release or hold each of them
-		step.Named("awaitGrace", r.awaitGrace),         // come back when the grace of a held one has passed
+func (r *Reconciler) orphaned() []reconciler.Step[*work] {
+	return []reconciler.Step[*work]{
+		reconciler.NewStep("releaseOrphans", r.releaseOrphans), // release or hold each of them
+		reconciler.NewStep("awaitGrace", r.awaitGrace),         // come back when the grace of a held one has passed
 	}
 }
 
@@ -91,13 +89,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	claim := &cosiapi.BucketClaim{}
-	w := &work{Turn: kit.Turn{Req: req, Object: claim}, claim: claim}
+	w := &work{Request: reconciler.Request{Req: req, Object: claim}, claim: claim}
 	err := r.Client.Get(ctx, req.NamespacedName, claim)
 	switch {
 	case apierrors.IsNotFound(err):
 		claim.Namespace, claim.Name = req.Namespace, req.Name // for Events
 		w.Gone = true
-		return kit.Run(ctx, r.Orphans, r.orphaned(), w)
+		return reconciler.Run(ctx, r.Orphans, r.orphaned(), w)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
 	}
@@ -109,11 +107,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !claim.DeletionTimestamp.IsZero() {
 		steps = r.deprovisioning()
 	}
-	result, err := kit.Run(ctx, r.Kit, steps, w)
+	result, err := reconciler.Run(ctx, r.Base, steps, w)
 	if len(orphans) == 0 {
 		return result, err
 	}
-	other, otherErr := kit.Run(ctx, r.Orphans, r.orphaned(), w)
+	other, otherErr := reconciler.Run(ctx, r.Orphans, r.orphaned(), w)
 	return sooner(result, other), errors.Join(err, otherErr)
 }
 
@@ -127,7 +125,7 @@ func sooner(a, b reconcile.Result) reconcile.Result {
 
 // work is the state of one reconcile.
 type work struct {
-	kit.Turn
+	reconciler.Request
 
 	// claim as it was read or written last.
 	claim *cosiapi.BucketClaim
@@ -140,7 +138,7 @@ type work struct {
 	grace time.Duration
 }
 
-// DriverName implements kit.Work.
+// DriverName implements reconciler.Work.
 func (w *work) DriverName() string {
 	switch {
 	case w.bucket != nil:
@@ -186,18 +184,18 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *work, change func()) er
 // reportProblem puts a problem into the conditions of the claim and ends the
 // reconcile. Each new cause that refuses the claim is one Event, and so is a
 // missing class, whose name may be misspelt.
-func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
+func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (reconciler.Verdict, error) {
 	known := p.Known(w.claim.Status.Conditions)
 	err := r.writeStatus(ctx, w, func() { p.Report(&w.claim.Status.Conditions, w.claim.Generation) })
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	waits := p.Policy == conditions.Waits
 	if !known && (!waits || p.Reason == conditions.WaitingForClass) {
-		r.Events.Warn(w.claim, events.FailedCreateBucket, "BindBucket", p.Message)
+		r.Events.Warn(w.claim, reconciler.FailedCreateBucket, "BindBucket", p.Message)
 	}
 	if waits {
-		return step.Wait(p.Message), nil
+		return reconciler.Wait(p.Message), nil
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }

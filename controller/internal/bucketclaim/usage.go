@@ -16,9 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/references"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 const (
@@ -32,29 +30,29 @@ const (
 // dropReferences removes UIDs of accesses that do not exist any more, because
 // their finalizer was removed manually, and the annotation of an earlier version
 // when no access holds the claim.
-func (r *Reconciler) dropReferences(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) dropReferences(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	accesses, err := r.cachedAccesses(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if references.Legacy(w.claim) && len(references.Blockers(w.claim, accesses)) == 0 {
-		return step.Next(), r.write(ctx, w, func() { references.Clear(w.claim) })
+		return reconciler.Next(), r.write(ctx, w, func() { references.Clear(w.claim) })
 	}
 	unknown := references.Unknown(w.claim, accesses)
 	if len(unknown) == 0 {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
-	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
-		return step.Next(), err // the next reconcile sees the current claim
+	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
+		return reconciler.Next(), err // the next reconcile sees the current claim
 	}
 	live, err := r.liveAccesses(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
-	return step.Next(), r.write(ctx, w, func() { references.Remove(w.claim, references.Unknown(w.claim, live)...) })
+	return reconciler.Next(), r.write(ctx, w, func() { references.Remove(w.claim, references.Unknown(w.claim, live)...) })
 }
 
 // awaitAccesses waits until no access holds a claim that is being deleted.
@@ -63,44 +61,44 @@ func (r *Reconciler) dropReferences(ctx context.Context, w *work) (step.Verdict,
 // stale copy can only have too many. A UID of which the cache knows no access
 // needs a look at the API server: the access was removed in spite of its
 // finalizer, or the cache is behind.
-func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	accesses, err := r.cachedAccesses(ctx, w)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if blockers := references.Blockers(w.claim, accesses); len(blockers) > 0 {
 		return r.reportInUse(ctx, w, blockers)
 	}
 	if len(references.Unknown(w.claim, accesses)) > 0 {
-		if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+		if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 			return verdict, err
 		}
 		live, err := r.liveAccesses(ctx, w)
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if blockers := references.Blockers(w.claim, live); len(blockers) > 0 {
-			return step.WaitAtMost(cacheDelay, objects.Name(blockers[0])), nil
+			return reconciler.WaitAtMost(cacheDelay, reconciler.ObjectName(blockers[0])), nil
 		}
 	}
 	if !cosiapi.HasProtection(w.claim) { // another finalizer holds it
-		return step.Done(), r.write(ctx, w, func() { references.Clear(w.claim) })
+		return reconciler.Done(), r.write(ctx, w, func() { references.Clear(w.claim) })
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // reportInUse reports which accesses the claim waits for, if no user has deleted
 // them. It does so only after Patience: if the namespace is deleted,
 // Kubernetes deletes the accesses as well.
-func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (step.Verdict, error) {
-	waitsFor := objects.Name(blockers[0])
+func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (reconciler.Verdict, error) {
+	waitsFor := reconciler.ObjectName(blockers[0])
 	staying := slices.DeleteFunc(blockers, func(a *cosiapi.BucketAccess) bool { return !a.DeletionTimestamp.IsZero() })
 	if len(staying) == 0 {
-		return step.Wait(waitsFor), nil
+		return reconciler.Wait(waitsFor), nil
 	}
 	left := min(r.Patience, w.claim.DeletionTimestamp.Add(r.Patience).Sub(r.Now()))
 	if left > 0 {
-		return step.WaitAtMost(left, waitsFor), nil
+		return reconciler.WaitAtMost(left, waitsFor), nil
 	}
 	message := inUseMessage(staying)
 	isNew := meta.FindStatusCondition(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed) == nil
@@ -108,18 +106,18 @@ func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosia
 		set(w.claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess, message)
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if isNew {
-		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", message)
+		r.Events.Warn(w.claim, reconciler.FailedDeleteBucket, "DeleteBucket", message)
 	}
-	return step.Wait(waitsFor), nil
+	return reconciler.Wait(waitsFor), nil
 }
 
 // cachedAccesses lists the accesses to the claim from the cache.
 func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
 	list := &cosiapi.BucketAccessList{}
-	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name}, objects.ReadOnly)
+	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name}, reconciler.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
 	}

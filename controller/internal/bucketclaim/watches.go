@@ -19,7 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/references"
-	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // Watch starts the reconciler on every change that may concern a claim: of the
@@ -73,7 +73,7 @@ func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile
 // claims are requests for the claims with a value in an index.
 func (r *Reconciler) claims(ctx context.Context, indexName, value string) []reconcile.Request {
 	list := &cosiapi.BucketClaimList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}, objects.ReadOnly); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}, reconciler.ReadOnly); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list claims from the cache; the resync will find them", "index", indexName, "value", value)
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/remote"
 )
 
 // Store keeps one Entry for each account, durably. OpenSidecar, OpenDirectory and NewMemory make one; a program
@@ -48,7 +47,7 @@ func OpenDirectory(path string) (Store, error) {
 // unix:///var/lib/cosi/credentials.sock. It connects with the first call, so that a driver may start
 // before its sidecar; until the sidecar works, calls of the store fail as unavailable.
 func OpenSidecar(address string) (Store, error) {
-	blobs, err := remote.New(address)
+	blobs, err := credstore.NewRemoteBlobs(address)
 	if err != nil {
 		return nil, err
 	}

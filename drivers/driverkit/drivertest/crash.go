@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // Crash kills a process at one of its calls: before the call takes effect, or after the effect but

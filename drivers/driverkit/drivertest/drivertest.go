@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -55,7 +55,7 @@ func Serve(t testing.TB, driver driverkit.Driver, options driverkit.Options) *Cl
 // Endpoint returns the address of a socket in a new directory with a short path.
 func Endpoint(t testing.TB) string {
 	t.Helper()
-	return "unix://" + filepath.Join(tempdirtest.Short(t), "driver.sock")
+	return "unix://" + filepath.Join(processtest.ShortTempDir(t), "driver.sock")
 }
 
 // Dial returns a client for a driver's endpoint. It is closed when the test ends.

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/testing/conformancetest"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 

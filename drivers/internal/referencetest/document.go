@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/settings"
+	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
 // Document is what the reference of one driver is made of.

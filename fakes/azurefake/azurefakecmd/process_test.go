@@ -30,7 +30,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, azurefakecmd.Prepare)) }

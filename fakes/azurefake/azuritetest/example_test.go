@@ -8,7 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
-	"github.com/cooper-cosi/cooper/internal/exampletest"
+	"github.com/cooper-cosi/cooper/internal/testing/exampletest"
 )
 
 // A test holds its expectations against Azurite, too, where that is installed.

@@ -23,7 +23,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, gcsfakecmd.Prepare)) }

@@ -27,7 +27,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
-	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, s3fakecmd.Prepare)) }

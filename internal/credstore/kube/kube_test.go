@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
+	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )

@@ -9,21 +9,21 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // checkReleased waits while a claim needs the Bucket that is being deleted.
-func (r *Reconciler) checkReleased(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	switch planOf(b) {
 	case release, remove:
 		if !cosiapi.HasProtection(b) {
-			return step.Done(), nil
+			return reconciler.Done(), nil
 		}
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	case hold:
 		_, err := r.PatchStatus(ctx, b, func() {
 			held := conditions.Change{
@@ -34,19 +34,19 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (step.Verdict, 
 			held.Type, held.Status = cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown
 			conditions.Set(&b.Status.Conditions, held)
 		})
-		return step.Wait("the deletion of the BucketClaim that is bound to the Bucket"), err
+		return reconciler.Wait("the deletion of the BucketClaim that is bound to the Bucket"), err
 	default:
-		return step.Done(), nil
+		return reconciler.Done(), nil
 	}
 }
 
 // findID looks up the bucket ID before the deletion. A one-phase driver may have made the bucket without its ID having been
 // stored: repeating the request by the same name reports the ID, or makes a bucket that is deleted next. A driver that
 // refuses the request has no bucket of the name.
-func (r *Reconciler) findID(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) findID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || b.Status.BucketID != "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
 	if end == nil {
@@ -59,7 +59,7 @@ func (r *Reconciler) findID(ctx context.Context, w *work) (step.Verdict, error) 
 	id, _, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
 	if driver.MeansNothing(err) {
 		w.notCreated = true
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if id != "" {
 		err = r.storeID(ctx, w, id)
@@ -67,16 +67,16 @@ func (r *Reconciler) findID(ctx context.Context, w *work) (step.Verdict, error) 
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // deleteBucket deletes the backend bucket, if that is the plan. It acts on a copy that was just compared with the API
 // server, so that a policy that changed to Retain is respected until the end. A bucket that may never have been created is
 // deleted, too: its ID is stored, and a call whose response was lost may have created it.
-func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || w.notCreated {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
 	if end == nil {
@@ -87,23 +87,23 @@ func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (step.Verdict, e
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // removeFinalizer removes our finalizer. The write is a conflict if the Bucket asks for something else since it was
 // compared with the API server.
-func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	deleted := *b.DeletionTimestamp
 	if err := r.clearFailure(ctx, b); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if err := r.Record(ctx, b, sameOrder, func() { cosiapi.RemoveProtection(b) }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.History.Succeeded(w.Req)
 	r.Deleted(b.Spec.DriverName, deleted, b.Status.Conditions)
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // clearFailure takes back the condition of a deletion that had to wait or failed, if the finalizer of another component
@@ -113,7 +113,7 @@ func (r *Reconciler) clearFailure(ctx context.Context, b *cosiapi.Bucket) error 
 		return nil
 	}
 	return r.RecordStatus(ctx, b, sameOrder, func() {
-		calls.Deprovisioned(&b.Status.Conditions,
+		scheduling.Deprovisioned(&b.Status.Conditions,
 			"COSI has finished the deletion. The Bucket remains until other components remove their finalizers.", b.Generation)
 	})
 }

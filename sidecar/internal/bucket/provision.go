@@ -10,22 +10,21 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
-	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // checkDriver checks that the driver can serve the Bucket before anything is written to it or asked of the driver. It ends
 // the reconcile of a Bucket that is provisioned.
-func (r *Reconciler) checkDriver(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	p := inconsistency(b, w.Info)
 	if p == nil && !complete(b) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	_, err := r.PatchStatus(ctx, b, func() {
 		if p != nil {
@@ -36,10 +35,10 @@ func (r *Reconciler) checkDriver(ctx context.Context, w *work) (step.Verdict, er
 		observeGeneration(b)
 	})
 	if err != nil || p == nil {
-		return step.Done(), err
+		return reconciler.Done(), err
 	}
-	r.warn(b, events.FailedCreateBucket, "CreateBucket", p.Message)
-	return step.Wait("another response of the driver to DriverGetInfo"), nil
+	r.warn(b, reconciler.FailedCreateBucket, "CreateBucket", p.Message)
+	return reconciler.Wait("another response of the driver to DriverGetInfo"), nil
 }
 
 // observeGeneration marks the conditions of a Bucket as valid for its current generation.
@@ -50,15 +49,15 @@ func observeGeneration(b *cosiapi.Bucket) {
 }
 
 // protect adds the finalizer, so that the Bucket cannot disappear after the first call to the driver.
-func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	changed, err := r.Patch(ctx, w.bucket, func() { cosiapi.AddProtection(w.bucket) })
 	w.Fresh = w.Fresh || changed
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // awaitRetry waits until the calls that create or verify the bucket may be made. While it waits, the last result stays
 // valid for a Bucket that is bound meanwhile, which its conditions say.
-func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	verdict, err := r.AwaitRetry(ctx, &w.Attempt)
 	if err != nil || verdict.Goes() {
 		return verdict, err
@@ -69,20 +68,20 @@ func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (step.Verdict, err
 
 // reread checks before phase 2 that the API server still has this version of the Bucket. Phase 1 creates nothing, and its
 // ID is stored only in the version that was read.
-func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket.Status.BucketID == "" && !askedFor(w.bucket) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
-	return r.Reread(ctx, &w.Turn)
+	return r.Reread(ctx, &w.Request)
 }
 
 // generateID stores status.bucketID: phase 1 of a new bucket, or the ID that an administrator gave. The write is a conflict
 // if the Bucket changed since it was read, for example because it is being deleted. Only an administrator may give a Bucket
 // the ID of another one; a driver may not. For a one-phase driver only the name that it will be asked for can be stored.
-func (r *Reconciler) generateID(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) generateID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if b.Status.BucketID != "" || b.Spec.ExistingBucketID == "" && askedFor(b) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	id := b.Spec.ExistingBucketID
 	if id == "" {
@@ -101,15 +100,15 @@ func (r *Reconciler) generateID(ctx context.Context, w *work) (step.Verdict, err
 	if w.Info.OnePhase && b.Spec.ExistingBucketID == "" {
 		_, err := r.Patch(ctx, b, func() { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, id) })
 		w.Fresh = true
-		return step.Next(), err
+		return reconciler.Next(), err
 	}
 	_, err := r.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
 	w.Fresh = true
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // create is phase 2: the backend has the bucket of a dynamically provisioned Bucket.
-func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) create(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	end, wait := r.begin(w)
 	if end == nil {
@@ -127,7 +126,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // storeID stores the ID that a one-phase driver reported in phase 2, if it did.
@@ -148,7 +147,7 @@ func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
 
 // verify checks that the backend has the bucket of an imported Bucket, or of one that another implementation made. It
 // creates nothing.
-func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) verify(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	end, wait := r.begin(w)
 	if end == nil {
@@ -162,21 +161,21 @@ func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) 
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // reportStatus writes the driver's response to the status.
-func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reportStatus(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	r.History.Succeeded(w.Req)
 	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && !adopted(b)
 	if err := r.RecordStatus(ctx, b, sameOrder, func() { setProvisioned(w) }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if first {
 		r.Finished(b.Spec.DriverName, metrics.OperationCreate, b.CreationTimestamp)
 	}
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // setProvisioned sets the status of a Bucket from the driver's response.
@@ -185,5 +184,5 @@ func setProvisioned(w *work) {
 	b.Status.Protocols = secretkeys.Protocols(w.response)
 	b.Status.BucketInfo = secretkeys.BucketInfo(w.response)
 	conditions.Set(&b.Status.Conditions, validated(b, w.Info))
-	calls.Provisioned(&b.Status.Conditions, "The backend has the bucket.", b.Generation)
+	scheduling.Provisioned(&b.Status.Conditions, "The backend has the bucket.", b.Generation)
 }

@@ -18,18 +18,16 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // Reconciler reconciles Buckets. All exported fields are required.
 type Reconciler struct {
-	calls.Caller
+	scheduling.Caller
 
 	// Driver creates and deletes the backend buckets.
 	Driver *driver.Driver
@@ -39,7 +37,7 @@ type Reconciler struct {
 
 // work is the state of one reconcile.
 type work struct {
-	calls.Attempt
+	scheduling.Attempt
 
 	bucket *cosiapi.Bucket
 	// response is what the driver returned for the provisioned bucket.
@@ -58,12 +56,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Attempt: calls.Attempt{Turn: kit.Turn{Req: req, Object: b}, Asks: retryWhenChanged(b), Rotation: importAnnotations(b), Info: r.Info()}, bucket: b}
+	w := &work{Attempt: scheduling.Attempt{Request: reconciler.Request{Req: req, Object: b}, Asks: retryWhenChanged(b), Rotation: importAnnotations(b), Info: r.Info()}, bucket: b}
 	defer r.Leave(&w.Attempt)
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
-	var steps []step.Step[*work]
+	var steps []reconciler.Step[*work]
 	switch planOf(b) {
 	case provision:
 		steps = r.provisioningSteps(b)
@@ -71,82 +69,82 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	default:
 		steps = r.deletionSteps()
 	}
-	return kit.Run(ctx, r.Kit, steps, w)
+	return reconciler.Run(ctx, r.Base, steps, w)
 }
 
 // provisioningSteps are the steps for a Bucket that is wanted: its bucket is created, or verified if it is imported or was
 // made by another implementation. No BeforeStop step may stand between that call and its report.
-func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []step.Step[*work] {
-	obtain := step.Named("create", r.create)
+func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []reconciler.Step[*work] {
+	obtain := reconciler.NewStep("create", r.create)
 	if b.Spec.ExistingBucketID != "" || adopted(b) {
-		obtain = step.Named("verify", r.verify)
+		obtain = reconciler.NewStep("verify", r.verify)
 	}
-	return step.Uninterrupted(r.StepLimit,
-		kit.Shared[*work]("seen", r.Seen),                       // the cache has this sidecar's last write
-		step.Named("checkDriver", r.checkDriver),                // the driver can serve it; ends if nothing is left to do
-		step.Named("protect", r.protect),                        // the Bucket has the finalizer
-		step.Named("awaitRetry", r.awaitRetry),                  // the backoff of the last failed call has passed
-		step.Named("awaitShare", r.awaitShare),                  // a worker is free for this class
-		step.Named("reread", r.reread),                          // the API server still has this version
-		step.BeforeStop(step.Named("generateID", r.generateID)), // phase 1; the ID is stored
-		step.BeforeStop(obtain),                                 // phase 2, or a check of the existing bucket
-		step.Named("reportStatus", r.reportStatus),              // the status has the driver's response
+	return reconciler.Uninterrupted(r.StepLimit,
+		reconciler.SharedStep[*work]("seen", r.Seen),                          // the cache has this sidecar's last write
+		reconciler.NewStep("checkDriver", r.checkDriver),                      // the driver can serve it; ends if nothing is left to do
+		reconciler.NewStep("protect", r.protect),                              // the Bucket has the finalizer
+		reconciler.NewStep("awaitRetry", r.awaitRetry),                        // the backoff of the last failed call has passed
+		reconciler.NewStep("awaitShare", r.awaitShare),                        // a worker is free for this class
+		reconciler.NewStep("reread", r.reread),                                // the API server still has this version
+		reconciler.BeforeStop(reconciler.NewStep("generateID", r.generateID)), // phase 1; the ID is stored
+		reconciler.BeforeStop(obtain),                                         // phase 2, or a check of the existing bucket
+		reconciler.NewStep("reportStatus", r.reportStatus),                    // the status has the driver's response
 	)
 }
 
 // deletionSteps are the steps for a Bucket that is being deleted.
-func (r *Reconciler) deletionSteps() []step.Step[*work] {
-	return step.Uninterrupted(r.StepLimit,
-		kit.Shared[*work]("seen", r.Seen),                           // the cache has this sidecar's last write
-		calls.Shared[*work]("awaitRetry", r.AwaitRetry),             // the backoff of the last failed call has passed
-		step.Named("awaitShare", r.awaitShare),                      // a worker is free for this class
-		kit.Shared[*work]("reread", r.Reread),                       // the API server still has this version
-		step.Named("checkReleased", r.checkReleased),                // no claim needs the Bucket
-		step.BeforeStop(step.Named("findID", r.findID)),             // a one-phase driver may not have reported it
-		step.Named("checkUnshared", r.checkUnshared),                // no other Bucket needs the backend bucket
-		step.BeforeStop(step.Named("deleteBucket", r.deleteBucket)), // the backend bucket is gone, if that is the plan
-		step.Named("removeFinalizer", r.removeFinalizer),            // the API server can delete the Bucket
+func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
+	return reconciler.Uninterrupted(r.StepLimit,
+		reconciler.SharedStep[*work]("seen", r.Seen),                              // the cache has this sidecar's last write
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                      // the backoff of the last failed call has passed
+		reconciler.NewStep("awaitShare", r.awaitShare),                            // a worker is free for this class
+		reconciler.SharedStep[*work]("reread", r.Reread),                          // the API server still has this version
+		reconciler.NewStep("checkReleased", r.checkReleased),                      // no claim needs the Bucket
+		reconciler.BeforeStop(reconciler.NewStep("findID", r.findID)),             // a one-phase driver may not have reported it
+		reconciler.NewStep("checkUnshared", r.checkUnshared),                      // no other Bucket needs the backend bucket
+		reconciler.BeforeStop(reconciler.NewStep("deleteBucket", r.deleteBucket)), // the backend bucket is gone, if that is the plan
+		reconciler.NewStep("removeFinalizer", r.removeFinalizer),                  // the API server can delete the Bucket
 	)
 }
 
 // awaitShare waits for a share of the workers for Buckets with the same parameters. A Bucket without calls needs none.
-func (r *Reconciler) awaitShare(_ context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitShare(_ context.Context, w *work) (reconciler.Verdict, error) {
 	if plan := planOf(w.bucket); plan != provision && plan != remove {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	return r.Share(&w.Attempt, w.bucket.Spec.Parameters), nil
 }
 
 // begin begins a call unless one for the same bucket ID is running.
-func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
+func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	id := cmp.Or(w.bucket.Status.BucketID, w.bucket.Name)
 	return r.Begin(&w.Attempt, inflight.Call{About: []string{inflight.BucketID(id)}}, "bucket ID "+id)
 }
 
 // callFailed reports that a call failed, and waits until it may be repeated. A provisioned Bucket stays provisioned.
-func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
+func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (reconciler.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	b, asked := w.bucket, w.State()
-	setFailed, reason, action := calls.ProvisionFailed, events.FailedCreateBucket, "CreateBucket"
+	setFailed, reason, action := scheduling.ProvisionFailed, reconciler.FailedCreateBucket, "CreateBucket"
 	if planOf(b) != provision {
-		setFailed, reason, action = calls.DeprovisionFailed, events.FailedDeleteBucket, "DeleteBucket"
+		setFailed, reason, action = scheduling.DeprovisionFailed, reconciler.FailedDeleteBucket, "DeleteBucket"
 	}
 	err = r.RecordStatus(ctx, b, sameOrder, func() {
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim holds it any more
 		setFailed(&b.Status.Conditions, failure, b.Generation)
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.warn(b, reason, action, failure.Message())
 	return r.Failed(&w.Attempt, asked, failure), nil
 }
 
 // warn emits an Event on the Bucket, and on its claim, where the user sees it.
-func (r *Reconciler) warn(b *cosiapi.Bucket, reason events.Reason, action, note string) {
+func (r *Reconciler) warn(b *cosiapi.Bucket, reason reconciler.EventReason, action, note string) {
 	r.Events.Warn(b, reason, action, note)
 	ref := b.Spec.BucketClaimRef
 	claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Namespace: ref.Namespace, UID: ref.UID}}

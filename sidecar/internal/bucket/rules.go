@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
+	"github.com/cooper-cosi/cooper/sidecar/internal/translate"
 )
 
 // plan is what is done with a Bucket.
@@ -212,7 +212,7 @@ const sharedNote = "The backend bucket is not deleted, because another Bucket us
 
 // inconsistency checks a Bucket's spec against the driver; nil means that the Bucket can be served.
 func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
-	lacks := conditions.Lacks(conditions.Names("Driver", info.Name), terms.Protocols(info.Protocols), b.Spec.Protocols, "this Bucket")
+	lacks := conditions.Lacks(conditions.Names("Driver", info.Name), translate.Protocols(info.Protocols), b.Spec.Protocols, "this Bucket")
 	if lacks == "" {
 		return nil
 	}
@@ -223,7 +223,7 @@ func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
 func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
 	for _, protocol := range b.Spec.Protocols {
-		protocols = append(protocols, terms.Protocol(protocol))
+		protocols = append(protocols, translate.Protocol(protocol))
 	}
 	return protocols
 }

@@ -18,9 +18,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
@@ -49,34 +47,34 @@ type imports struct {
 // checkUnshared waits while another Bucket needs the backend bucket that is about to be deleted. A cache may be stale and a
 // deletion cannot be undone, so the API server is asked, too: about the Buckets of this driver unless the deletion is new,
 // and about those that other drivers import, which are not in the cache.
-func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || w.notCreated {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	other, err := r.findUser(ctx, b, r.cached)
 	if other == nil && err == nil && !justDeleted(b, r.Now()) {
 		other, err = r.findUser(ctx, b, r.stored)
 	}
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
-	wait := step.Wait
+	wait := reconciler.Wait
 	if other == nil {
 		if other, err = r.foreignImport(ctx, b); other == nil || err != nil {
-			return step.Next(), err
+			return reconciler.Next(), err
 		}
-		wait = func(reason string) step.Verdict { return step.WaitAtMost(r.Options.Resync, reason) } // no watch covers it
+		wait = func(reason string) reconciler.Verdict { return reconciler.WaitAtMost(r.Options.Resync, reason) } // no watch covers it
 	}
 	isNew, err := r.PatchStatus(ctx, b, func() {
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim holds it any more
 		conditions.Set(&b.Status.Conditions, sharedBucket(b, other))
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if isNew {
-		r.warn(b, events.FailedDeleteBucket, "DeleteBucket", sharedNote)
+		r.warn(b, reconciler.FailedDeleteBucket, "DeleteBucket", sharedNote)
 	}
 	return wait("the deletion of " + conditions.Names("Bucket", other.Name)), nil
 }
@@ -157,7 +155,7 @@ var errIDTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketId_FullMetho
 // cached returns the Buckets in the cache that have an ID.
 func (r *Reconciler) cached(ctx context.Context, id string) ([]cosiapi.Bucket, error) {
 	list := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{ByID: id}, objects.ReadOnly); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{ByID: id}, reconciler.ReadOnly); err != nil {
 		return nil, fmt.Errorf("look up Buckets with bucket ID %q in the cache: %w", id, err)
 	}
 	return list.Items, nil

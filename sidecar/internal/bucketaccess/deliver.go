@@ -11,17 +11,16 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
-	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // reserveSecrets ensures that all Secrets of the access exist and belong to it, before the first call to the driver: a
 // credential needs a place to be stored.
-func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	w.secrets = w.secrets[:0]
 	for _, claim := range w.access.Spec.BucketClaims {
 		secret, err := r.Secrets.Reserve(ctx, w.access, claim)
@@ -33,12 +32,12 @@ func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (step.Verdict,
 			r.Driver.Redact(account, secretkeys.Secrets(secret.Data))
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // writeSecrets writes to every Secret exactly what was granted: the bucket of its claim, and the credential that all
 // Secrets of the access share.
-func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	r.History.Succeeded(w.Req)
 	infos := map[string]*cosi.ObjectProtocolAndBucketInfo{}
@@ -55,24 +54,24 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (step.Verdict, e
 	}
 	r.Memory.setExpiry(w.Req, w.secrets, r.Now())
 	r.Memory.granted(w.Req, r.Now())
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // secretBlocked reports that a Secret cannot be written and checks again later, since the sidecar may not watch Secrets. In
 // a namespace that is being deleted, Secrets can disappear before their access; the access is about to be deleted, too.
-func (r *Reconciler) secretBlocked(ctx context.Context, w *work, err error) (step.Verdict, error) {
+func (r *Reconciler) secretBlocked(ctx context.Context, w *work, err error) (reconciler.Verdict, error) {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return step.Wait("the deletion of the access, as its namespace is being deleted"), nil
+		return reconciler.Wait("the deletion of the access, as its namespace is being deleted"), nil
 	}
 	p := secretProblem(err)
 	if p == nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if _, taken := errors.AsType[*TakenError](err); taken { // only the owner can repair it, so an expiry in it must not raise an alert
 		r.Memory.setExpiry(w.Req, nil, r.Now())
 	}
-	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
-	return step.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
+	r.Events.Warn(w.access, reconciler.FailedGrantAccess, "ReserveSecret", p.Message)
+	return reconciler.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
 }
 
 // secretProblem returns the problem behind an error of Secrets; nil if the error may be temporary.
@@ -94,16 +93,16 @@ func secretProblem(err error) *conditions.Problem {
 }
 
 // reportStatus writes the conditions of a provisioned access.
-func (r *Reconciler) reportStatus(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reportStatus(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	first := !provisioned(a)
 	err := r.RecordStatus(ctx, a, sameOrder, func() {
 		conditions.Merge(&a.Status.Conditions, w.validated())
-		calls.Provisioned(&a.Status.Conditions, grantedMessage(w.response), a.Generation)
+		scheduling.Provisioned(&a.Status.Conditions, grantedMessage(w.response), a.Generation)
 		a.Status.Cleanup = cosiapi.CleanupPending // also of an access that an early version granted
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	if first {
 		r.Finished(a.Status.DriverName, metrics.OperationCreate, a.CreationTimestamp)

@@ -17,11 +17,11 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
-	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // Annotations of an access Secret that describe what was delivered, so that a sidecar that starts sees what changed
@@ -46,19 +46,19 @@ const (
 
 // skipUnchanged ends the reconcile of an access that was found current, if neither it nor the driver changed since, nor
 // its Secrets, where they are watched. Where they are not, they are read again after a while.
-func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	last, valid := r.Memory.lastChecked(w.Req)
 	now := r.Now()
 	if last == nil || w.warning != nil || last.access != versions(w.access) || last.grant != w.order.digest || !last.due.IsZero() && !now.Before(last.due) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	if r.WatchSecrets {
 		secrets, err := r.watchedSecrets(ctx, w)
 		if err != nil || secrets != last.secrets {
-			return step.Next(), err
+			return reconciler.Next(), err
 		}
 	} else if now.Sub(last.at) >= valid {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	return waitUntilDue(last.due, now), nil
 }
@@ -88,27 +88,27 @@ func versions[T metav1.Object](objects ...T) string {
 
 // awaitShare waits for a share of the workers for objects of the same class, before anything is read for a call that
 // will certainly be made. For a provisioned access, checkGrant decides whether one will.
-func (r *Reconciler) awaitShare(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitShare(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	if a.DeletionTimestamp != nil && !mayHaveAccount(a) || a.DeletionTimestamp == nil && grantMissing(a) == "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	return r.awaitShareOf(ctx, w)
 }
 
 // awaitShareOf waits for a share of the class that the parameters of the access and of its first Bucket make: with the
 // parameters of all Buckets, a user who combines a few classes would have the shares of many.
-func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b, err := r.firstBucket(ctx, w.access)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	return r.Share(&w.Attempt, w.access.Status.Parameters, b.Spec.Parameters), nil
 }
 
 // checkGrant ends the reconcile of a current access: granted as asked, delivered, and not to be renewed yet. A grant that
 // is due waits for its turn.
-func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a, now := w.access, r.Now()
 	periodic := r.Memory.periodic(w.Req, now)
 	if w.Info.OnePhase {
@@ -120,7 +120,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 		return r.grantDue(ctx, w, *found)
 	}
 	if _, err := r.PatchStatus(ctx, a, func() { conditions.Merge(&a.Status.Conditions, w.validated()) }); err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}
 	if w.warning != nil { // it ends with changes of other objects
@@ -131,7 +131,7 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (step.Verdict, err
 }
 
 // grantDue lets a grant that is due go ahead once the credential can be stored and the limits permit it.
-func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (step.Verdict, error) {
+func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (reconciler.Verdict, error) {
 	now := r.Now()
 	for _, s := range w.secrets {
 		if ptr.Deref(s.Immutable, false) && stale(s, w.order, now) != nil {
@@ -141,12 +141,12 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 	w.regrant = found.reason
 	if w.countsAgainstBudget() {
 		if wait := r.Memory.awaitBudget(w.Req, w.Info.Epoch, now); wait > 0 {
-			return step.WaitAtMost(wait, "the rate limit of grants per BucketAccess"), nil
+			return reconciler.WaitAtMost(wait, "the rate limit of grants per BucketAccess"), nil
 		}
 	}
 	if found.background() {
 		if wait := r.Memory.awaitBackground(w.Req, now); wait > 0 {
-			return step.WaitAtMost(wait, "the rate limit of background grants"), nil
+			return reconciler.WaitAtMost(wait, "the rate limit of background grants"), nil
 		}
 	}
 	log.FromContext(ctx).V(1).Info("Granting access", "reason", found.why)
@@ -154,11 +154,11 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (ste
 }
 
 // waitUntilDue waits until a current access is due again; a zero time means never.
-func waitUntilDue(next, now time.Time) step.Verdict {
+func waitUntilDue(next, now time.Time) reconciler.Verdict {
 	if next.IsZero() {
-		return step.Done()
+		return reconciler.Done()
 	}
-	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again")
+	return reconciler.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again")
 }
 
 // An order is what the driver is asked to grant.
@@ -195,13 +195,13 @@ func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
 			b.GetObjectMetadataAccessMode().GetMode().String(), b.GetBucketMetadataAccessMode().GetMode().String(),
 		})
 	}
-	return order{request: request, digest: calls.Digest(parts)}
+	return order{request: request, digest: scheduling.Digest(parts)}
 }
 
 // deliveryAnnotations returns the annotations of a Secret that is delivered now.
 func deliveryAnnotations(o order, data map[string][]byte, now time.Time) map[string]string {
 	annotations := map[string]string{
-		grantAnnotation: o.digest, dataAnnotation: calls.Digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
+		grantAnnotation: o.digest, dataAnnotation: scheduling.Digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
 	}
 	if expiry, ok := secretkeys.Expiry(data); ok {
 		annotations[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
@@ -267,7 +267,7 @@ func grantMissing(a *cosiapi.BucketAccess) (why string) {
 func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	at, expires := renewalOf(s)
 	switch {
-	case s.Annotations[dataAnnotation] != calls.Digest(s.Data):
+	case s.Annotations[dataAnnotation] != scheduling.Digest(s.Data):
 		return &dueGrant{fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name), metrics.RegrantRepair}
 	case expires && !now.Before(at):
 		return &dueGrant{fmt.Sprintf("the credential in Secret %q expires soon", s.Name), metrics.RegrantExpiry}

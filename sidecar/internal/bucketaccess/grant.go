@@ -12,31 +12,30 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
-	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // reread checks before a grant that the API server still has this version of the access. Phase 1 creates nothing, and its
 // ID is stored only in the version that was read.
-func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !mayHaveAccount(w.access) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
-	return r.Reread(ctx, &w.Turn)
+	return r.Reread(ctx, &w.Request)
 }
 
 // generateAccountID is phase 1: it stores status.accountID, and that there is something to clean up. The write is a
 // conflict if the access changed since it was read, for example because it is being deleted. A one-phase driver reports
 // the ID only with the grant, so only the cleanup is stored.
-func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	if mayHaveAccount(a) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
 	if end == nil {
@@ -57,12 +56,12 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (step.Verdi
 	r.Memory.setGranting(a, id)
 	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending })
 	w.Fresh, w.order = true, orderOf(a, w.Info)
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // grant is phase 2, repeated whenever checkGrant finds it due: the backend has the account with exactly the access that
 // was asked for.
-func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) grant(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	end, wait := r.begin(w)
 	if end == nil {
 		return wait, nil
@@ -83,7 +82,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	if w.regrant != "" {
 		r.Regranted(w.regrant)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // callGrant calls the driver. A one-phase driver need not report how its bucket is reached; its Bucket has that.
@@ -164,7 +163,7 @@ var errAccountIDTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketAcces
 	errors.New("account_id belongs to another BucketAccess. An administrator must check the driver"))
 
 // begin begins a call unless another call for the same account, or for one of its buckets, is running.
-func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
+func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	var call inflight.Call
 	for _, id := range bucketIDs(w.access) {
 		call.Using = append(call.Using, inflight.BucketID(id))
@@ -178,27 +177,27 @@ func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
 }
 
 // callFailed reports that a call failed, and waits until it may be repeated. A provisioned access stays provisioned.
-func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
+func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (reconciler.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	a, asked := w.access, w.State()
-	reason, action := events.FailedGrantAccess, "GrantAccess"
+	reason, action := reconciler.FailedGrantAccess, "GrantAccess"
 	if a.DeletionTimestamp != nil {
-		reason, action = events.FailedRevokeAccess, "RevokeAccess"
+		reason, action = reconciler.FailedRevokeAccess, "RevokeAccess"
 	}
 	if !w.Gone {
 		err := r.RecordStatus(ctx, a, sameOrder, func() {
 			if a.DeletionTimestamp != nil {
-				calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
+				scheduling.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
 				return
 			}
 			conditions.Merge(&a.Status.Conditions, w.validated())
-			calls.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
+			scheduling.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
 		})
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
 	r.Events.Warn(a, reason, action, failure.Message())

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
@@ -175,7 +175,7 @@ func (m *Memory) periodic(req reconcile.Request, now time.Time) (at time.Time) {
 func (m *Memory) granted(req reconcile.Request, now time.Time) {
 	m.with(req, func(known *remembered) {
 		if m.interval > 0 {
-			known.periodic = now.Add(backoff.Jitter(m.interval))
+			known.periodic = now.Add(reconciler.Jitter(m.interval))
 		}
 	})
 }

@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/step"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // reconcileOrphans cleans up after the accesses of one name that were deleted without cleanup, because their finalizer was
@@ -26,8 +25,8 @@ func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request
 	var soonest time.Duration
 	for _, a := range r.Memory.orphans(req) {
 		log.FromContext(ctx).Info("Cleaning up an orphaned BucketAccess", "uid", a.UID, "account", a.Status.AccountID)
-		w := newWork(kit.Turn{Req: req, Object: a, Gone: true}, a, r.Info())
-		result, err := kit.Run(ctx, r.Kit, r.orphanSteps(), w)
+		w := newWork(reconciler.Request{Req: req, Object: a, Gone: true}, a, r.Info())
+		result, err := reconciler.Run(ctx, r.Base, r.orphanSteps(), w)
 		r.Leave(&w.Attempt)
 		errs = append(errs, err)
 		soonest = sooner(soonest, result.RequeueAfter)
@@ -35,46 +34,46 @@ func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request
 	return soonest, errors.Join(errs...)
 }
 
-func (r *Reconciler) orphanSteps() []step.Step[*work] {
-	return step.Uninterrupted(r.StepLimit,
-		step.Named("confirmGone", r.confirmGone),                      // the API server does not have the access
-		calls.Shared[*work]("awaitRetry", r.AwaitRetry),               // the backoff of the last failed call has passed
-		step.Named("awaitShare", r.awaitShare),                        // a worker is free for this class
-		step.BeforeStop(step.Named("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
-		step.Named("keepUsedAccount", r.keepUsedAccount),              // an account that another access has is not revoked
-		step.BeforeStop(step.Named("revokeOrphan", r.revoke)),         // the account is gone
-		step.Named("deleteOrphanSecrets", r.deleteSecrets),            // our finalizer holds none of its Secrets
-		step.Named("forgetOrphan", r.forgetOrphan),                    // nothing of it is left
+func (r *Reconciler) orphanSteps() []reconciler.Step[*work] {
+	return reconciler.Uninterrupted(r.StepLimit,
+		reconciler.NewStep("confirmGone", r.confirmGone),                            // the API server does not have the access
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                        // the backoff of the last failed call has passed
+		reconciler.NewStep("awaitShare", r.awaitShare),                              // a worker is free for this class
+		reconciler.BeforeStop(reconciler.NewStep("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
+		reconciler.NewStep("keepUsedAccount", r.keepUsedAccount),                    // an account that another access has is not revoked
+		reconciler.BeforeStop(reconciler.NewStep("revokeOrphan", r.revoke)),         // the account is gone
+		reconciler.NewStep("deleteOrphanSecrets", r.deleteSecrets),                  // our finalizer holds none of its Secrets
+		reconciler.NewStep("forgetOrphan", r.forgetOrphan),                          // nothing of it is left
 	)
 }
 
 // confirmGone checks that the API server does not have the access.
-func (r *Reconciler) confirmGone(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) confirmGone(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	now := &cosiapi.BucketAccess{}
 	err := r.Live.Get(ctx, w.Req.NamespacedName, now)
 	switch {
 	case err == nil && now.UID == w.access.UID:
 		return r.forgetOrphan(ctx, w)
 	case client.IgnoreNotFound(err) != nil:
-		return step.Verdict{}, fmt.Errorf("read BucketAccess %q: %w", w.Req, err)
+		return reconciler.Verdict{}, fmt.Errorf("read BucketAccess %q: %w", w.Req, err)
 	default:
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 }
 
 // forgetOrphan ends the cleanup of an orphaned access.
-func (r *Reconciler) forgetOrphan(_ context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) forgetOrphan(_ context.Context, w *work) (reconciler.Verdict, error) {
 	r.Forget(w.Key())
 	r.Memory.forgetOrphan(w.access)
-	return step.Done(), nil
+	return reconciler.Done(), nil
 }
 
 // keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. A sidecar that may
 // not list the accesses of all namespaces checks those in its cache.
-func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	if a.Status.AccountID == "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	list := &cosiapi.BucketAccessList{}
 	err := r.Live.List(ctx, list, client.MatchingFields{"status.driverName": a.Status.DriverName})
@@ -82,7 +81,7 @@ func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict
 		list.Items, err = r.withAccount(ctx, a.Status.AccountID)
 	}
 	if err != nil {
-		return step.Verdict{}, fmt.Errorf("list the BucketAccesses of driver %q: %w", a.Status.DriverName, err)
+		return reconciler.Verdict{}, fmt.Errorf("list the BucketAccesses of driver %q: %w", a.Status.DriverName, err)
 	}
 	for i := range list.Items {
 		if other := &list.Items[i]; other.UID != a.UID && other.Status.AccountID == a.Status.AccountID {
@@ -92,5 +91,5 @@ func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (step.Verdict
 			break
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }

@@ -21,18 +21,16 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // Reconciler reconciles BucketAccesses. All fields are required.
 type Reconciler struct {
-	calls.Caller
+	scheduling.Caller
 
 	// Secrets writes the access Secrets.
 	Secrets Secrets
@@ -50,7 +48,7 @@ type Reconciler struct {
 
 // work is the state of one reconcile.
 type work struct {
-	calls.Attempt
+	scheduling.Attempt
 
 	access *cosiapi.BucketAccess
 	// order is what the driver is asked to grant.
@@ -92,7 +90,7 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 	if a.Status.AccountID != "" {
 		r.Memory.setGranted(req)
 	}
-	w := newWork(kit.Turn{Req: req, Object: a}, a, r.Info())
+	w := newWork(reconciler.Request{Req: req, Object: a}, a, r.Info())
 	defer r.Leave(&w.Attempt)
 	if !r.responsible(w) {
 		return reconcile.Result{}, nil
@@ -102,11 +100,11 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 		r.Memory.setExpiry(req, nil, r.Now()) // its credential is not renewed any more
 		steps = r.deletionSteps()
 	}
-	return kit.Run(ctx, r.Kit, steps, w)
+	return reconciler.Run(ctx, r.Base, steps, w)
 }
 
-func newWork(turn kit.Turn, a *cosiapi.BucketAccess, info driver.Info) *work {
-	attempt := calls.Attempt{Turn: turn, Asks: a.Spec, Rotation: a.Annotations[cosiapi.RotateAnnotation], Info: info}
+func newWork(request reconciler.Request, a *cosiapi.BucketAccess, info driver.Info) *work {
+	attempt := scheduling.Attempt{Request: request, Asks: a.Spec, Rotation: a.Annotations[cosiapi.RotateAnnotation], Info: info}
 	return &work{Attempt: attempt, access: a, order: orderOf(a, info)}
 }
 
@@ -119,45 +117,45 @@ func (r *Reconciler) responsible(w *work) bool {
 	return a.Status.DriverName == w.Info.Name && r.Options.Scope.Includes(a.Namespace) && !a.CleanedUp()
 }
 
-func (r *Reconciler) provisioningSteps() []step.Step[*work] {
-	return step.Uninterrupted(r.StepLimit,
-		kit.Shared[*work]("seen", r.Seen),                                     // the cache has this sidecar's last write
-		step.Named("checkDriver", r.checkDriver),                              // the driver can serve what was handed off
-		step.Named("protect", r.protect),                                      // the access has the finalizer
-		step.Named("checkBuckets", r.checkBuckets),                            // its Buckets are provisioned and its own
-		step.Named("skipUnchanged", r.skipUnchanged),                          // ends if nothing changed since the last check
-		calls.Shared[*work]("awaitRetry", r.AwaitRetry),                       // the backoff of the last failed call has passed
-		step.Named("awaitShare", r.awaitShare),                                // a worker is free for this class
-		step.Named("reserveSecrets", r.reserveSecrets),                        // the Secrets exist and belong to the access
-		step.Named("checkGrant", r.checkGrant),                                // ends if the grant is current
-		step.Named("reread", r.reread),                                        // the API server still has this version
-		step.BeforeStop(step.Named("generateAccountID", r.generateAccountID)), // phase 1; the ID is stored
-		step.BeforeStop(step.Named("grant", r.grant)),                         // phase 2
-		step.Named("writeSecrets", r.writeSecrets),                            // the Secrets hold the credential
-		step.Named("reportStatus", r.reportStatus),                            // the conditions say that it is provisioned
+func (r *Reconciler) provisioningSteps() []reconciler.Step[*work] {
+	return reconciler.Uninterrupted(r.StepLimit,
+		reconciler.SharedStep[*work]("seen", r.Seen),                                        // the cache has this sidecar's last write
+		reconciler.NewStep("checkDriver", r.checkDriver),                                    // the driver can serve what was handed off
+		reconciler.NewStep("protect", r.protect),                                            // the access has the finalizer
+		reconciler.NewStep("checkBuckets", r.checkBuckets),                                  // its Buckets are provisioned and its own
+		reconciler.NewStep("skipUnchanged", r.skipUnchanged),                                // ends if nothing changed since the last check
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                                // the backoff of the last failed call has passed
+		reconciler.NewStep("awaitShare", r.awaitShare),                                      // a worker is free for this class
+		reconciler.NewStep("reserveSecrets", r.reserveSecrets),                              // the Secrets exist and belong to the access
+		reconciler.NewStep("checkGrant", r.checkGrant),                                      // ends if the grant is current
+		reconciler.NewStep("reread", r.reread),                                              // the API server still has this version
+		reconciler.BeforeStop(reconciler.NewStep("generateAccountID", r.generateAccountID)), // phase 1; the ID is stored
+		reconciler.BeforeStop(reconciler.NewStep("grant", r.grant)),                         // phase 2
+		reconciler.NewStep("writeSecrets", r.writeSecrets),                                  // the Secrets hold the credential
+		reconciler.NewStep("reportStatus", r.reportStatus),                                  // the conditions say that it is provisioned
 	)
 }
 
-func (r *Reconciler) deletionSteps() []step.Step[*work] {
-	return step.Uninterrupted(r.StepLimit,
-		kit.Shared[*work]("seen", r.Seen),                             // the cache has this sidecar's last write
-		calls.Shared[*work]("awaitRetry", r.AwaitRetry),               // the backoff of the last failed call has passed
-		kit.Shared[*work]("reread", r.Reread),                         // the API server still has this version
-		step.Named("deleteSecrets", r.deleteSecrets),                  // the Secrets are gone
-		step.Named("awaitShare", r.awaitShare),                        // a worker is free for this class
-		step.BeforeStop(step.Named("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
-		step.Named("checkUnshared", r.checkUnshared),                  // no other access uses the account
-		step.BeforeStop(step.Named("revoke", r.revoke)),               // the account is gone
-		step.Named("finishCleanup", r.finishCleanup),                  // the Controller may remove its finalizer
+func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
+	return reconciler.Uninterrupted(r.StepLimit,
+		reconciler.SharedStep[*work]("seen", r.Seen),                                // the cache has this sidecar's last write
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                        // the backoff of the last failed call has passed
+		reconciler.SharedStep[*work]("reread", r.Reread),                            // the API server still has this version
+		reconciler.NewStep("deleteSecrets", r.deleteSecrets),                        // the Secrets are gone
+		reconciler.NewStep("awaitShare", r.awaitShare),                              // a worker is free for this class
+		reconciler.BeforeStop(reconciler.NewStep("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
+		reconciler.NewStep("checkUnshared", r.checkUnshared),                        // no other access uses the account
+		reconciler.BeforeStop(reconciler.NewStep("revoke", r.revoke)),               // the account is gone
+		reconciler.NewStep("finishCleanup", r.finishCleanup),                        // the Controller may remove its finalizer
 	)
 }
 
 // checkDriver ends the reconcile of an access whose hand-off is inconsistent or that the driver cannot serve.
-func (r *Reconciler) checkDriver(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if p := inconsistency(w.access, w.Info); p != nil {
-		return step.Wait("a change of the BucketAccess or the driver"), r.reportProblem(ctx, w, p)
+		return reconciler.Wait("a change of the BucketAccess or the driver"), r.reportProblem(ctx, w, p)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // reportProblem writes a problem to the conditions of the access.
@@ -169,19 +167,19 @@ func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.P
 
 // protect adds the finalizer, which the Controller usually has added already, and removes the annotation for a finished
 // cleanup: an access that is restored from a backup of its deletion would be released without its Secrets and account.
-func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	changed, err := r.Patch(ctx, w.access, func() {
 		cosiapi.AddProtection(w.access)
 		cosiapi.RemoveAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation)
 	})
 	w.Fresh = w.Fresh || changed
-	return step.Next(), err
+	return reconciler.Next(), err
 }
 
 // checkBuckets checks that every Bucket of the access exists, belongs to its claim and driver, is provisioned and is not
 // being deleted. A problem that the cache shows before the first grant is confirmed with the API server. Access to a
 // Bucket that only waits for the deletion of its claim is maintained until then.
-func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	for _, accessed := range a.Status.AccessedBuckets {
 		p, err := checkBucket(ctx, r.Client, a, accessed)
@@ -189,23 +187,23 @@ func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (step.Verdict, e
 			p, err = checkBucket(ctx, r.Live, a, accessed)
 		}
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if p == nil {
 			continue
 		}
 		if p.Policy == conditions.Waits {
-			r.Events.Inform(a, events.WaitingForBucket, "GrantAccess", p.Message)
+			r.Events.Inform(a, reconciler.WaitingForBucket, "GrantAccess", p.Message)
 		} else {
-			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.Message)
+			r.Events.Warn(a, reconciler.FailedGrantAccess, "GrantAccess", p.Message)
 		}
 		if p.Policy == conditions.Degrades {
 			w.warning = p
 			continue
 		}
-		return step.Wait(fmt.Sprintf("a change of Bucket %q", accessed.BucketName)), r.reportProblem(ctx, w, p)
+		return reconciler.Wait(fmt.Sprintf("a change of Bucket %q", accessed.BucketName)), r.reportProblem(ctx, w, p)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // checkBucket returns the problem of one Bucket of an access; nil means that it can be used.

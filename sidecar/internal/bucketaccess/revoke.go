@@ -12,11 +12,9 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/objects"
-	"github.com/cooper-cosi/cooper/internal/step"
-	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // ByAccount is the index of the accesses in the cache by status.accountID.
@@ -24,7 +22,7 @@ const ByAccount = "accountID"
 
 // deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them. It reports a
 // Secret that another component holds or whose deletion is refused. An orphaned access does not wait for the former.
-func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	for _, claim := range a.Spec.BucketClaims {
 		err := r.Secrets.Delete(ctx, a, claim.AccessSecretName)
@@ -33,28 +31,28 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (step.Verdict, 
 		}
 		if _, taken := errors.AsType[*TakenError](err); taken || refused(err) && !w.Gone {
 			message := err.Error() + ". This BucketAccess is revoked after the Secret is deleted."
-			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
+			r.Events.Warn(a, reconciler.FailedRevokeAccess, "DeleteSecret", message)
 			_, err := r.PatchStatus(ctx, a, func() {
 				conditions.Set(&a.Status.Conditions, conditions.Change{
 					Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
 					Reason: conditions.SecretNotWritable, Message: message, Generation: a.Generation,
 				})
 			})
-			return step.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), message), err
+			return reconciler.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), message), err
 		}
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // findAccountID looks up the ID of an account that a one-phase driver may have made without the ID having been stored.
 // Repeating the grant by the same name reports the ID, or makes an account that is revoked next. A driver that refuses the
 // grant has no account of the name. What may have changed since the first grant is left out.
-func (r *Reconciler) findAccountID(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) findAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !askedFor(w.access) {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
 	if end == nil {
@@ -72,16 +70,16 @@ func (r *Reconciler) findAccountID(ctx context.Context, w *work) (step.Verdict, 
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // checkUnshared waits while another access uses the account that is about to be revoked. The cache is good enough: no
 // account ID is stored for a second access, and a revoked account can be granted again.
-func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	found, err := r.withAccount(ctx, a.Status.AccountID)
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	for i := range found {
 		other := &found[i]
@@ -91,14 +89,14 @@ func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (step.Verdict, 
 		shared := sharedAccount(a) // without the name of the other access, which may be in another namespace
 		isNew, err := r.PatchStatus(ctx, a, func() { conditions.Set(&a.Status.Conditions, shared) })
 		if err != nil {
-			return step.Verdict{}, err
+			return reconciler.Verdict{}, err
 		}
 		if isNew {
-			r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", shared.Message)
+			r.Events.Warn(a, reconciler.FailedRevokeAccess, "RevokeAccess", shared.Message)
 		}
-		return step.Wait("the deletion of " + conditions.Names("BucketAccess", other.Namespace+"/"+other.Name)), nil
+		return reconciler.Wait("the deletion of " + conditions.Names("BucketAccess", other.Namespace+"/"+other.Name)), nil
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // withAccount returns the accesses in the cache that have an account ID.
@@ -107,7 +105,7 @@ func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.Buck
 		return nil, nil
 	}
 	list := &cosiapi.BucketAccessList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{ByAccount: id}, objects.ReadOnly); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{ByAccount: id}, reconciler.ReadOnly); err != nil {
 		return nil, fmt.Errorf("look up BucketAccesses with account ID %q in the cache: %w", id, err)
 	}
 	return list.Items, nil
@@ -115,9 +113,9 @@ func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.Buck
 
 // revoke removes the account from the backend. Without an account ID nothing was granted and nothing is called; with one
 // the account may exist even if no grant succeeded.
-func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) revoke(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.access.Status.AccountID == "" {
-		return step.Next(), nil
+		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
 	if end == nil {
@@ -127,25 +125,25 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 	if err := r.Driver.RevokeAccess(ctx, revokeRequest(w.access)); err != nil {
 		return r.callFailed(ctx, w, err)
 	}
-	return step.Next(), nil
+	return reconciler.Next(), nil
 }
 
 // finishCleanup returns the access to the Controller: in the status, which users cannot write, then by the annotation. Both
 // writes are conflicts if the access asks for something else by now, so that an account ID that was stored meanwhile is
 // revoked.
-func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	err := r.RecordStatus(ctx, a, sameOrder, func() {
 		if a.Status.Cleanup == cosiapi.CleanupPending {
 			a.Status.Cleanup = cosiapi.CleanupFinished
 		}
-		calls.Deprovisioned(&a.Status.Conditions, "This BucketAccess is revoked and its Secrets are deleted.", a.Generation)
+		scheduling.Deprovisioned(&a.Status.Conditions, "This BucketAccess is revoked and its Secrets are deleted.", a.Generation)
 	})
 	if err != nil {
-		return step.Verdict{}, err
+		return reconciler.Verdict{}, err
 	}
 	r.Memory.setGranted(w.Req)
 	err = r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
 	r.History.Succeeded(w.Req)
-	return step.Done(), err
+	return reconciler.Done(), err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
+	"github.com/cooper-cosi/cooper/sidecar/internal/translate"
 )
 
 // neverReconciled reports whether no sidecar has written a condition of the access.
@@ -89,7 +89,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
 		return degraded("it authenticates by ServiceAccount, but spec.serviceAccountName is empty")
 	}
-	if lacks := lacksProtocol(conditions.Names("Driver", info.Name), terms.Protocols(info.Protocols), a); lacks != "" {
+	if lacks := lacksProtocol(conditions.Names("Driver", info.Name), translate.Protocols(info.Protocols), a); lacks != "" {
 		return conditions.Refuse(conditions.DriverLacksProtocol, "%s Delete this BucketAccess and create it again with another protocol or class.", lacks)
 	}
 	return nil
@@ -181,9 +181,9 @@ func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
 	for id, m := range modes {
 		buckets = append(buckets, &cosi.AccessedBucket{
 			BucketId:                 id,
-			ObjectDataAccessMode:     terms.AccessMode(m.ObjectData),
-			ObjectMetadataAccessMode: terms.AccessMode(m.ObjectMetadata),
-			BucketMetadataAccessMode: terms.AccessMode(m.BucketMetadata),
+			ObjectDataAccessMode:     translate.AccessMode(m.ObjectData),
+			ObjectMetadataAccessMode: translate.AccessMode(m.ObjectMetadata),
+			BucketMetadataAccessMode: translate.AccessMode(m.BucketMetadata),
 		})
 	}
 	slices.SortFunc(buckets, func(x, y *cosi.AccessedBucket) int { return cmp.Compare(x.GetBucketId(), y.GetBucketId()) })
@@ -203,14 +203,14 @@ func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdReques
 	namespace, name := serviceAccount(a)
 	return &cosi.DriverGenerateBucketAccessIdRequest{
 		AccountName:             cosiapi.AccountNameFor(a.UID),
-		Protocol:                terms.Protocol(a.Spec.Protocol),
-		AuthenticationType:      terms.Authentication(a.Status.AuthenticationType),
+		Protocol:                translate.Protocol(a.Spec.Protocol),
+		AuthenticationType:      translate.Authentication(a.Status.AuthenticationType),
 		ServiceAccountName:      name,
 		ServiceAccountNamespace: namespace,
 		Parameters:              a.Status.Parameters,
 		Buckets:                 grantedBuckets(a),
 		Rotation:                a.Annotations[cosiapi.RotateAnnotation],
-		DisallowedAccessModes:   terms.DisallowedAccessModes(a.Status.DisallowedBucketAccessModes),
+		DisallowedAccessModes:   translate.DisallowedAccessModes(a.Status.DisallowedBucketAccessModes),
 	}
 }
 
@@ -218,8 +218,8 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	namespace, name := serviceAccount(a)
 	request := &cosi.DriverRevokeBucketAccessRequest{
 		AccountId:               a.Status.AccountID,
-		Protocol:                terms.Protocol(a.Spec.Protocol),
-		AuthenticationType:      terms.Authentication(a.Status.AuthenticationType),
+		Protocol:                translate.Protocol(a.Spec.Protocol),
+		AuthenticationType:      translate.Authentication(a.Status.AuthenticationType),
 		ServiceAccountName:      name,
 		ServiceAccountNamespace: namespace,
 		Parameters:              a.Status.Parameters,

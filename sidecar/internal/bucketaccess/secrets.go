@@ -18,7 +18,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // Annotations of an access Secret. Users can write Secrets, so none of them proves anything.
@@ -36,14 +36,14 @@ func formerAnnotations() []string {
 
 // Secrets writes the access Secrets of one driver. Use NewSecrets.
 type Secrets struct {
-	store  objects.Store
+	store  reconciler.Store
 	driver string
 }
 
 // NewSecrets returns the Secrets of a driver, written with c. Secrets are read one by one and from the API server: the
 // sidecar may neither list nor watch them by default.
 func NewSecrets(c client.Client, live client.Reader, driver string) Secrets {
-	return Secrets{store: objects.NewStore(c, live), driver: driver}
+	return Secrets{store: reconciler.NewStore(c, live), driver: driver}
 }
 
 // A TakenError says that an access Secret cannot be written until a user changes something.
@@ -136,7 +136,7 @@ func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name strin
 	if secret.DeletionTimestamp == nil {
 		err := s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s: %w", objects.Name(secret), err)
+			return fmt.Errorf("delete %s: %w", reconciler.ObjectName(secret), err)
 		}
 	}
 	if len(secret.Finalizers) > 0 {
@@ -204,7 +204,7 @@ func (s Secrets) create(ctx context.Context, a *cosiapi.BucketAccess, claim cosi
 	}
 	addMetadata(a, claim, secret)
 	if err := s.store.Client.Create(ctx, secret); err != nil {
-		return nil, fmt.Errorf("create %s: %w", objects.Name(secret), err)
+		return nil, fmt.Errorf("create %s: %w", reconciler.ObjectName(secret), err)
 	}
 	return secret, nil
 }

@@ -23,10 +23,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
-	"github.com/cooper-cosi/cooper/internal/credstore/remote"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/store"
@@ -49,7 +48,7 @@ func newSecrets(t *testing.T) kube.Secrets {
 // listen serves a store that is not open yet, and returns its address.
 func listen(t *testing.T, log logr.Logger) (*credentialstore.Server, string) {
 	t.Helper()
-	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock")
+	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")
 	listener, err := unixsocket.Listen(t.Context(), endpoint, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -67,10 +66,10 @@ func listen(t *testing.T, log logr.Logger) (*credentialstore.Server, string) {
 }
 
 // serve is listen with a client of the store.
-func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *remote.Blobs) {
+func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *credstore.RemoteBlobs) {
 	t.Helper()
 	service, endpoint := listen(t, log)
-	client, err := remote.New(endpoint)
+	client, err := credstore.NewRemoteBlobs(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +78,7 @@ func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *remote.Blob
 }
 
 // serveDriver serves the store of a driver.
-func serveDriver(t *testing.T, secrets kube.Secrets, driver string, log logr.Logger) *remote.Blobs {
+func serveDriver(t *testing.T, secrets kube.Secrets, driver string, log logr.Logger) *credstore.RemoteBlobs {
 	t.Helper()
 	service, client := serve(t, log)
 	service.OpenBy(func(ctx context.Context) (credstore.Blobs, error) { return kube.OpenBlobs(ctx, secrets, driver) })
@@ -304,7 +303,7 @@ func TestStoreThatIsNotThereYet(t *testing.T) {
 	if _, err := client.ID(t.Context()); err != nil {
 		t.Errorf("when it can: %v", err)
 	}
-	absent, err := remote.New("unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock"))
+	absent, err := credstore.NewRemoteBlobs("unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, 
 // v1alpha1Driver makes the calls that reach the driver.
 type v1alpha1Driver struct {
 	client v1alpha1.ProvisionerClient
-	extra *extras
+	extra  *extras
 }
 
 func (d v1alpha1Driver) create(ctx context.Context, asked *cosi.DriverCreateBucketRequest, reply any) error {

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 // Version is the release of Kubernetes that is built.

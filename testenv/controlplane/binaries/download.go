@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/tools/setup-envtest/versions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 // installedOnlyVariable is the environment variable by which users of setup-envtest forbid downloads.

@@ -26,7 +26,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // soon is a limit for requests that are never answered, late one for those that are.
@@ -267,7 +267,7 @@ func TestDownload(t *testing.T) {
 			if asked := m.requests.Load(); (asked == 0) != tc.silent {
 				t.Errorf("the site got %d requests", asked)
 			}
-			tempdirtest.Empty(t, os.Getenv("TMPDIR"))
+			processtest.RequireEmptyDir(t, os.Getenv("TMPDIR"))
 			dir := inStore(stored, tc.want)
 			switch {
 			case tc.wantBuilt:
@@ -353,7 +353,7 @@ func TestEndOfTheContextEndsTheDownload(t *testing.T) { //nolint:paralleltest //
 		t.Errorf("said %q of a download that the user ended", said.String())
 	}
 	nothingIn(t, stored)
-	tempdirtest.Empty(t, os.Getenv("TMPDIR"))
+	processtest.RequireEmptyDir(t, os.Getenv("TMPDIR"))
 }
 
 func wantPaths(t *testing.T, got Paths, err error, dir, cache string) {

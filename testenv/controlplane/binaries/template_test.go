@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild/gobuildtest"
+	"github.com/cooper-cosi/cooper/testenv/gobuild/gobuildtest"
 )
 
 func TestTemplateIsFormattedGo(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
 //go:embed template

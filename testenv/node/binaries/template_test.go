@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/gobuild/gobuildtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/gobuild/gobuildtest"
 )
 
 func TestTemplateIsFormattedGo(t *testing.T) {

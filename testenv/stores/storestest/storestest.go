@@ -17,8 +17,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/internal/pagetest"
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -41,7 +41,7 @@ func Ceph(t *testing.T, options stores.CephOptions) *stores.Ceph {
 	if err := stores.FindCeph(); err != nil {
 		Missing(t, err)
 	}
-	options.Directory = tempdirtest.Short(t)
+	options.Directory = processtest.ShortTempDir(t)
 	ceph, err := stores.StartCeph(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +99,8 @@ var around string
 // only what it can do is compared.
 func (r Row) Current(t *testing.T) {
 	t.Helper()
-	pagetest.Current(t, page, func(old string) []byte {
-		if !pagetest.Writes() {
+	docstest.CurrentPage(t, page, func(old string) []byte {
+		if !docstest.WritesPages() {
 			r = r.asVersionOf(old)
 		}
 		return render(old, r)

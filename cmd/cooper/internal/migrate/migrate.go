@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -48,7 +48,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, to io.Writer) erro
 	if err != nil {
 		return err
 	}
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err == nil {
 		err = apiextensionsv1.AddToScheme(scheme)
 	}

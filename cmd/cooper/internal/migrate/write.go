@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A step is one of the plan: what to do and why, with the commands. It is done, or it has to be done by a person's
@@ -74,7 +74,7 @@ func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 		comment(&text, "    access %s is left out: its claim %q is not in the backup.", access.key(), access.Spec.BucketClaimName)
 	}
 	for _, object := range manifests {
-		manifest, err := kinds.Manifest(object)
+		manifest, err := reconciler.Manifest(object)
 		if err != nil {
 			return fmt.Errorf("manifest: %w", err)
 		}

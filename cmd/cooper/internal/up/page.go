@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/page"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/sanity"
 )
@@ -15,7 +15,7 @@ import (
 // startPage serves the page that shows the flow until ctx ends.
 func (r *running) startPage(ctx context.Context) error {
 	port := r.options.portOf("page", r.options.PagePort)
-	listener, err := page.Listen(ctx, address(port))
+	listener, err := tree.Listen(ctx, address(port))
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (r *running) startPage(ctx context.Context) error {
 			probers.GCSEndpoint = s.url
 		}
 	}
-	served := page.New(page.Options{
+	served := tree.NewPage(tree.PageOptions{
 		Client: r.system.Client(), Namespace: metav1.NamespaceAll, System: deploy.SystemNamespace, Spans: r.spans, Probers: sanity.Probers(probers),
 	})
 	r.pageURL = served.URL(listener.Addr())

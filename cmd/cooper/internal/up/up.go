@@ -31,7 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
-	"github.com/cooper-cosi/cooper/cmd/internal/page"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	spans := &page.Spans{}
+	spans := &tree.Spans{}
 	o.tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	r := &running{options: o, lease: lease, began: time.Now(), spans: spans}
 	defer func() { err = errors.Join(err, r.stop()) }()
@@ -115,7 +115,7 @@ type running struct {
 	log     *os.File
 	stores  []*store
 	system  *system.System
-	spans   *page.Spans
+	spans   *tree.Spans
 	// pageURL is where a person opens the page.
 	pageURL string
 }

@@ -19,7 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 const (
@@ -150,7 +150,7 @@ func (e *examination) drivers(context.Context) []finding {
 // clashes looks for sidecars that are passive since their driver's name is taken.
 func (e *examination) clashes(ctx context.Context) []finding {
 	list := &corev1.EventList{}
-	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(events.DriverNameTaken)})
+	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(reconciler.DriverNameTaken)})
 	switch {
 	case apierrors.IsForbidden(err):
 		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: you may not read Events in namespace %q, which tell of clashes.", e.system)}}

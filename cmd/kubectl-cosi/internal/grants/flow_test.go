@@ -32,8 +32,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/pagetest"
-	"github.com/cooper-cosi/cooper/internal/shelltest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -180,7 +180,7 @@ func (w *world) triesCredentials() {
 		whole.WriteString("$ kubectl cosi test access/" + access + "\n" + out)
 	}
 	text := regexp.MustCompile(`cosi-test-[\w-]+`).ReplaceAllString(whole.String(), "cosi-test-NAME")
-	pagetest.Current(t, "cmd/kubectl-cosi/internal/grants/testdata/test.txt", func(string) []byte { return []byte(text) })
+	docstest.CurrentPage(t, "cmd/kubectl-cosi/internal/grants/testdata/test.txt", func(string) []byte { return []byte(text) })
 	for _, bucket := range w.s3.Inventory().Buckets {
 		if bucket.Count > 0 {
 			t.Errorf("the test leaves %q", bucket.Objects)
@@ -221,12 +221,12 @@ func (w *world) configuresTools() {
 	}{
 		{"app", "rclone", []string{"rclone", "--config", "config", "lsf", "photos:" + bucket("app-photos")}},
 		{"google", "rclone", []string{"rclone", "--config", "config", "lsf", "google:" + bucket("google-google")}},
-		{"blobs", "rclone", []string{"rclone", "--config", "config", "copy", shelltest.Small, "blobs:" + w.container("blobs-blobs")}},
-		{"mover", "aws", []string{"aws", "--endpoint-url", w.s3.URL(), "--profile", "archive", "s3", "cp", shelltest.Small, "s3://" + bucket("mover-archive")}},
-		{"app", "s3cmd", []string{"s3cmd", "--config", "config", "put", shelltest.Small, "s3://" + bucket("app-photos")}},
+		{"blobs", "rclone", []string{"rclone", "--config", "config", "copy", processtest.SmallFile, "blobs:" + w.container("blobs-blobs")}},
+		{"mover", "aws", []string{"aws", "--endpoint-url", w.s3.URL(), "--profile", "archive", "s3", "cp", processtest.SmallFile, "s3://" + bucket("mover-archive")}},
+		{"app", "s3cmd", []string{"s3cmd", "--config", "config", "put", processtest.SmallFile, "s3://" + bucket("app-photos")}},
 	} {
 		t.Run(use.format+" of "+use.access, func(t *testing.T) {
-			sh := shelltest.New(t, use.format)
+			sh := processtest.NewShell(t, use.format)
 			text := w.in(t).must("env", use.access, "-o", use.format, "--gcs-endpoint", w.gcs.URL())
 			if err := os.WriteFile(filepath.Join(sh.Dir, "config"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -248,7 +248,7 @@ func (w *world) rotates() {
 	t.Helper()
 	before := w.secret("mover-photos").Data["AWS_ACCESS_KEY_ID"]
 	out := w.must("rotate", "access/mover", "--wait")
-	pagetest.Current(t, "cmd/kubectl-cosi/internal/grants/testdata/rotate.txt", func(string) []byte { return []byte(out) })
+	docstest.CurrentPage(t, "cmd/kubectl-cosi/internal/grants/testdata/rotate.txt", func(string) []byte { return []byte(out) })
 	for _, name := range []string{"mover-photos", "mover-archive"} {
 		if after := w.secret(name).Data["AWS_ACCESS_KEY_ID"]; bytes.Equal(after, before) {
 			t.Errorf("Secret %s has the old key", name)

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
-	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
 // A Plugin is what a subcommand gets.
@@ -56,7 +56,7 @@ func (p *Plugin) Client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := kinds.NewScheme()
+	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		return nil, err
 	}

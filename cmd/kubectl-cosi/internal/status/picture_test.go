@@ -13,7 +13,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
-	"github.com/cooper-cosi/cooper/internal/pagetest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 )
 
 // TestPictureOfTheDocs draws what a terminal of 96 columns shows, in its colours.
@@ -26,7 +26,7 @@ func TestPictureOfTheDocs(t *testing.T) {
 	if err := v.table(&out, tree.Build(cluster(), root("photos"), root("old")), false); err != nil {
 		t.Fatal(err)
 	}
-	pagetest.Current(t, "docs/images/status.svg", func(string) []byte { return drawn("$ kubectl cosi status\n"+out.String(), columns) })
+	docstest.CurrentPage(t, "docs/images/status.svg", func(string) []byte { return drawn("$ kubectl cosi status\n"+out.String(), columns) })
 }
 
 // painted is a part of a line in a colour, or in none.

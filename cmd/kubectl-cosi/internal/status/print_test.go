@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/pagetest"
+	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 )
 
 var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
@@ -108,7 +108,7 @@ func TestOutput(t *testing.T) {
 			if err := show(&out, view{Terminal: tc.terminal, now: now}, tree.Build(tc.objects, tc.roots...)); err != nil {
 				t.Fatal(err)
 			}
-			pagetest.Current(t, "cmd/kubectl-cosi/internal/status/testdata/"+name+".txt", func(string) []byte { return out.Bytes() })
+			docstest.CurrentPage(t, "cmd/kubectl-cosi/internal/status/testdata/"+name+".txt", func(string) []byte { return out.Bytes() })
 			harmless(t, out.String(), tc.terminal)
 		})
 	}

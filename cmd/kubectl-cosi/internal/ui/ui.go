@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui is the subcommand that serves the page of package page for the cluster
+// Package ui is the subcommand that serves the page of package tree for the cluster
 // and with the rights of the user.
 package ui
 
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/page"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/env"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -58,11 +58,11 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := page.Listen(ctx, o.address)
+	listener, err := tree.Listen(ctx, o.address)
 	if err != nil {
 		return err
 	}
-	served := page.New(page.Options{Client: c, Namespace: namespace, System: o.system, Now: o.Now, Probers: sanity.Probers(o.probers)})
+	served := tree.NewPage(tree.PageOptions{Client: c, Namespace: namespace, System: o.system, Now: o.Now, Probers: sanity.Probers(o.probers)})
 	fmt.Fprintf(o.Out, "Open %s\nCtrl-C ends it.\n", served.URL(listener.Addr()))
 	return served.Serve(ctx, listener)
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/keylock"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // Editor edits the bucket policies of one store.

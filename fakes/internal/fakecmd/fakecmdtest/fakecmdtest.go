@@ -25,7 +25,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
 // childMark makes the test binary be the command instead of running tests.
@@ -116,7 +116,7 @@ func (c *Child) Stop(t *testing.T) {
 	if err := c.cmd.Wait(); err != nil {
 		t.Errorf("the command ended badly: %v", err)
 	}
-	tempdirtest.Empty(t, c.temporary)
+	processtest.RequireEmptyDir(t, c.temporary)
 }
 
 // PeakMemory is the process's largest resident size so far in bytes. It skips the test on systems that do not tell.

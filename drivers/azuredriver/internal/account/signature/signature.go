@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
-	"github.com/cooper-cosi/cooper/internal/keylock"
+	"github.com/cooper-cosi/cooper/drivers/internal/keylock"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 

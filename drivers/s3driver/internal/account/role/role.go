@@ -22,10 +22,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/keylock"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // Names of the tags that mark a role as ours.

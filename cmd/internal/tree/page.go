@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// PageOptions say what to show.
+type PageOptions struct {
+	// Client has the rights of the user.
+	Client client.Reader
+	// Namespace limits the page to one; empty means all.
+	Namespace string
+	// System is the namespace of the Leases of the sidecars.
+	System string
+	// Now is the time in the cluster; nil means that of this machine.
+	Now func(context.Context) time.Time
+	// Spans are those of controller and sidecars; nil if they run elsewhere, and the
+	// timeline then knows only what the objects say, in whole seconds.
+	Spans *Spans
+	// Probers list the objects of granted buckets, by protocol; nil lists none.
+	Probers map[cosi.ObjectProtocol_Type]sanity.Prober
+}
+
+// A Page is served by its ServeHTTP, at an address of this machine alone.
+type Page struct {
+	options PageOptions
+	token   string
+	mux     *http.ServeMux
+	cluster cluster
+}
+
+//go:embed page.html style.css page.js
+var files embed.FS
+
+// cookieOf names the cookie that holds the token, so that no address that somebody copies has it. Cookies know no
+// ports: each page on this machine has one of its own.
+func cookieOf(host string) string {
+	_, port, _ := net.SplitHostPort(host) // without one it is 80
+	return "cooper-page-" + port
+}
+
+// NewPage returns a page with a token of its own.
+func NewPage(o PageOptions) *Page {
+	if o.Now == nil {
+		o.Now = func(context.Context) time.Time { return time.Now() }
+	}
+	p := &Page{options: o, token: rand.Text(), mux: http.NewServeMux(), cluster: cluster{options: o}}
+	p.mux.HandleFunc("GET /{$}", p.whole)
+	p.mux.HandleFunc("GET /live", p.live)
+	p.mux.HandleFunc("GET /style.css", p.file)
+	p.mux.HandleFunc("GET /page.js", p.file)
+	return p
+}
+
+// URL is where a person opens the page that is served at address. It holds the token.
+func (p *Page) URL(address net.Addr) string {
+	return (&url.URL{Scheme: "http", Host: address.String(), Path: "/", RawQuery: url.Values{"token": {p.token}}.Encode()}).String()
+}
+
+// Listen returns a listener at an address of this machine. The error names any other.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address %q of the page: %w: give one such as 127.0.0.1:8080", address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("address %q of the page can be reached from elsewhere: it shows what you may read, so give one such as 127.0.0.1:8080", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("address of the page: %w", err)
+	}
+	return listener, nil
+}
+
+// Serve serves the page until ctx ends, which is no error.
+func (p *Page) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{Handler: p, ReadHeaderTimeout: readTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // it serves nobody any more
+	defer stop()
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return fmt.Errorf("serve the page: %w", err)
+	}
+	return nil
+}
+
+const readTimeout = 10 * time.Second
+
+// ServeHTTP serves who has the token and comes by an address of this machine: a page
+// elsewhere whose name somebody points to this machine is another host.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	if !here(r.Host) {
+		http.Error(w, "This page is served at 127.0.0.1 and [::1] only.", http.StatusMisdirectedRequest)
+		return
+	}
+	if given := r.URL.Query().Get("token"); p.is(given) {
+		//nolint:gosec // not Secure: the page is plain HTTP on loopback
+		http.SetCookie(w, &http.Cookie{Name: cookieOf(r.Host), Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		query := r.URL.Query()
+		query.Del("token")
+		http.Redirect(w, r, (&url.URL{Path: "/", RawQuery: query.Encode()}).String(), http.StatusSeeOther)
+		return
+	}
+	known := slices.ContainsFunc(r.CookiesNamed(cookieOf(r.Host)), func(c *http.Cookie) bool { return p.is(c.Value) })
+	if !known {
+		http.Error(w, "Open the address that was printed when this page was started: it has the token.", http.StatusUnauthorized)
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
+
+func (p *Page) is(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(p.token)) == 1
+}
+
+// here reports whether a Host header is an address of this machine, and no name.
+func here(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (p *Page) file(w http.ResponseWriter, r *http.Request) {
+	http.ServeFileFS(w, r, files, strings.TrimPrefix(r.URL.Path, "/"))
+}
+
+// whole serves the page as it is now; the script keeps it so.
+func (p *Page) whole(w http.ResponseWriter, r *http.Request) {
+	view := p.view(r.Context(), selectionOf(r.URL.Query()))
+	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
+		http.Error(w, "The page cannot be made: "+err.Error(), http.StatusInternalServerError)
+	}
+}
+
+var templates = sync.OnceValue(func() *template.Template {
+	functions := template.FuncMap{"plain": Plain}
+	return template.Must(template.New("").Funcs(functions).ParseFS(files, "page.html"))
+})

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+)
+
+// Options say of what.
+type Options struct {
+	// Driver is the name of the driver that goes; empty means that COSI goes.
+	Driver string
+	// Namespaces are those to look into for accesses and claims; none means all.
+	Namespaces []string
+}
+
+// shown is how many objects of a kind are listed. What this says is read by people, in the log of a hook.
+const shown = 20
+
+// pageSize is how many objects are read at a time.
+const pageSize = 100
+
+// Check returns an error that says what would be stranded and what to do, and nil if nothing would be. An API server
+// without the group of COSI has no objects of its kinds.
+func Check(ctx context.Context, config *rest.Config, o Options) error {
+	scheme, err := reconciler.NewScheme()
+	if err != nil {
+		return fmt.Errorf("kinds of the API: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	there, err := known(config)
+	if err != nil || !there {
+		return err
+	}
+	namespaces := o.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	l := look{client: c, driver: o.Driver}
+	for _, namespace := range namespaces {
+		err = errors.Join(err, l.accesses(ctx, namespace))
+		if o.Driver == "" { // what a driver made for a claim is a Bucket
+			err = errors.Join(err, l.claims(ctx, namespace))
+		}
+	}
+	if err := errors.Join(err, l.buckets(ctx)); err != nil {
+		return err
+	}
+	return l.verdict()
+}
+
+// A look is what was found, a line for each object.
+type look struct {
+	client client.Client
+	driver string
+
+	foundAccesses, foundClaims, foundBuckets []string
+}
+
+func (l *look) accesses(ctx context.Context, namespace string) error {
+	return pages(ctx, l.client, namespace, func() *cosiapi.BucketAccessList { return &cosiapi.BucketAccessList{} }, func(list *cosiapi.BucketAccessList) {
+		for _, access := range list.Items {
+			if l.driver == "" || access.Status.DriverName == l.driver {
+				l.foundAccesses = append(l.foundAccesses, access.Namespace+"/"+access.Name)
+			}
+		}
+	})
+}
+
+func (l *look) claims(ctx context.Context, namespace string) error {
+	return pages(ctx, l.client, namespace, func() *cosiapi.BucketClaimList { return &cosiapi.BucketClaimList{} }, func(list *cosiapi.BucketClaimList) {
+		for _, claim := range list.Items {
+			l.foundClaims = append(l.foundClaims, claim.Namespace+"/"+claim.Name)
+		}
+	})
+}
+
+func (l *look) buckets(ctx context.Context) error {
+	return pages(ctx, l.client, "", func() *cosiapi.BucketList { return &cosiapi.BucketList{} }, func(list *cosiapi.BucketList) {
+		for _, bucket := range list.Items {
+			if l.driver == "" || bucket.Spec.DriverName == l.driver {
+				of, state := bucket.Spec.BucketClaimRef, ""
+				if bucket.DeletionTimestamp != nil {
+					state = ", being deleted"
+				}
+				l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s%s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy, state))
+			}
+		}
+	})
+}
+
+// known says whether the API server has the group of COSI, in whatever version. If it does, a kind that it does not serve
+// as this program knows it may still have objects.
+func known(config *rest.Config) (bool, error) {
+	c, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("reach the API server: %w", err)
+	}
+	list, err := c.ServerGroups()
+	if err == nil && len(list.Groups) == 0 { // it shows them to nobody
+		err = errors.New("it names no groups")
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	return slices.ContainsFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == cosiapi.GroupName }), nil
+}
+
+// pages lists objects, some at a time: a Pod that looks has little memory.
+func pages[L client.ObjectList](ctx context.Context, c client.Client, namespace string, empty func() L, each func(L)) error {
+	for next := ""; ; {
+		list := empty()
+		err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
+		if err != nil {
+			where := "in all namespaces"
+			if namespace != "" {
+				where = "in the namespace " + namespace
+			}
+			return fmt.Errorf("cannot tell what would be left behind %s: %w", where, err)
+		}
+		each(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+func (l *look) verdict() error {
+	if len(l.foundAccesses)+len(l.foundClaims)+len(l.foundBuckets) == 0 {
+		return nil
+	}
+	who := "COSI"
+	if l.driver != "" {
+		who = "the driver " + l.driver
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "without %s nobody would revoke the credentials, delete the buckets or take off the finalizers of what is left:\n", who)
+	for _, kind := range []struct {
+		name    string
+		objects []string
+	}{{"BucketAccess", l.foundAccesses}, {"BucketClaim", l.foundClaims}, {"Bucket", l.foundBuckets}} {
+		for i, object := range kind.objects {
+			if i == shown {
+				fmt.Fprintf(&text, "  and %d more of kind %s\n", len(kind.objects)-shown, kind.name)
+				break
+			}
+			fmt.Fprintf(&text, "  %s %s\n", kind.name, object)
+		}
+	}
+	text.WriteString("Delete the accesses and then the claims, and wait until they are gone. A Bucket with deletionPolicy Retain stays after its claim:\n" +
+		"kubectl delete buckets.objectstorage.k8s.io NAME leaves the bucket and its data in the store. Why one that is being deleted is still there,\n" +
+		"for instance because it is not empty, is said by kubectl describe buckets.objectstorage.k8s.io NAME. To leave all as it is, with credentials that\n" +
+		"work on and objects that cannot be deleted until it is installed again: helm uninstall --no-hooks")
+	return errors.New(text.String())
+}

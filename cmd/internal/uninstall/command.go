@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+)
+
+// CommandName is the first argument of a program that is to be this command.
+const CommandName = "check-uninstall"
+
+// Note is for the help of that program.
+func Note(program string) string {
+	return fmt.Sprintf("\n`%s %s` says what would be left behind without it; see its own --help.\n", program, CommandName)
+}
+
+// Command is this command as a part of a program, which is that of a driver or of all.
+func Command(program string, ofDriver bool) serve.Command {
+	o := Options{}
+	api := apiserver.Access{}
+	return serve.Command{
+		Name:  program + " " + CommandName,
+		Short: "fails while there are claims, accesses or Buckets that an uninstallation would strand, and names them",
+		Flags: func(f *pflag.FlagSet) {
+			api.Flags(f)
+			f.StringSliceVar(&o.Namespaces, "namespaces", nil, "only namespaces to look into for claims and accesses; none means all")
+			if ofDriver {
+				f.StringVar(&o.Driver, "driver-name", "", "driver that is to be uninstalled; required")
+			}
+		},
+		Run: func(ctx context.Context, log *slog.Logger) error {
+			if ofDriver && o.Driver == "" {
+				return serve.Usagef("--driver-name is not set: name the driver that is to be uninstalled, such as s3.cooper.dev")
+			}
+			apiserver.LogTo(log)
+			config, err := api.Config()
+			if err != nil {
+				return err
+			}
+			return Check(ctx, config, o)
+		},
+	}
+}

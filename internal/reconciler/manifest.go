@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Manifest is an object as people write it, in YAML. Its apiVersion and kind must be set.
+func Manifest(object client.Object) (string, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return "", fmt.Errorf("%T: %w", object, err)
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("%T: %w", object, err)
+	}
+	return string(text), nil
+}

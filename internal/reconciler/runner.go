@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cooper-cosi/cooper/internal/metrics"
+)
+
+// persistent is the number of failures in a row from which on an API problem
+// is reported as an Event.
+const persistent = 5
+
+// RunnerOptions says how one kind is reconciled.
+type RunnerOptions struct {
+	// Component is "controller" or "sidecar", for the step metric.
+	Component string
+	// Kind is one of the Kind constants of package metrics.
+	Kind string
+	// Resync is the longest time between two reconciles of an object, made
+	// longer at random by up to a fifth.
+	Resync time.Duration
+	// Backoff bounds the wait after a failure.
+	Backoff BackoffOptions
+	// Steps gets the duration of each step; nil drops it.
+	Steps *metrics.Steps
+	// Events gets persistent API problems.
+	Events EventRecorder
+	// TracerProvider gets a span for each reconcile and, within it, for each
+	// step; nil means OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
+}
+
+// A Runner keeps what outlives a single reconcile: how often each object
+// failed in a row.
+type Runner struct {
+	options   RunnerOptions
+	tracer    trace.Tracer
+	failures  workqueue.TypedRateLimiter[reconcile.Request]
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// NewRunner returns a Runner for one kind.
+func NewRunner(o RunnerOptions) *Runner {
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	tracer := o.TracerProvider.Tracer("github.com/cooper-cosi/cooper/internal/reconciler")
+	return &Runner{options: o, tracer: tracer, failures: NewLimiter(o.Backoff), conflicts: NewLimiter(o.Backoff)}
+}
+
+// Limiter returns the rate limiter that the controller of this kind must use, so
+// that both count the same failures.
+func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
+
+// Once returns the Runner for an object that does not exist: it is not looked at
+// again when nothing changes, as every other one is at the resync. What failed
+// or conflicted is repeated all the same.
+func (r *Runner) Once() *Runner {
+	once := *r
+	once.options.Resync = 0
+	return &once
+}
+
+// Separate returns a Runner with its own count of conflicts, for steps that run in
+// addition to others for the same request: success of the others does not reset it.
+func (r *Runner) Separate() *Runner {
+	separate := *r
+	separate.conflicts = NewLimiter(r.options.Backoff)
+	return &separate
+}
+
+// RunSteps runs the steps for one request. obj is the object that Events go to.
+//
+// Verdicts end in a wait for watches, with the resync behind them. Conflicts
+// are repeated silently, because somebody else was merely faster. Every other
+// error is returned, to be logged and repeated with backoff. What comes back by the
+// clock or after an error comes after all that has changed.
+func RunSteps[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []Step[W], work W) (reconcile.Result, error) {
+	ctx, span := r.tracer.Start(ctx, "reconcile "+r.options.Kind, trace.WithAttributes(
+		attribute.String("cosi.component", r.options.Component),
+		attribute.String("k8s.namespace.name", req.Namespace), attribute.String("cosi.object.name", req.Name)))
+	defer span.End()
+	last := outcome{verdict: Done()}
+	for _, s := range steps {
+		if last = run(ctx, r, s, work); last.err != nil || !last.verdict.Goes() {
+			break
+		}
+	}
+	last.describe(span)
+	logger := log.FromContext(ctx).WithValues("step", last.step)
+	switch err := last.err; {
+	case err == nil:
+		r.conflicts.Forget(req)
+		logger.V(1).Info("Reconciled", "verdict", last.verdict.String(), "waitingFor", last.verdict.Reason())
+		return reconcile.Result{RequeueAfter: r.next(last.verdict), Priority: ptr.To(handler.LowPriority)}, nil
+	case apierrors.IsConflict(err):
+		wait := r.conflicts.When(req)
+		logger.V(1).Info("Object changed meanwhile, reading it again", "after", wait.String())
+		r.report(obj, r.conflicts.NumRequeues(req), err)
+		return reconcile.Result{RequeueAfter: wait}, nil
+	default:
+		r.report(obj, r.failures.NumRequeues(req)+1, err)
+		return reconcile.Result{Priority: ptr.To(handler.LowPriority)}, fmt.Errorf("reconcile %s %q: %w", r.options.Kind, strings.TrimPrefix(req.String(), "/"), err)
+	}
+}
+
+// next returns the time until the object is looked at again in any case.
+func (r *Runner) next(v Verdict) time.Duration {
+	resync := Jitter(r.options.Resync)
+	if after := v.After(); after > 0 && (resync == 0 || after < resync) {
+		return after
+	}
+	return resync
+}
+
+// report emits one Event when an API problem turns out to be persistent.
+func (r *Runner) report(obj client.Object, failures int, err error) {
+	if failures != persistent || apierrors.ReasonForError(err) == "" {
+		return
+	}
+	r.options.Events.Warn(obj, FailedAPICall, "Reconcile",
+		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row. COSI retries with backoff: %v.", failures, err))
+}
+
+// An outcome is what one step did.
+type outcome struct {
+	step    string
+	verdict Verdict
+	// err names the step.
+	err error
+}
+
+// run runs one step in a span of its own.
+func run[W any](ctx context.Context, r *Runner, s Step[W], work W) outcome {
+	ctx, span := r.tracer.Start(ctx, s.Name())
+	defer span.End()
+	began := time.Now()
+	verdict, err := s.Run(ctx, work)
+	took, label := time.Since(began), verdict.String()
+	if err != nil {
+		err, label = fmt.Errorf("%s: %w", s.Name(), err), "error"
+	}
+	if r.options.Steps != nil {
+		r.options.Steps.Ran(r.options.Component, r.options.Kind, s.Name(), label, took)
+	}
+	o := outcome{step: s.Name(), verdict: verdict, err: err}
+	o.describe(span)
+	return o
+}
+
+// describe says in a span how it went.
+func (o outcome) describe(span trace.Span) {
+	span.SetAttributes(attribute.String("cosi.step", o.step), attribute.String("cosi.verdict", o.verdict.String()))
+	if reason := o.verdict.Reason(); reason != "" {
+		span.SetAttributes(attribute.String("cosi.waiting_for", reason))
+	}
+	if o.err != nil {
+		span.SetStatus(codes.Error, o.err.Error())
+	}
+}

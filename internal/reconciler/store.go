@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recordTries is how often the outcome of a call is written when somebody else
+// writes to the object at the same time.
+const recordTries = 3
+
+// ReadOnly lists from the cache without a copy of every object, which is most of
+// what a lookup at each event costs. It is safe where the items are only read: the
+// cache replaces its objects and alters none, but whoever altered one would alter
+// what all others read.
+const ReadOnly = client.UnsafeDisableDeepCopy
+
+// A Store reads and writes the objects of one kind. Use NewStore.
+type Store struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server, past every cache.
+	Live client.Reader
+
+	writes *writes
+}
+
+// NewStore returns a Store.
+func NewStore(c client.Client, live client.Reader) Store {
+	return Store{Client: c, Live: live, writes: &writes{}}
+}
+
+// Patch applies change, which alters metadata or spec of obj in memory, to the
+// object in the API and reports whether there was anything to write. The patch
+// holds nothing but the change, down to the fields of the items of lists. It
+// is refused as a conflict if the object is not the one that obj was read as.
+// After a success obj is what the API server returned.
+func (s Store) Patch(ctx context.Context, obj client.Object, change func()) (bool, error) {
+	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Patch(ctx, obj, p) })
+}
+
+// PatchStatus is Patch for changes of the status.
+func (s Store) PatchStatus(ctx context.Context, obj client.Object, change func()) (bool, error) {
+	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Status().Patch(ctx, obj, p) })
+}
+
+// Record is Patch for the outcome of a call to somebody else, which must not
+// be repeated only because the object changed meanwhile: change is then applied
+// to the object as it is in the API by now, unless same finds that the call was
+// about something else. That is a conflict like any other.
+func (s Store) Record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, change func()) error {
+	return s.record(ctx, obj, same, func() (bool, error) { return s.Patch(ctx, obj, change) })
+}
+
+// RecordStatus is Record for changes of the status.
+func (s Store) RecordStatus(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, change func()) error {
+	return s.record(ctx, obj, same, func() (bool, error) { return s.PatchStatus(ctx, obj, change) })
+}
+
+// Seen establishes that obj, from the cache, is at least as new as what this
+// Store wrote last. If it is not, a watch event for it is on its way.
+func (s Store) Seen(obj client.Object) Verdict {
+	if s.writes.seen(obj) {
+		return Next()
+	}
+	return Wait("the cache, which is behind our own write")
+}
+
+// Current reports whether obj is what the API server has right now. If not, a
+// watch event about it is on its way, or it is gone.
+func (s Store) Current(ctx context.Context, obj client.Object) (bool, error) {
+	live, err := blank(obj)
+	if err != nil {
+		return false, err
+	}
+	err = s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
+	if err != nil {
+		return false, wrap("read", obj, client.IgnoreNotFound(err))
+	}
+	return sameVersion(obj, live), nil
+}
+
+// ObjectName names an object in messages: its kind and, in quotes, its namespace, if
+// it has one, and name.
+func ObjectName(obj client.Object) string {
+	name := obj.GetName()
+	if obj.GetNamespace() != "" {
+		name = obj.GetNamespace() + "/" + name
+	}
+	return fmt.Sprintf("%s %q", reflect.TypeOf(obj).Elem().Name(), name)
+}
+
+func (s Store) patch(ctx context.Context, obj client.Object, change func(), write func(client.Patch) error) (bool, error) {
+	if obj.GetResourceVersion() == "" {
+		return false, fmt.Errorf("write %s: it was never read", ObjectName(obj))
+	}
+	before := obj.DeepCopyObject()
+	change()
+	p, err := newPatch(nil, before, obj)
+	if err != nil || len(p.operations) == 0 {
+		return false, wrap("write", obj, err)
+	}
+	err = send(p, obj, write)
+	if apierrors.IsInvalid(err) {
+		err = s.fit(ctx, p, before, obj, err, write)
+	}
+	if err != nil {
+		return false, wrap("write", obj, err)
+	}
+	s.writes.note(obj)
+	return true, nil
+}
+
+// fit writes a patch that the API server refused. It may have been about
+// another version of the object, which is a conflict, or about an object whose
+// form differs from what Go's type of it shows, such as one with fields that
+// are not known: then the patch is made for the object as it is stored.
+func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.Object, why error, write func(client.Patch) error) error {
+	gvk, err := s.Client.GroupVersionKindFor(obj)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	for {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(gvk)
+		err := s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
+		if client.IgnoreNotFound(err) != nil { // what was refused is no reason to give up: it may have been a conflict
+			return fmt.Errorf("read it after the API server refused to write it (%v): %w", why, err) //nolint:errorlint // one cause
+		}
+		if err != nil || !sameVersion(obj, live) {
+			return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, obj.GetName(), why) //nolint:wrapcheck // patch wraps it
+		}
+		p, err := newPatch(live, before, obj)
+		if err != nil {
+			return err
+		}
+		if reflect.DeepEqual(p.operations, refused.operations) {
+			return why
+		}
+		if why = send(p, obj, write); !apierrors.IsInvalid(why) {
+			return why
+		}
+		refused = p // it changed since it was read, or that is what the API server has against it
+	}
+}
+
+func send(p *patch, obj client.Object, write func(client.Patch) error) error {
+	text, err := p.guarded(obj.GetResourceVersion())
+	if err != nil {
+		return err
+	}
+	return write(client.RawPatch(types.JSONPatchType, text))
+}
+
+func (s Store) record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, write func() (bool, error)) error {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("a copy of %s is no object", ObjectName(obj))
+	}
+	for tries := 1; ; tries++ {
+		_, err := write()
+		if !apierrors.IsConflict(err) || tries == recordTries {
+			return err
+		}
+		now, blankErr := blank(obj)
+		if blankErr != nil {
+			return errors.Join(err, blankErr)
+		}
+		if read := s.Live.Get(ctx, client.ObjectKeyFromObject(before), now); read != nil {
+			return errors.Join(err, read)
+		}
+		if !same(before, now) {
+			return err
+		}
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(now).Elem())
+	}
+}
+
+// blank returns an empty object of the type of obj.
+func blank(obj client.Object) (client.Object, error) {
+	empty, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(obj).Elem()))
+	if !ok {
+		return nil, fmt.Errorf("a new %T is no object", obj)
+	}
+	return empty, nil
+}
+
+func sameVersion(a, b client.Object) bool {
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
+func wrap(what string, obj client.Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, ObjectName(obj), err)
+}

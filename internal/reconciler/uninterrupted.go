@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconciler
+
+import (
+	"context"
+	"time"
+)
+
+// Uninterrupted returns steps that, once begun, run to their end although the
+// context is cancelled, each for at most limit. A component that stops thereby
+// never leaves an outcome unrecorded for its successor. Steps of BeforeStop do
+// not begin any more.
+func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
+	wrapped := make([]Step[T], len(steps))
+	for i, s := range steps {
+		wrapped[i] = uninterrupted[T]{Step: s, limit: limit}
+	}
+	return wrapped
+}
+
+// BeforeStop returns a step that does not begin once the component stops. It
+// is for steps that start something long, such as an RPC, and means something
+// only under Uninterrupted.
+func BeforeStop[T any](s Step[T]) Step[T] { return beforeStop[T]{Step: s} }
+
+type beforeStop[T any] struct{ Step[T] }
+
+type uninterrupted[T any] struct {
+	Step[T]
+
+	limit time.Duration
+}
+
+// Run implements Step.
+func (u uninterrupted[T]) Run(ctx context.Context, work T) (Verdict, error) {
+	if _, long := u.Step.(beforeStop[T]); long && ctx.Err() != nil {
+		return Wait("the successor of this process, which is stopping"), nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.limit)
+	defer cancel()
+	return u.Step.Run(ctx, work)
+}

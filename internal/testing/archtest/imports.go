@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archtest holds the rules of the source tree that a compiler does not
+// know: who may import whom, how packages are named and documented, how long a
+// file may be. Its tests apply them to this module. Nothing imports it.
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Package is what the rules need to know of one package; the fields are those
+// of `go list -json`.
+type Package struct {
+	ImportPath string   `json:"ImportPath"`
+	Name       string   `json:"Name"`
+	Doc        string   `json:"Doc"`
+	Imports    []string `json:"Imports"` // direct, without those of tests
+	Deps       []string `json:"Deps"`    // direct and indirect
+	GoFiles    []string `json:"GoFiles"` // without tests
+}
+
+// Violation says which package or file breaks a rule, how, and what to do.
+type Violation string
+
+// layers order the directories of the module: a package imports only from its own
+// layer or a lower one. The longest matching directory decides.
+func layers() map[string]int {
+	return map[string]int{
+		"proto":       0,
+		"api":         0,
+		"deploy":      0, // manifests, embedded
+		"docs":        0, // manifests, embedded
+		"fakes/fault": 0,
+
+		"internal": 1,
+
+		"internal/testing":  2, // helpers of tests, which may import the suite
+		"drivers/driverkit": 2,
+		"sanity":            2,
+		"fakes":             2,
+
+		"controller": 3,
+		"obc":        3,
+		"sidecar":    3,
+		"drivers":    3,
+
+		"testenv": 4,
+
+		"cmd":       5,
+		"bench":     5,
+		"hack":      5,
+		"lifecycle": 5, // tests alone
+		"e2e":       5, // tests alone
+	}
+}
+
+// ban forbids imports. It names directories of the module, import paths of other
+// modules (a dot in their first element) and the standard library's testing; each
+// covers what is below it.
+type ban struct {
+	who    []string
+	except []string // directories below who that may
+	never  []string
+	direct bool // only direct imports count
+	why    string
+}
+
+func bans() []ban {
+	// sigs.k8s.io/yaml is a YAML library like any other.
+	kubernetes := []string{"k8s.io", "sigs.k8s.io/controller-runtime"}
+	product := []string{"api", "proto", "internal", "controller", "obc", "sidecar", "drivers", "sanity", "cmd"}
+	return []ban{
+		{
+			who:   []string{"controller"},
+			never: []string{"proto", "sidecar", "drivers", "sanity"},
+			why:   "the controller never makes an RPC and knows no driver",
+		},
+		{
+			who:   []string{"obc"},
+			never: []string{"controller", "sidecar", "drivers", "sanity"},
+			why:   "it serves ObjectBucketClaims by COSI's objects alone",
+		},
+		{
+			who:   []string{"sidecar"},
+			never: []string{"controller", "drivers", "sanity"},
+			why:   "the sidecar knows a driver only by its RPCs",
+		},
+		{
+			who:   []string{"drivers"},
+			never: append([]string{"api", "controller", "sidecar", "sanity"}, kubernetes...),
+			why:   "a driver never reads Kubernetes",
+		},
+		{
+			who:   []string{"sanity"},
+			never: append([]string{"api", "drivers", "controller", "sidecar"}, kubernetes...),
+			why:   "the conformance suite judges drivers that know nothing of ours",
+		},
+		{
+			who:    product,
+			except: []string{"cmd/cooper"},
+			never:  []string{"fakes", "testenv"},
+			why:    "what we ship contains no fake; only cooper, the laptop's system, is one",
+		},
+		{
+			who:    product,
+			except: []string{"cmd/cooper", "cmd/cosi-sanity"},
+			never:  []string{"sanity/memdriver"},
+			why:    "only cosi-sanity serve-strict ships the driver in memory",
+		},
+		{
+			who:    product,
+			never:  []string{"testing"},
+			direct: true,
+			why:    "what we ship contains no test code; a package for tests is below internal/testing or has a name that ends in test",
+		},
+		{
+			who:    []string{"testenv/system", "testenv/controlplane", "testenv/node"},
+			never:  []string{"testing"},
+			direct: true,
+			why:    "cooper up and make node start the same without a test",
+		},
+	}
+}
+
+// Imports checks the packages of a module against the layers and the bans.
+func Imports(module string, pkgs []Package) []Violation {
+	var found []Violation
+	for _, pkg := range pkgs {
+		found = append(found, layering(module, pkg)...)
+		if forTests(pkg.ImportPath) {
+			continue
+		}
+		found = append(found, noTestPackages(module, pkg)...)
+		for _, b := range bans() {
+			found = append(found, b.check(module, pkg)...)
+		}
+	}
+	return found
+}
+
+func layering(module string, pkg Package) []Violation {
+	own, ok := layerOf(module, pkg.ImportPath)
+	if !ok {
+		return []Violation{Violation(pkg.ImportPath + ": its directory has no layer: add it to layers()")}
+	}
+	var found []Violation
+	for _, path := range pkg.Imports {
+		if !below(path, module) {
+			continue
+		}
+		if other, _ := layerOf(module, path); other > own {
+			found = append(found, Violation(fmt.Sprintf("%s imports %s, which is above it: see layers()", pkg.ImportPath, path)))
+		}
+	}
+	return found
+}
+
+// forTests reports whether a package is for tests: it is below internal/testing, or its name ends
+// in test as those of httptest and iotest do. It may import testing and fakes.
+func forTests(path string) bool {
+	return strings.HasSuffix(path, "test") || strings.Contains(path, "/internal/testing/")
+}
+
+// noTestPackages keeps packages for tests out of all others, since those might be
+// shipped.
+func noTestPackages(module string, pkg Package) []Violation {
+	var found []Violation
+	for _, path := range pkg.Imports {
+		if below(path, module) && forTests(path) {
+			found = append(found, Violation(fmt.Sprintf("%s imports %s, which is for tests", pkg.ImportPath, path)))
+		}
+	}
+	return found
+}
+
+func layerOf(module, path string) (layer int, ok bool) {
+	longest := ""
+	for dir, number := range layers() {
+		if below(path, module+"/"+dir) && len(dir) > len(longest) {
+			longest, layer = dir, number
+		}
+	}
+	return layer, longest != ""
+}
+
+func (b ban) check(module string, pkg Package) []Violation {
+	in := func(dirs []string) func(path string) bool {
+		return func(path string) bool {
+			return slices.ContainsFunc(dirs, func(dir string) bool { return below(path, importPath(module, dir)) })
+		}
+	}
+	if !in(b.who)(pkg.ImportPath) || in(b.except)(pkg.ImportPath) {
+		return nil
+	}
+	imports, verb := pkg.Deps, "depends on"
+	if b.direct {
+		imports, verb = pkg.Imports, "imports"
+	}
+	never := in(b.never)
+	var found []Violation
+	for _, path := range imports {
+		if never(path) {
+			found = append(found, Violation(fmt.Sprintf("%s %s %s: %s", pkg.ImportPath, verb, path, b.why)))
+		}
+	}
+	return found
+}
+
+// importPath turns a directory of the module into an import path and leaves
+// other modules' paths and those of the standard library alone.
+func importPath(module, dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	if strings.Contains(first, ".") || dir == "testing" {
+		return dir
+	}
+	return module + "/" + dir
+}
+
+// below reports whether an import path is parent or lies below it.
+func below(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduling decides when a reconciler may call the driver for an object, and records the outcome. Both reconcilers of
+// the sidecar share it. It makes no calls itself.
+package scheduling
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+)
+
+// A Caller is what the reconciler of one kind needs for calls to the driver. All fields are required.
+type Caller struct {
+	reconciler.Base
+
+	// Info is the driver's latest response to DriverGetInfo.
+	Info func() driver.Info
+	// InFlight holds the IDs for which calls are running.
+	InFlight *inflight.Keys
+	// Shares limits the calls with the same parameters.
+	Shares *inflight.Shares
+	// History remembers the calls for each object.
+	History *History
+	// Trigger starts a reconcile when an ID or a share becomes free.
+	Trigger *Trigger
+	// StepLimit is the deadline of a step; it must be longer than the deadline of a call.
+	StepLimit time.Duration
+}
+
+// An Attempt is one reconcile of an object that makes calls.
+type Attempt struct {
+	reconciler.Request
+
+	// Asks is the part of the object's spec that the driver is asked about, and what else an administrator changes to
+	// trigger another try.
+	Asks any
+	// Rotation ends the wait after a terminal failure when it changes, but no backoff: users or other controllers can
+	// change it as often as they like.
+	Rotation string
+	// Info is the driver's latest response to DriverGetInfo.
+	Info driver.Info
+
+	// waitsForShare says that the object is in the queue for a share.
+	waitsForShare bool
+}
+
+func (a *Attempt) attempt() *Attempt { return a }
+
+// DriverName implements reconciler.Work.
+func (a *Attempt) DriverName() string { return a.Info.Name }
+
+// Key identifies the object in History and Shares. An object that does not exist any more has a key of its own, so that
+// its failures are not those of its successor.
+func (a *Attempt) Key() reconcile.Request {
+	key := a.Req
+	if a.Gone {
+		key.Name += "/" + string(a.Object.GetUID())
+	}
+	return key
+}
+
+// State is what a call for the object depends on now.
+func (a *Attempt) State() State {
+	return State{Object: Fingerprint(a.Object, a.Asks), Driver: a.Info.Epoch, Rotation: a.Rotation}
+}
+
+// Shared is reconciler.SharedStep for the steps of this package.
+func Shared[W interface{ attempt() *Attempt }](name string, do func(context.Context, *Attempt) (reconciler.Verdict, error)) reconciler.Step[W] {
+	return reconciler.NewStep(name, func(ctx context.Context, w W) (reconciler.Verdict, error) { return do(ctx, w.attempt()) })
+}
+
+// Forget drops what is remembered of an object that does not exist any more.
+func (c *Caller) Forget(key reconcile.Request) {
+	c.History.Forget(key)
+	c.Shares.Leave(key)
+}
+
+// AwaitRetry waits until the last failed call for the object may be repeated.
+func (c *Caller) AwaitRetry(_ context.Context, a *Attempt) (reconciler.Verdict, error) {
+	return c.until(c.History.Wait(a.Key(), a.State())), nil
+}
+
+// Share waits for a share of the workers for calls with the same parameters, which most likely reach the same backend: a
+// backend that hangs then leaves workers to the others. The object keeps its share until Leave; while it waits, the
+// reconcile starts again when a share is free.
+func (c *Caller) Share(a *Attempt, parameters ...map[string]string) reconciler.Verdict {
+	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
+	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
+	if a.waitsForShare {
+		return reconciler.Wait("a free worker: calls with the same parameters use their share of the workers")
+	}
+	return reconciler.Next()
+}
+
+// Leave returns the share of the object, or ends its wait for one unless this reconcile waits. It is called at the end of
+// each reconcile.
+func (c *Caller) Leave(a *Attempt) {
+	if !a.waitsForShare {
+		c.Shares.Leave(a.Key())
+	}
+}
+
+// Begin begins a call, which is over when end is called. While another call for the same keys runs, end is nil, and the
+// reconcile starts again when that call has ended. of names the keys.
+func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), wait reconciler.Verdict) {
+	end = c.InFlight.Try(call, func() { c.Trigger.Enqueue(a.Req) })
+	if end == nil {
+		return nil, reconciler.Wait("the end of another call for " + of)
+	}
+	return end, reconciler.Next()
+}
+
+// Failed records that a call failed, after that was written to the object, and waits until it may be repeated. asked is
+// the State that the call was made for.
+func (c *Caller) Failed(a *Attempt, asked State, f *driver.Failure) reconciler.Verdict {
+	c.CountFailure(a.Info.Name, &a.Request)
+	return c.until(c.History.NoteFailure(a.Key(), asked, f))
+}
+
+// until waits for the time of the next call.
+func (c *Caller) until(wait time.Duration) reconciler.Verdict {
+	switch wait {
+	case 0:
+		return reconciler.Next()
+	case Forever:
+		return reconciler.Wait("a change of the " + c.Kind + " or the driver")
+	default:
+		return reconciler.WaitAtMost(wait, "the time of the next call")
+	}
+}
