@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// directory is what every driver has in a directory of its own.
+// directory describes a directory that every driver has.
 type directory struct {
-	// needs are the files that must be there, may those that can be.
+	// needs are the required files, may the optional ones.
 	needs, may []string
-	// pure says that the package makes no calls.
+	// pure means that the package makes no calls to the backend.
 	pure bool
 }
 
-// waysOfAccounts is the directory with a package for each way to have accounts.
+// waysOfAccounts is the directory with one package per kind of account.
 const waysOfAccounts = "internal/account"
 
-// floorPlan is what the drivers have in common (docs/adr/0023), by the directory below the driver's.
+// floorPlan returns the directories that all drivers have in common (docs/adr/0023), by their path in the driver's
+// directory.
 func floorPlan() map[string]directory {
 	return map[string]directory{
 		".": {
@@ -43,7 +44,7 @@ func floorPlan() map[string]directory {
 	}
 }
 
-// ownFiles are what only one backend has: a file, or a directory with all files in it.
+// ownFiles returns the files that only one backend has: a file, or a directory with all its files.
 func ownFiles() map[string][]string {
 	return map[string][]string{
 		"azuredriver": {
