@@ -53,7 +53,7 @@ func (r *Reconciler) handedOff() []reconciler.Step[*work] {
 		reconciler.SharedStep[*work]("seen", r.Seen),                 // does the cache hold our last write?
 		reconciler.NewStep("protect", r.protect),                     // add the finalizer, if it was removed
 		reconciler.NewStep("gather", r.gather),                       // look up claims and Buckets
-		reconciler.NewStep("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
+		reconciler.NewStep("restoreLimits", r.restoreLimits),         // add limits that an earlier version did not hand off
 		reconciler.NewStep("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
 		reconciler.NewStep("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}

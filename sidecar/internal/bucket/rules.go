@@ -93,8 +93,9 @@ func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	}
 }
 
-// asks returns what the spec of a Bucket asks of the driver. The UID of its claim is no part of that: the Controller adds it
-// when it binds an imported Bucket (KEP-1979, "Accessing an Existing OSP Bucket"), and no request contains it.
+// asks returns the part of a Bucket's spec that is sent to the driver. It does not contain the UID of the claim: the
+// Controller sets that when it binds an imported Bucket (KEP-1979, "Accessing an Existing OSP Bucket"), and no request
+// contains it.
 func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
 	spec := *b.Spec.DeepCopy()
 	spec.BucketClaimRef.UID = ""
@@ -166,9 +167,9 @@ func needsBucket(other, b *cosiapi.Bucket) bool {
 	return sameDriverOtherBucket(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
 }
 
-// importsSameBucket reports whether a Bucket of another driver imports what may be the backend bucket of b. Two drivers can
-// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in that
-// prefix count as the same.
+// importsSameBucket reports whether a Bucket of another driver may import the backend bucket of b. Two drivers can
+// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in
+// that prefix count as equal.
 func importsSameBucket(other, b *cosiapi.Bucket) bool {
 	imported, id := other.Spec.ExistingBucketID, IDOf(b)
 	return other.Spec.DriverName != b.Spec.DriverName && imported != "" &&
@@ -195,7 +196,7 @@ func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
 		!conditions.Is(deleted.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 }
 
-// sharedBucket returns the condition of a Bucket whose backend bucket another Bucket needs.
+// sharedBucket returns the condition of a Bucket if another Bucket needs its backend bucket.
 func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	message := fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket remains until the other is deleted. "+
 		"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))

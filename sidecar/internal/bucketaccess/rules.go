@@ -247,7 +247,7 @@ func needsAccount(other, a *cosiapi.BucketAccess) bool {
 	return sameDriverOtherAccess(other, a) && other.Status.AccountID == a.Status.AccountID && other.DeletionTimestamp == nil
 }
 
-// sharedAccount returns the condition of an access whose account another access needs.
+// sharedAccount returns the condition of an access if another access needs its account.
 func sharedAccount(a *cosiapi.BucketAccess) conditions.Change {
 	return conditions.Change{
 		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,
