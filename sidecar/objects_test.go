@@ -22,7 +22,7 @@ func logrFunc(write func(string)) logr.Logger {
 	return funcr.New(func(prefix, args string) { write(prefix + " " + args) }, funcr.Options{Verbosity: 2})
 }
 
-// bucket creates a Bucket as the Controller does for a claim.
+// bucket returns a Bucket as the Controller creates it for a claim.
 func (s *system) bucket() *cosiapi.Bucket {
 	uid := uuid.NewUUID()
 	return &cosiapi.Bucket{

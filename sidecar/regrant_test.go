@@ -156,8 +156,8 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 	s.measures(map[string]float64{"cosi_sidecar_active": 1}) // the credential of a deleted access is not renewed
 }
 
-// measures waits until these sidecar metrics have these values. A key is the value of the label other than the
-// driver's. There must be no other metrics of expiring credentials.
+// measures waits until these sidecar metrics have these values. A key is the name of the metric, followed by the
+// values of its labels other than the driver's. There must be no other metrics of expiring credentials.
 func (s *system) measures(want map[string]float64) {
 	s.t.Helper()
 	s.Eventually(fmt.Sprintf("the metrics are %v", want), func(context.Context) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// withOneID returns two provisioned Buckets with the same bucket ID, ready for deletion. The second one got its ID
-// without the usual check.
+// withOneID returns two provisioned Buckets with the same bucket ID, ready for deletion. The test sets the ID of the
+// second one, because the sidecar would refuse it.
 func withOneID(s *system) (first, second *cosiapi.Bucket) {
 	s.t.Helper()
 	stop := s.run()

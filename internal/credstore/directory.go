@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of files in the directory. Entries end in entrySuffix. Files whose names start with a dot are left over from a
-// process that was killed during a write.
+// Names of files in the directory. Entries end in entrySuffix. Files with names that start with a dot are left over
+// from a process that was killed during a write.
 const (
 	idFile      = "store.json"
 	lockFile    = "lock"

@@ -39,7 +39,7 @@ func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	return m, nil
 }
 
-// A manager tells its cache when it is stopped, and stops when another instance is the leader.
+// A manager notifies its cache when it is stopped, and stops when another instance is the leader.
 type manager struct {
 	ctrl.Manager
 

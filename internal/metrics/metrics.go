@@ -31,7 +31,7 @@ const (
 	// StatusCanceled is the status of a creation that was not completed before the deletion.
 	StatusCanceled = "Canceled"
 
-	// DriverUnknown is the label of objects without a known driver, such as a claim whose class does not exist.
+	// DriverUnknown is the label of objects without a known driver, such as a claim of a class that does not exist.
 	DriverUnknown = "unknown"
 )
 

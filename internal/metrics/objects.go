@@ -17,7 +17,7 @@ import (
 const (
 	// StateDeleting is the state of an object that is being deleted and still has COSI's finalizer.
 	StateDeleting = "Deleting"
-	// StateFailing is the state of an object whose last driver call failed, even if it is provisioned.
+	// StateFailing is the state of an object after a failed driver call, even if it is provisioned.
 	StateFailing = "Failing"
 	// StateReady is the state of a provisioned object.
 	StateReady = "Ready"
@@ -140,7 +140,7 @@ func (o *Objects) vecs() []*prometheus.GaugeVec {
 	return []*prometheus.GaugeVec{o.active, o.count, o.since, o.in}
 }
 
-// seen creates all series of a driver, so that none is missing while its value is 0.
+// seen creates all series of a driver, including those with the value 0.
 func (o *Objects) seen(name string) {
 	for _, kind := range []string{KindBucket, KindBucketClaim, KindBucketAccess} {
 		for _, state := range []string{StateDeleting, StateFailing, StateReady, StatePending} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refused explains why a request is refused and what to do. The message itself says what happened.
+// refused explains why a request is refused and what to do. The message itself describes the event.
 type refused struct{ why, do string }
 
 // Refusals returns the texts of all refusals, by message.

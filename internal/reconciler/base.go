@@ -44,7 +44,7 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 }
 
-// A Base has what the reconciler of one kind needs. Reconcilers embed it.
+// A Base has the dependencies of the reconciler of one kind. Reconcilers embed it.
 type Base struct {
 	Store
 

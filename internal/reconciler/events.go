@@ -56,7 +56,7 @@ type EventRecorder struct {
 }
 
 // Warn reports a failure on the object. action is what COSI was doing, in UpperCamelCase, such as CreateBucket. note
-// tells the user what to do and never contains a credential.
+// explains what to do and never contains a credential.
 func (r EventRecorder) Warn(object runtime.Object, reason EventReason, action, note string) {
 	r.emit(object, corev1.EventTypeWarning, reason, action, note)
 }

@@ -58,10 +58,10 @@ func ownFiles() map[string][]string {
 		},
 		"s3driver": {
 			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", // stores of several types
-			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and what was seen at them
+			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and their observed behaviour
 			"usage.go", "usage_test.go", // backends that were renamed
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls
-			"internal/wholebody",                                   // the SDK's own connections
+			"internal/wholebody",                                   // reuse of the SDK's connections
 			"internal/account/adminapi", "internal/account/static", // no way of its own: the client of two; one key for all
 			"internal/apierror/export_test.go",
 		},
@@ -113,7 +113,7 @@ func FloorPlan(driver string, files map[string][]byte) []Violation {
 func makesCalls(source []byte) bool {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
-		return false // File says so
+		return false // File reports the parse error
 	}
 	for _, one := range file.Imports {
 		if name, _ := strconv.Unquote(one.Path.Value); name == "context" || name == "net/http" {

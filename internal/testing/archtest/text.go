@@ -15,7 +15,7 @@ type explanation struct {
 	// hints are substrings, one of which is in each reference. They make the search cheap.
 	hints []string
 	what  *regexp.Regexp
-	// instead tells the author what to write in its place.
+	// instead is the suggested replacement.
 	instead string
 }
 
