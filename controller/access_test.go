@@ -21,8 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// Finalizer, UID on the claim, hand-off: three writes if the claim was created
-// first.
+// There are three writes if the claim exists already: finalizer, UID on the claim, hand-off.
 func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -56,7 +55,7 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	if got := s.conflicts(); got != 0 {
 		t.Errorf("conflicts on the straight path: %d", got)
 	}
-	// Another class of that name changes nothing.
+	// Another class of the same name changes nothing.
 	s.Delete(class)
 	s.Gone(class)
 	s.newAccessClass("keys", func(spec *cosiapi.BucketAccessClassSpec) {
@@ -68,7 +67,7 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	}
 }
 
-// A pair that is created together has no write more than others, and the claim is not read for the hand-off.
+// Creating access and claim together needs no additional writes, and the hand-off does not read the claim.
 func TestAccessCreatedWithItsClaim(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -106,8 +105,7 @@ func TestAccessCreatedWithItsClaim(t *testing.T) {
 	}
 }
 
-// One write more for each thing that the access says it waits for: the claim,
-// and then its Bucket.
+// There is one more write for each object that the access reports waiting for: the claim, and then its Bucket.
 func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -118,7 +116,7 @@ func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	s.untilCondition(access, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
-	// A bucket ID alone does not make the Bucket usable.
+	// A bucket ID is not enough to make the Bucket usable.
 	testenv.ChangeStatus(s.Env, bucket, func(b *cosiapi.Bucket) { b.Status.BucketID = b.Name })
 	s.settled()
 	if got := testenv.Get(s.Env, access).Status.DriverName; got != "" {
@@ -134,7 +132,7 @@ func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	})
 }
 
-// The refusals of an access, each with what makes it pass after all.
+// Each row has a refusal and a change that lets the access pass.
 func TestAccessIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -207,7 +205,7 @@ func addClaim(a *cosiapi.BucketAccess, name string) {
 	a.Spec.BucketClaims = append(a.Spec.BucketClaims, more)
 }
 
-// lateClasses is a client whose cache has not got any BucketAccessClass yet.
+// lateClasses is a client with a cache that has no BucketAccessClass yet.
 type lateClasses struct{ client.Client }
 
 func (c lateClasses) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -217,8 +215,7 @@ func (c lateClasses) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// An access that is created together with its class does not say that there is
-// none.
+// An access that is created together with its class must not report a missing class.
 func TestAccessWhoseClassIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -230,7 +227,7 @@ func TestAccessWhoseClassIsNotInTheCache(t *testing.T) {
 	s.untilHandedOff(s.newAccess(s.access("app", "keys", "photos")))
 }
 
-// What the class rejects leaves no trace on claims in the end; another class wakes it.
+// An access that a class rejects leaves nothing on its claims, and a new class triggers a reconcile.
 func TestAccessRejectedByOneClassAndAllowedByTheNext(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -275,7 +272,7 @@ func TestAccessIsRetriedWhenTheBindingIsCorrected(t *testing.T) {
 	s.untilHandedOff(access)
 }
 
-// A claim that is being deleted does not wait for a new access either.
+// A claim that is being deleted does not wait for a new access.
 func TestAccessToDeletedClaimIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -287,7 +284,7 @@ func TestAccessToDeletedClaimIsRefused(t *testing.T) {
 	s.Delete(claim)
 	late := s.newAccess(s.access("late", "keys", "photos"))
 	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	// A finalizer that it took before the cache had the claim's deletion goes with the next look at it.
+	// If the access got its finalizer before the cache had the claim's deletion, the next reconcile removes it.
 	testenv.Until(s.Env, late, "the refused access holds no finalizer", func(a *cosiapi.BucketAccess) error {
 		if cosiapi.HasProtection(a) {
 			return fmt.Errorf("finalizers %q", a.Finalizers)
@@ -321,7 +318,7 @@ func TestWaitingAccessReleasesDeletedClaim(t *testing.T) {
 	}
 }
 
-// A claim may be gone by the time that the access is protected.
+// A claim may be deleted before the access has its finalizer.
 func TestAccessToMissingClaimHoldsNoOther(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -333,7 +330,7 @@ func TestAccessToMissingClaimHoldsNoOther(t *testing.T) {
 	s.provision(s.bound(claim))
 	access := s.access("app", "keys", "photos")
 	addClaim(access, "films")
-	cosiapi.AddProtection(access) // as it stands after that race
+	cosiapi.AddProtection(access) // the state after that race
 	s.newAccess(access)
 	testenv.Until(s.Env, access, "the access releases its claims", func(a *cosiapi.BucketAccess) error {
 		if cosiapi.HasProtection(a) {
@@ -390,7 +387,7 @@ func TestAccessToClaimsThatShareABucket(t *testing.T) {
 	}
 }
 
-// The mark is off before the finalizer of the last access is.
+// The mark is removed before the finalizer of the last access.
 func TestLastAccessTakesTheMarkOff(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -411,7 +408,7 @@ func TestLastAccessTakesTheMarkOff(t *testing.T) {
 	}
 	s.cleanedUp(first)
 	s.Gone(first)
-	if !marked(testenv.Get(s.Env, claim)) { // the other one is stuck in its revocation
+	if !marked(testenv.Get(s.Env, claim)) { // the revocation of the other one is stuck
 		t.Error("the mark went while an access was still being revoked")
 	}
 	s.cleanedUp(last)
@@ -469,7 +466,7 @@ func TestAccessConditionWithTwoCauses(t *testing.T) {
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 }
 
-// A user who takes our marks off gets them back.
+// If a user removes our marks, they are added again.
 func TestMarksTakenOffByHandComeBack(t *testing.T) {
 	t.Parallel()
 	s := start(t)

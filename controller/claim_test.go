@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// Finalizer, Bucket, binding, and what became of the Bucket.
+// The writes are: finalizer, Bucket, binding, and the state of the Bucket.
 func TestClaimGetsABucketInFourWrites(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -55,13 +55,13 @@ func TestClaimGetsABucketInFourWrites(t *testing.T) {
 	}
 }
 
-// untilWrites waits until the Controller has written exactly this.
+// untilWrites waits until the Controller has made exactly these writes.
 func (s *system) untilWrites(want ...string) {
 	s.t.Helper()
 	s.UntilWrites(s.writes, 0, want...)
 }
 
-// With no sidecar around, nothing is left.
+// Without a sidecar, nothing remains.
 func TestClaimDeletedBeforeAnySidecarSawItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -73,8 +73,8 @@ func TestClaimDeletedBeforeAnySidecarSawItsBucket(t *testing.T) {
 	s.Gone(bucket)
 }
 
-// KEP-1979: ResourcesValidated is Unknown while the class is missing. Nothing but
-// its creation wakes the claim.
+// KEP-1979: ResourcesValidated is Unknown while the class is missing. Only the creation of the class triggers the
+// claim.
 func TestClaimWaitsForItsClass(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -108,11 +108,11 @@ func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 	if got := strings.Count(strings.Join(s.writes(), "\n"), "create buckets"); got != 1 {
 		t.Errorf("Buckets created: want 1, got %d", got)
 	}
-	s.Delete(claim) // a missing Bucket does not hold it
+	s.Delete(claim) // a missing Bucket does not block it
 	s.Gone(claim)
 }
 
-// lateBuckets is a client whose cache has not got any Bucket yet.
+// lateBuckets is a client with a cache that has no Bucket yet.
 type lateBuckets struct{ client.Client }
 
 func (c lateBuckets) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -122,7 +122,7 @@ func (c lateBuckets) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// A cache that lags does not make a Bucket lost.
+// A stale cache must not make a Bucket count as lost.
 func TestClaimWhoseBucketIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -136,11 +136,11 @@ func TestClaimWhoseBucketIsNotInTheCache(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// A Bucket of the right name is adopted only if it is this claim's.
+// A Bucket with the right name is adopted only if it belongs to this claim.
 func TestClaimFindsABucketOfItsName(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		uid    string // of the claim in the Bucket, if another one
+		uid    string // of the claim in the Bucket, if it is another one
 		status metav1.ConditionStatus
 		reason conditions.Reason
 	}{
@@ -172,7 +172,7 @@ func TestClaimFindsABucketOfItsName(t *testing.T) {
 	}
 }
 
-// The class is copied once.
+// The class is copied only once.
 func TestClaimOutlivesItsClass(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -189,8 +189,7 @@ func TestClaimOutlivesItsClass(t *testing.T) {
 	s.Gone(claim)
 }
 
-// True and False are copied, Unknown never; nothing is written when nothing
-// changed.
+// True and False are copied, Unknown never. Nothing is written if nothing has changed.
 func TestClaimMirrorsItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the COSI Controller. It binds BucketClaims to Buckets
-// and hands BucketAccesses over to the sidecar of their driver, for all
-// drivers of a cluster. It works on Kubernetes objects only: it must not make
-// an RPC, nor import proto or sidecar.
+// Package controller is the COSI Controller. It binds BucketClaims to Buckets and hands BucketAccesses over to the
+// sidecar of their driver, for all drivers of a cluster. It only uses the Kubernetes API: it makes no RPC and does not
+// import proto or sidecar.
 package controller
 
 import (
@@ -23,10 +22,10 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none. The Controller watches
-	// everything that it depends on.
+	// DefaultResync is the resync period of Options that set none. The Controller watches all objects that it depends
+	// on.
 	DefaultResync = 30 * time.Minute
-	// DefaultWorkers is the Workers of Options that set none.
+	// DefaultWorkers is the number of workers of Options that set none.
 	DefaultWorkers = reconciler.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
 	DefaultPatience = time.Minute
@@ -34,40 +33,35 @@ const (
 	component = "controller"
 )
 
-// Options says how a Controller works.
+// Options configure a Controller.
 type Options struct {
-	// Scope limits the Controller to the claims and accesses of some
-	// namespaces, and to the Buckets of those claims. The zero value is all.
+	// Scope restricts the Controller to the claims and accesses of some namespaces and to the Buckets of those claims.
+	// The zero value includes all.
 	Scope reconciler.Scope
-	// Registerer gets the metrics; it is required.
+	// Registerer registers the metrics. Required.
 	Registerer prometheus.Registerer
-	// Name is a suffix of the names of the reconcilers in logs, for processes that
-	// run several Controllers. Empty means no suffix.
+	// Name is a suffix of the names of the reconcilers in logs, for processes that run several Controllers.
 	Name string
-	// Resync is the longest time between two reconciles of an unchanged object,
-	// plus a random part of up to a fifth. Zero means DefaultResync.
+	// Resync is the maximum time between two reconciles of an unchanged object, before jitter of up to a fifth. Zero
+	// means DefaultResync.
 	Resync time.Duration
-	// Workers is the number of claims, and of accesses, worked on at a time.
-	// Zero means DefaultWorkers.
+	// Workers is the number of concurrent reconciles, for claims and for accesses each. Zero means DefaultWorkers.
 	Workers int
-	// Patience is how long an access may wait for its claims, and how long a claim
-	// may be in use after its deletion, before the conditions say so. Most waits
-	// end before that and cost no write. Zero means DefaultPatience.
+	// Patience is how long an access may wait for its claims, and a terminating claim may be in use, before the
+	// conditions report it. Most waits end earlier and cost no write. Zero means DefaultPatience.
 	Patience time.Duration
-	// LostClaimGrace is how long a Bucket is held if its claim does not exist and
-	// was not seen to be deleted, as after the restoration of a backup. After that
-	// it is released as if an administrator had confirmed it. Zero means no limit.
+	// LostClaimGrace is how long a Bucket is held if its claim no longer exists and the Controller did not see its
+	// deletion, as after a restored backup. After that time the Bucket is released as if an administrator had
+	// confirmed it. Zero means no limit.
 	LostClaimGrace time.Duration
-	// Backoff bounds the wait after a failure of the Kubernetes API.
+	// Backoff limits the delay after a failed request to the API server.
 	Backoff reconciler.BackoffOptions
-	// TracerProvider gets a span for each reconcile and its steps; nil means
-	// OpenTelemetry's global one.
+	// TracerProvider creates a span for each reconcile and its steps. Nil means OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
-// Add adds the Controller to a manager, whose scheme must know the kinds of
-// api/v1alpha2. A manager takes one Controller. It fails if the options are
-// incomplete or the manager does not accept a part of the Controller.
+// Add adds the Controller to a manager. The manager's scheme must have the kinds of api/v1alpha2. A manager takes only
+// one Controller. Add fails if the options are incomplete or the manager rejects a part of the Controller.
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Patience == 0 {
 		o.Patience = DefaultPatience

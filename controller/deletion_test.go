@@ -18,8 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// untilReleased waits until a Bucket is marked as one whose claim goes, and is
-// being deleted or not.
+// untilReleased waits until a Bucket has the mark of a deleted claim, and is being deleted or not.
 func (s *system) untilReleased(bucket *cosiapi.Bucket, deleted bool) {
 	s.t.Helper()
 	testenv.Until(s.Env, bucket, "Bucket "+bucket.Name+" is released", func(b *cosiapi.Bucket) error {
@@ -58,7 +57,7 @@ func TestDeletedClaimKeepsRetainedBucket(t *testing.T) {
 	s.Delete(claim)
 	s.Gone(claim)
 	s.untilReleased(bucket, false)
-	// A policy that changes after the claim is gone deletes nothing.
+	// A policy that changes after the claim is deleted has no effect.
 	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
 	s.settled()
 	s.untilReleased(bucket, false)
@@ -75,7 +74,7 @@ func TestDeletionFollowsTheLatestPolicy(t *testing.T) {
 	s.untilReleased(bucket, false)
 }
 
-// The Bucket stays until its claim is deleted, too.
+// The Bucket remains until its claim is deleted, too.
 func TestBucketDeletedBeforeItsClaim(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(*cosiapi.BucketClass){
@@ -100,7 +99,7 @@ func TestBucketDeletedBeforeItsClaim(t *testing.T) {
 	}
 }
 
-// Nobody's Bucket is touched, and the claim stays until an administrator knows.
+// A foreign Bucket is not changed, and the claim remains until an administrator has intervened.
 func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -112,7 +111,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	foreign := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: bucket.Name}, Spec: *bucket.Spec.DeepCopy()}
 	foreign.Spec.BucketClaimRef.UID = "somebody-else"
 	foreign.Spec.BucketClaimRef.Name = "films"
-	foreign.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain // or it goes, as the Bucket of a claim that is gone
+	foreign.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain // otherwise it would be deleted, because its claim does not exist
 	s.Create(foreign)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	s.Delete(claim)
@@ -132,7 +131,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	})
 }
 
-// Accesses hold the claim, marked or not.
+// Accesses keep the claim, with or without a mark.
 func TestClaimInUseIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -145,7 +144,7 @@ func TestClaimInUseIsHeld(t *testing.T) {
 	s.untilHandedOff(access)
 	s.grant(access)
 	s.Delete(claim)
-	// The access stays provisioned and says why it is in the way.
+	// The access stays provisioned and reports why it blocks the deletion.
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	if got := testenv.Condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned of the access: %+v", got)
@@ -170,8 +169,8 @@ func TestClaimInUseIsHeld(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// Waits that end by themselves are not reported: neither that of an access for its sidecar, nor that of a claim for
-// accesses that are being deleted.
+// Waits that end without user action are not reported: an access that waits for its sidecar, and a claim that waits
+// for accesses that are being deleted.
 func TestDeletionIsReportedOnlyIfAUserMustAct(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -183,7 +182,7 @@ func TestDeletionIsReportedOnlyIfAUserMustAct(t *testing.T) {
 	access := s.newAccess(s.access("app", "keys", "photos"))
 	s.untilHandedOff(access)
 	s.grant(access)
-	s.Delete(access) // and there is no sidecar
+	s.Delete(access) // there is no sidecar
 	s.settled()
 	s.Delete(claim)
 	s.settled()
@@ -199,14 +198,13 @@ func TestDeletionIsReportedOnlyIfAUserMustAct(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// confirm agrees, as an administrator, to the release of a Bucket.
+// confirm confirms the release of a Bucket, as an administrator does.
 func (s *system) confirm(bucket *cosiapi.Bucket) {
 	s.t.Helper()
 	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) })
 }
 
-// untilHeld waits until a Bucket says that its release is held, and fails the
-// test if it is released.
+// untilHeld waits until a Bucket reports that its release is held, and fails the test if the Bucket is released.
 func (s *system) untilHeld(bucket *cosiapi.Bucket) {
 	s.t.Helper()
 	s.untilCondition(bucket, cosiapi.ConditionReleaseHeld, metav1.ConditionTrue, conditions.BucketClaimMissing)
@@ -216,7 +214,7 @@ func (s *system) untilHeld(bucket *cosiapi.Bucket) {
 	}
 }
 
-// The finalizer of the claim is taken off by hand.
+// The finalizer of the claim is removed manually.
 func TestBucketOfAVanishedClaimIsReleased(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -265,7 +263,7 @@ func TestBucketOfAVanishedClaimIsNotForTheNext(t *testing.T) {
 	}
 }
 
-// It is released with that access.
+// The Bucket is released together with that access.
 func TestBucketOfAVanishedClaimIsKeptWhileInUse(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -293,7 +291,7 @@ func TestBucketOfAVanishedClaimIsKeptWhileInUse(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// The Controller stopped between marking the Bucket and deleting it.
+// The Controller stopped after it had marked the Bucket and before it deleted the Bucket.
 func TestReleaseThatWasCutShortIsCompleted(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -328,8 +326,7 @@ func TestDeletionOfTheNamespace(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// deleteNamespace deletes the namespace and waits until its objects are asked
-// to go.
+// deleteNamespace deletes the namespace and waits until its objects are being deleted.
 func (s *system) deleteNamespace() {
 	s.t.Helper()
 	namespace := &metav1.PartialObjectMetadata{}

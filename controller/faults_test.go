@@ -23,14 +23,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// A fault is what happens to one write.
+// A fault is the failure of one write.
 type fault struct {
-	// lost is true if the write has its effect and only the response is lost.
+	// lost reports that the write takes effect and only the response is lost.
 	lost bool
 	err  error
 }
 
-// faulty is a client whose n-th write, counted from 1, meets a fault.
+// faulty is a client with a fault at its n-th write, counted from 1.
 type faulty struct {
 	client.Client
 
@@ -77,13 +77,12 @@ func (c faultyStatus) Patch(ctx context.Context, obj client.Object, patch client
 	return c.write(func() error { return c.SubResourceWriter.Patch(ctx, obj, patch, opts...) })
 }
 
-// flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the
-// claim, 3 for the access and its UID on the claim, 2 conditions about the claim
-// in use, and 6 for the deletion less the finalizer of the Bucket.
+// flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the claim, 3 for the access and its UID on
+// the claim, 2 conditions about the claim in use, and 6 for the deletion, minus the finalizer of the Bucket.
 const flowWrites = 14
 
-// lifeAndDeath takes one claim and one access from creation to deletion, and
-// checks that nothing is created twice and nothing is left.
+// lifeAndDeath creates and deletes one claim and one access, and checks that nothing is created twice and nothing
+// remains.
 func lifeAndDeath(s *system) {
 	s.t.Helper()
 	s.newClass("fast")
@@ -119,9 +118,8 @@ func TestWritesOfTheWholeLife(t *testing.T) {
 	}
 }
 
-// A write of the flow has its response lost once, and is refused once, as a
-// conflict or with a failure of the API server in turn. The flow ends as
-// without the fault. The soak tries every write.
+// Some writes lose their response once, and are refused once, alternately with a conflict and a failure of the API
+// server. The flow must end as without the fault. The soak tests every write.
 func TestFaultOfEveryWrite(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: cosiapi.GroupName, Resource: "anything"}

@@ -36,33 +36,33 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // each manager has a logger of its own
+	ctrl.SetLogger(logr.Discard()) // each manager has its own logger
 	testenv.Main(m)
 }
 
-// never is longer than any test: nothing but a watch can wake a reconcile.
+// never is longer than any test, so only watches can trigger a reconcile.
 const never = time.Hour
 
-// brief is a patience that a test can wait for.
+// brief is a Patience that tests can wait for.
 const brief = 200 * time.Millisecond
 
-// A system is one namespace with a Controller that sees nothing else, and the
-// test itself in the parts of user, administrator and sidecar.
+// A system is one namespace with a Controller that is restricted to it. The test acts as user, administrator and
+// sidecar.
 type system struct {
 	*testenv.Env
 
 	t *testing.T
-	// namespace of the claims and accesses; also the driver's name and a part
-	// of the name of everything without a namespace.
+	// namespace is the namespace of claims and accesses. It is also the driver's name and part of the names of all
+	// cluster-scoped objects.
 	namespace string
 	user      string
 	metrics   *prometheus.Registry
-	// wrapClient, if set before run, stands between Controller and client.
+	// wrapClient, if set before run, wraps the Controller's client.
 	wrapClient func(client.Client) client.Client
-	// backoff, if set before run, is for tests of failing requests; in all
-	// others, only a watch can help.
+	// backoff, if set before run, is for tests of failing requests. In all other tests, only watches trigger a
+	// reconcile.
 	backoff reconciler.BackoffOptions
-	// patience, if set before run, is that of the Controller's options.
+	// patience, if set before run, is the Patience of the Controller.
 	patience time.Duration
 }
 
@@ -74,8 +74,8 @@ var shortTests = []string{
 	"TestImport", "TestReferenceOfAnotherClaimsAccess", "TestUsersServeThemselves",
 }
 
-// newSystem prepares a namespace and a user with exactly the Controller's
-// roles. At its end, the test fails if that user was ever refused.
+// newSystem creates a namespace and a user with exactly the Controller's roles. At its end, the test fails if the API
+// server has refused a request of that user.
 func newSystem(t *testing.T) *system {
 	t.Helper()
 	fulltest.Named(t, shortTests)
@@ -90,7 +90,7 @@ func newSystem(t *testing.T) *system {
 	})
 	t.Cleanup(func() {
 		for _, e := range env.Audit(controlplane.AuditFilter{User: s.user}) {
-			if e.Code == 403 && (e.Resource != "events" || !s.terminating()) { // nothing can be created in a namespace that goes
+			if e.Code == 403 && (e.Resource != "events" || !s.terminating()) { // nothing can be created in a terminating namespace
 				t.Errorf("the Controller's roles do not allow it to %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 			}
 		}
@@ -98,7 +98,7 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-// terminating reports whether the namespace is being deleted or gone.
+// terminating reports whether the namespace is being deleted or no longer exists.
 func (s *system) terminating() bool {
 	s.t.Helper()
 	namespace := &metav1.PartialObjectMetadata{}
@@ -110,7 +110,7 @@ func (s *system) terminating() bool {
 	return err != nil || !namespace.DeletionTimestamp.IsZero()
 }
 
-// start is newSystem with a running Controller.
+// start calls newSystem and runs a Controller.
 func start(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -118,8 +118,7 @@ func start(t *testing.T) *system {
 	return s
 }
 
-// run starts a Controller that stops at the end of the test, or when the
-// returned function is called.
+// run starts a Controller. It stops at the end of the test or when the returned function is called.
 func (s *system) run() (stop func()) {
 	s.t.Helper()
 	config := s.User(s.user)
@@ -158,8 +157,7 @@ func (s *system) run() (stop func()) {
 	return stop
 }
 
-// mayWork asks whether the user of the Controller has its role already, without
-// a request that would be refused if not.
+// mayWork checks whether the Controller's user has its role already, without a request that could be refused.
 func (s *system) mayWork(ctx context.Context) error {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               s.user,
@@ -174,7 +172,7 @@ func (s *system) mayWork(ctx context.Context) error {
 	return nil
 }
 
-// logger collects what the Controller logs, and shows it if the test fails.
+// logger collects the logs of the Controller and prints them if the test fails.
 func (s *system) logger() logr.Logger {
 	var mu sync.Mutex
 	var lines []string
@@ -200,8 +198,8 @@ func (s *system) newClient(config *rest.Config, options client.Options) (client.
 	return s.wrapClient(c), nil
 }
 
-// settled waits until the Controller has nothing to do: a claim that is made
-// now, behind everything else, has been served, and so has its access.
+// settled waits until the Controller is idle: it creates a claim and an access and waits until they are reconciled,
+// after everything else.
 func (s *system) settled() {
 	s.t.Helper()
 	claim := s.claim(fmt.Sprintf("fence-%d", time.Now().UnixNano()), "no-such-class")
@@ -222,8 +220,8 @@ func (s *system) untilCondition(obj client.Object, conditionType string, status 
 	testenv.UntilCondition(s.Env, obj, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason)})
 }
 
-// writes are the Controller's successful writes, Events left out, as "verb
-// resource/subresource name", oldest first.
+// writes returns the Controller's successful writes, without Events, as "verb resource/subresource name", oldest
+// first.
 func (s *system) writes() []string {
 	s.t.Helper()
 	var all []string
@@ -240,8 +238,8 @@ func (s *system) writes() []string {
 	return all
 }
 
-// conflicts is the number of the Controller's requests that were refused
-// because the object had changed, but for what settled deletes at once.
+// conflicts returns the number of the Controller's requests that failed with a conflict, except for the objects that
+// settled deletes at once.
 func (s *system) conflicts() int {
 	s.t.Helper()
 	return len(slices.DeleteFunc(s.Audit(controlplane.AuditFilter{User: s.user}), func(e controlplane.AuditEvent) bool {
@@ -249,7 +247,7 @@ func (s *system) conflicts() int {
 	}))
 }
 
-// withoutCancel is a context for what happens after the test's own has ended.
+// withoutCancel returns a context for cleanups, which run after the test's context has ended.
 func withoutCancel(t *testing.T) context.Context {
 	t.Helper()
 	return context.WithoutCancel(t.Context())

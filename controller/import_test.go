@@ -15,9 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// KEP-1979, "Accessing an Existing OSP Bucket": finalizer, UID on the Bucket, name
-// on the claim, in that order. What the Bucket has to say already goes into the
-// same write.
+// KEP-1979, "Accessing an Existing OSP Bucket": finalizer, UID on the Bucket, name on the claim, in that order. The
+// status of the Bucket, if there is one, is copied with the last write.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -43,13 +42,13 @@ func TestImport(t *testing.T) {
 	)
 }
 
-// untilWritesAfter is untilWrites for those after the first n.
+// untilWritesAfter is untilWrites without the first n writes.
 func (s *system) untilWritesAfter(n int, want ...string) {
 	s.t.Helper()
 	s.UntilWrites(s.writes, n, want...)
 }
 
-// The watch of Buckets wakes the claim.
+// The watch of Buckets triggers the claim.
 func TestImportWaitsForItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -66,7 +65,7 @@ func TestImportWaitsForItsBucket(t *testing.T) {
 	s.untilProvisioned(claim)
 }
 
-// A cache that lags does not make the claim say that there is no such Bucket.
+// A stale cache must not make the claim report a missing Bucket.
 func TestImportWhoseBucketIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -79,8 +78,7 @@ func TestImportWhoseBucketIsNotInTheCache(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// The claim learns of a Bucket for a namespace in which the Controller does not
-// work.
+// The claim reports a Bucket that is reserved for a namespace out of the Controller's scope.
 func TestImportOfABucketForAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -91,8 +89,7 @@ func TestImportOfABucketForAnotherNamespace(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 }
 
-// The claim stays unbound, so that it can bind when the administrator has
-// corrected the Bucket.
+// The claim stays unbound, so it can bind after the administrator has corrected the Bucket.
 func TestImportOfABucketForAnotherClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -112,7 +109,7 @@ func TestImportOfABucketForAnotherClaim(t *testing.T) {
 	s.untilProvisioned(claim)
 }
 
-// One Bucket, two claims of the same name over time.
+// One Bucket is used by two claims of the same name, one after the other.
 func TestImportedBucketBindsOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -137,7 +134,7 @@ func TestImportedBucketBindsOnce(t *testing.T) {
 	if got := testenv.Get(s.Env, bucket).Spec.BucketClaimRef.UID; got != uid {
 		t.Errorf("bucketClaimRef.uid: want %s, got %s", uid, got)
 	}
-	// The administrator imports it again: deletes the object, creates it again.
+	// The administrator imports it again: deletes and recreates the object.
 	s.Delete(bucket)
 	s.dropFinalizer(bucket)
 	s.Gone(bucket)
@@ -161,7 +158,7 @@ func TestImportLacksAProtocol(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// A claim that never bound changes nothing.
+// A claim that was never bound changes nothing.
 func TestImportGivenUpBeforeItBound(t *testing.T) {
 	t.Parallel()
 	s := start(t)

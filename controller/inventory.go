@@ -18,11 +18,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// scrapeTime is how long a scrape may wait for a cache that is still being filled.
+// scrapeTime is how long a scrape may wait for a cache that is not synced yet.
 const scrapeTime = time.Second
 
-// inventory returns the objects for the metrics: those of the cache in scope, none before the cache is filled. They are not
-// copied, since a scrape reads ten thousand of them, and must not be changed.
+// inventory returns the objects in scope for the metrics, from the cache. It returns none before the cache is synced.
+// The objects are not copied, since a scrape reads ten thousand of them, and must not be modified.
 func inventory(mgr ctrl.Manager, s reconciler.Scope) func() metrics.Inventory {
 	return func() metrics.Inventory {
 		none := metrics.Inventory{Objects: func(func(metrics.Object) bool) {}}
@@ -77,11 +77,11 @@ func counted(buckets []cosiapi.Bucket, claims []cosiapi.BucketClaim, accesses []
 	}
 }
 
-// measured adds the state of an object, and the time since when.
+// measured sets the state of an object and its start time.
 func measured(obj client.Object, of []metav1.Condition, to metrics.Object) metrics.Object {
 	failed := meta.FindStatusCondition(of, cosiapi.ConditionProvisionFailed)
 	switch deleted := obj.GetDeletionTimestamp(); {
-	case deleted != nil && cosiapi.HasProtection(obj): // the finalizers of others are not reported
+	case deleted != nil && cosiapi.HasProtection(obj): // finalizers of other owners are not reported
 		to.State, to.Since = metrics.StateDeleting, deleted.Time
 	case deleted == nil && failed != nil && failed.Status == metav1.ConditionTrue:
 		to.State, to.Since = metrics.StateFailing, failed.LastTransitionTime.Time

@@ -19,38 +19,33 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// LeaseName is the Lease by which the instances of the Controller elect the
-// one that works (KEP-1979, "COSI Architecture").
+// LeaseName is the name of the Lease for the leader election of the Controller (KEP-1979, "COSI Architecture").
 const LeaseName = cosiapi.ControllerLeaseName
 
-// ManagerOptions say how the process around a Controller runs.
+// ManagerOptions configure the process of a Controller.
 type ManagerOptions struct {
-	// Controller is what works in the manager.
+	// Controller configures the Controller.
 	Controller Options
-	// Logger gets all logs of the manager.
+	// Logger receives all logs of the manager.
 	Logger logr.Logger
-	// Metrics say how metrics are served.
+	// Metrics configure the metrics endpoint.
 	Metrics ctrlmanager.Metrics
-	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
-	// none. Health is served at /healthz and /readyz.
+	// HealthAddress is the TCP bind address of /healthz and /readyz, such as ":8081". Empty disables them.
 	HealthAddress string
-	// PprofAddress is a TCP address that serves profiles of the process at
-	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
-	// works, and can slow it down.
+	// PprofAddress is the TCP bind address of the profiles at /debug/pprof/. Empty disables them. Clients that can
+	// reach it can inspect the process and slow it down.
 	PprofAddress string
-	// LeaderNamespace is the namespace of the Lease; empty means that this is the
-	// only instance and no Lease is held.
+	// LeaderNamespace is the namespace of the Lease. Empty disables leader election.
 	LeaderNamespace string
-	// Lease sets the times of the leader election.
+	// Lease configures the times of the leader election.
 	Lease ctrlmanager.LeaseTimes
-	// GracePeriod is how long reconciles that run may take to end after the
-	// context of the manager ended. Zero means 30 seconds.
+	// GracePeriod is how long running reconciles may take to finish after the manager's context is cancelled. Zero
+	// means 30 seconds.
 	GracePeriod time.Duration
 }
 
-// NewManager returns a manager with a Controller in it, ready to Start. It is
-// what cmd/cosi-controller runs, and tests replay crashes with. It fails when
-// the API server cannot be reached or lacks the kinds of api/v1alpha2.
+// NewManager returns a manager with a Controller, ready to Start. cmd/cosi-controller runs it, and tests use it to
+// replay crashes. It fails if the API server is unreachable or lacks the kinds of api/v1alpha2.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -90,8 +85,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// cacheOptions keeps objects of other namespaces than those in scope out of
-// the cache. Buckets have no namespace: all of them are in it.
+// cacheOptions restricts the cache to the namespaces in scope. Buckets are cluster-scoped, so all of them are cached.
 func cacheOptions(o Options) cache.Options {
 	options := cache.Options{DefaultTransform: slim}
 	if len(o.Scope.Namespaces) == 0 {
@@ -104,9 +98,9 @@ func cacheOptions(o Options) cache.Options {
 	return options
 }
 
-// slim leaves out what this Controller only ever copies or reads from the API server: parameters, which may have the
-// size of a class, what the sidecar says of a Bucket, and when that was created. A patch of what is decided on such
-// an object leaves it there.
+// slim removes data that this Controller only copies or reads from the API server: parameters, which may be as large
+// as in a class, the sidecar's bucketInfo of a Bucket, and its creation time. A patch that is computed from such an
+// object does not touch them.
 func slim(cached any) (any, error) {
 	switch o := cached.(type) {
 	case *cosiapi.Bucket:

@@ -16,10 +16,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// global is the name of an object without a namespace.
+// global returns the name of a cluster-scoped object.
 func (s *system) global(name string) string { return s.namespace + "." + name }
 
-// newClass creates a BucketClass with policy Delete, changed as asked.
+// newClass creates a BucketClass with policy Delete after applying alter.
 func (s *system) newClass(name string, alter ...func(*cosiapi.BucketClass)) *cosiapi.BucketClass {
 	s.t.Helper()
 	class := &cosiapi.BucketClass{
@@ -37,7 +37,7 @@ func (s *system) newClass(name string, alter ...func(*cosiapi.BucketClass)) *cos
 
 func retain(class *cosiapi.BucketClass) { class.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 
-// claim is a claim of a class, not created yet.
+// claim returns a claim of a class. It does not create it.
 func (s *system) claim(name, class string, protocols ...cosiapi.Protocol) *cosiapi.BucketClaim {
 	return &cosiapi.BucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
@@ -53,7 +53,7 @@ func (s *system) newClaim(name, class string) *cosiapi.BucketClaim {
 	return claim
 }
 
-// importing is a claim for an imported Bucket, not created yet.
+// importing returns a claim for an imported Bucket. It does not create it.
 func (s *system) importing(name, bucket string, protocols ...cosiapi.Protocol) *cosiapi.BucketClaim {
 	claim := s.claim(name, "", protocols...)
 	claim.Spec.BucketClassName, claim.Spec.ExistingBucketName = "", s.global(bucket)
@@ -77,8 +77,7 @@ func (s *system) newImported(name, claim string, alter ...func(*cosiapi.Bucket))
 	return bucket
 }
 
-// bound waits until a claim has a Bucket and returns the Bucket, which is
-// deleted at the end of the test whatever became of it.
+// bound waits until a claim is bound and returns its Bucket, which is deleted at the end of the test in any case.
 func (s *system) bound(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	s.t.Helper()
 	testenv.Until(s.Env, claim, "claim "+claim.Name+" is bound", func(c *cosiapi.BucketClaim) error {
@@ -92,7 +91,7 @@ func (s *system) bound(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return testenv.Get(s.Env, bucket)
 }
 
-// provision acts as the sidecar: the Bucket gets an ID and is provisioned.
+// provision acts as the sidecar: it sets an ID and marks the Bucket as provisioned.
 func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol) {
 	s.t.Helper()
 	if len(protocols) == 0 {
@@ -110,14 +109,14 @@ func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol
 	})
 }
 
-// protectBucket acts as the sidecar: the Bucket gets its finalizer.
+// protectBucket acts as the sidecar: it adds the finalizer to the Bucket.
 func (s *system) protectBucket(bucket *cosiapi.Bucket) {
 	s.t.Helper()
 	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.AddProtection(b) })
 	s.t.Cleanup(func() { s.dropFinalizer(bucket) })
 }
 
-// dropFinalizer lets an object go at the end of a test.
+// dropFinalizer removes the finalizer of an object at the end of a test.
 func (s *system) dropFinalizer(obj client.Object) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	ctx := withoutCancel(s.t)
@@ -148,7 +147,7 @@ func (s *system) untilProvisioned(claim *cosiapi.BucketClaim) {
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned)
 }
 
-// newAccessClass creates a BucketAccessClass, changed as asked.
+// newAccessClass creates a BucketAccessClass after applying alter.
 func (s *system) newAccessClass(name string, alter ...func(*cosiapi.BucketAccessClassSpec)) *cosiapi.BucketAccessClass {
 	s.t.Helper()
 	class := &cosiapi.BucketAccessClass{
@@ -166,7 +165,7 @@ func multiBucket(spec *cosiapi.BucketAccessClassSpec) {
 	spec.MultiBucketAccess = cosiapi.MultiBucketAccessMultipleBuckets
 }
 
-// access is a read-write access to claims, not created yet.
+// access returns a read-write access to claims. It does not create it.
 func (s *system) access(name, class string, claims ...string) *cosiapi.BucketAccess {
 	access := &cosiapi.BucketAccess{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
@@ -189,7 +188,7 @@ func (s *system) newAccess(access *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 	return access
 }
 
-// untilHandedOff waits until the sidecar could start.
+// untilHandedOff waits until the access is handed off.
 func (s *system) untilHandedOff(access *cosiapi.BucketAccess) {
 	s.t.Helper()
 	testenv.Until(s.Env, access, "access "+access.Name+" is handed off", func(a *cosiapi.BucketAccess) error {
@@ -200,7 +199,7 @@ func (s *system) untilHandedOff(access *cosiapi.BucketAccess) {
 	})
 }
 
-// grant acts as the sidecar: the access is granted.
+// grant acts as the sidecar: it marks the access as granted.
 func (s *system) grant(access *cosiapi.BucketAccess) {
 	s.t.Helper()
 	testenv.ChangeStatus(s.Env, access, func(a *cosiapi.BucketAccess) {
@@ -210,7 +209,7 @@ func (s *system) grant(access *cosiapi.BucketAccess) {
 	})
 }
 
-// cleanedUp acts as the sidecar: Secrets are gone and the access is revoked.
+// cleanedUp acts as the sidecar: it reports that the Secrets are deleted and the access is revoked.
 func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 	s.t.Helper()
 	testenv.Change(s.Env, access, func(a *cosiapi.BucketAccess) {
@@ -218,7 +217,7 @@ func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 	})
 }
 
-// marked reports whether a claim carries the mark of being in use.
+// marked reports whether a claim has the mark of a claim in use.
 func marked(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
 }

@@ -60,12 +60,12 @@ func (s *system) untilProtected(access *cosiapi.BucketAccess) {
 	})
 }
 
-// hooked is a client that calls a function once, before the first patch of an object for which it is meant.
+// hooked is a client that calls a function once, before the first patch of a matching object.
 type hooked struct {
 	client.Client
 
 	once   *sync.Once
-	claims bool // the patch of a claim that adds a UID; otherwise the hand-off
+	claims bool // match the patch that adds a UID to a claim; otherwise match the hand-off
 	do     func()
 }
 
@@ -96,8 +96,8 @@ func (c hookedStatus) Patch(ctx context.Context, obj client.Object, patch client
 	return c.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 }
 
-// The claim is deleted just before the UID of the access is put on it, or just after that, before the hand-off. One of
-// hand-off and deletion waits for the other.
+// The claim is deleted just before or just after the UID of the access is added, before the hand-off. Either the
+// hand-off or the deletion must wait for the other.
 func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]bool{"the deletion is first": true, "the UID is first": false} {
@@ -136,7 +136,7 @@ func TestHandOffAndDeletionOfTheClaim(t *testing.T) {
 	}
 }
 
-// behind is a client whose cache lacks the Bucket once, and which calls a function when that is read.
+// behind is a client with a cache that lacks the Bucket once. It calls a function when that Bucket is read.
 type behind struct {
 	client.Client
 
@@ -153,7 +153,7 @@ func (c behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// The cache lacks the Bucket, so the claim is read again from the API server. It was deleted after the cached copy.
+// The cache lacks the Bucket, so the claim is read again from the API server. It was deleted after it had been cached.
 func TestNoHandOffForAClaimDeletedBeforeItIsReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -177,7 +177,8 @@ func TestNoHandOffForAClaimDeletedBeforeItIsReadAgain(t *testing.T) {
 	s.referenced(claim, first)
 }
 
-// crashed leaves an access as a Controller leaves it that stops between the UID on the claim and the hand-off.
+// crashed creates an access in the state after a crash of the Controller between adding the UID to the claim and the
+// hand-off.
 func crashed(s *system) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
 	s.t.Helper()
 	stop := s.run()
@@ -236,7 +237,7 @@ func TestStopBetweenReferenceAndHandOff(t *testing.T) {
 	}
 }
 
-// Earlier versions set the annotation to "true" and put no UIDs on claims.
+// Earlier versions set the annotation to "true" and added no UIDs to claims.
 func TestAnnotationOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	for name, deleted := range map[string]bool{"on a claim that stays": false, "on a claim that is being deleted": true} {
@@ -277,7 +278,7 @@ func TestAnnotationOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// Many accesses of one claim add their UIDs after an upgrade, while the cache is behind the writes of the others.
+// Many accesses of one claim add their UIDs after an upgrade, while the cache is stale.
 func TestManyAccessesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -300,8 +301,8 @@ func TestManyAccessesOfAnEarlierVersion(t *testing.T) {
 	s.referenced(claim, all...)
 }
 
-// The last access of an earlier version was deleted while no Controller ran, or its finalizer was removed manually: what
-// is on the claim is of no access.
+// The last access of an earlier version was deleted while no Controller ran, or its finalizer was removed manually:
+// the value on the claim belongs to no access.
 func TestReferencesWithoutAnAccess(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
@@ -325,7 +326,7 @@ func TestReferencesWithoutAnAccess(t *testing.T) {
 	}
 }
 
-// A UID on a claim of an access to another claim holds nothing.
+// The UID of an access to another claim does not keep the claim.
 func TestReferenceOfAnotherClaimsAccess(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -344,7 +345,7 @@ func TestReferenceOfAnotherClaimsAccess(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// An access whose class is missing holds no claim, though it had its finalizer.
+// An access without a class releases its claims even if it had its finalizer.
 func TestAccessWithoutItsClassReleasesItsClaims(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// reported are the Events of the namespace as "kind/name reason", sorted.
+// reported returns the Events of the namespace as "kind/name reason", sorted.
 func (s *system) reported(ctx context.Context) ([]string, error) {
 	list := &eventsv1.EventList{}
 	if err := s.Client.List(ctx, list, inNamespace(s)); err != nil {
@@ -31,15 +31,14 @@ func (s *system) reported(ctx context.Context) ([]string, error) {
 	}
 	var all []string
 	for _, e := range list.Items {
-		name, _, _ := strings.Cut(e.Regarding.Name, "-") // of a fence
+		name, _, _ := strings.Cut(e.Regarding.Name, "-") // random suffix of a fence
 		all = append(all, fmt.Sprintf("%s/%s %s %s", e.Regarding.Kind, name, e.Type, e.Reason))
 	}
 	slices.Sort(all)
 	return all, nil
 }
 
-// Events are on the object that they are about, in its namespace, once for each
-// cause.
+// Events refer to the object that they are about and are in its namespace. There is one per cause.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -63,7 +62,7 @@ func TestEvents(t *testing.T) {
 	s.Gone(wrong)
 	s.Delete(claim)
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
-	s.settled() // its claim and its access are of classes that do not exist
+	s.settled() // its claim and its access have classes that do not exist
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(claim)
@@ -98,8 +97,8 @@ func TestMetrics(t *testing.T) {
 	access := s.newAccess(s.access("app", "keys", "photos"))
 	s.untilHandedOff(access)
 	s.grant(access)
-	s.provision(bucket) // no news
-	s.settled()         // a claim and an access that end before they are provisioned
+	s.provision(bucket) // nothing new
+	s.settled()         // the claim and access of settled end before they are provisioned
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(access)
@@ -129,8 +128,8 @@ cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="Buc
 	}
 }
 
-// canceled deletes a claim and an access of two classes before they are provisioned; of
-// the claim's Bucket nothing is left by then.
+// canceled deletes a claim and an access of two classes before they are provisioned. The claim's Bucket no longer
+// exists then.
 func (s *system) canceled(name, class, accessClass string) {
 	s.t.Helper()
 	claim := s.newClaim(name, class)
@@ -150,9 +149,8 @@ func (s *system) canceled(name, class, accessClass string) {
 	s.Gone(claim)
 }
 
-// KEP-1979, "User Self-Service": whoever has edit in a namespace claims buckets
-// there, and whoever has view sees them; neither touches what is the
-// administrator's.
+// KEP-1979, "User Self-Service": users with the role edit in a namespace can claim buckets, and users with the role
+// view can read the claims. Neither can change the administrator's objects.
 func TestUsersServeThemselves(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -195,9 +193,8 @@ func TestUsersServeThemselves(t *testing.T) {
 	s.Gone(claim)
 }
 
-// person is a client of somebody with a built-in role in the namespace. The
-// API server of tests aggregates no roles, so the roles that are labelled to
-// join the built-in one are bound directly.
+// person returns the client of a user with a built-in role in the namespace. The API server of tests does not
+// aggregate roles, so the roles with the aggregation label are bound directly.
 func (s *system) person(role string) client.Client {
 	s.t.Helper()
 	name := role + "or-" + s.namespace

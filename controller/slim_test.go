@@ -11,7 +11,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Parameters may have 64 KiB, and each Bucket and access has a copy of those of its class.
+// Parameters may be up to 64 KiB, and each Bucket and access has a copy of those of its class.
 func TestTheCacheHoldsNoParameters(t *testing.T) {
 	t.Parallel()
 	large := map[string]string{"policy": "a long one"}

@@ -21,20 +21,20 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Adoption says which claims of another provisioner are to move to COSI, and how.
+// Adoption describes how to move the claims of another provisioner to COSI.
 type Adoption struct {
-	// StorageClass is the other provisioner's; Namespace and Name limit the plan to some of its claims.
+	// StorageClass is that of the other provisioner. Namespace and Name, if set, restrict the plan to matching claims.
 	StorageClass, Namespace, Name string
-	// AccessClass is the BucketAccessClass of the new credentials; its driver serves the buckets from now on.
+	// AccessClass is the BucketAccessClass of the new credentials. Its driver serves the buckets after the move.
 	AccessClass string
-	// IDPrefix comes before the name of a bucket in the driver's ID of it.
+	// IDPrefix is prepended to the bucket name to get the driver's bucket ID.
 	IDPrefix string
-	// Suffix is added to the name of a claim for that of the new one, of its Secret and of its ConfigMap.
+	// Suffix is appended to the name of the old claim to name the new claim and its Secret and ConfigMap.
 	Suffix string
 }
 
-// Plan writes what is to be done to move claims to COSI: comments for people, and the manifests to apply. It only
-// reads. What is done already is said to be, so that it can be asked again at any time.
+// Plan writes the steps that move claims to COSI: comments for the administrator and the manifests to apply. It only
+// reads from the API server and marks the steps that are already done, so it can be repeated at any time.
 func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -73,19 +73,19 @@ func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) er
 	return nil
 }
 
-// A move is what is known of one claim and what is to be made for it.
+// A move is the state of one claim and the objects to create for it.
 type move struct {
 	claim   *objectbucket.ObjectBucketClaim
 	bucket  *objectbucket.ObjectBucket
 	storage *storagev1.StorageClass
 	made    *objectbucket.ObjectBucketClaim
-	// has is the new claim as it is, nil if there is none.
+	// has is the new claim as it exists in the cluster, or nil.
 	has *objectbucket.ObjectBucketClaim
-	// skip is why nothing can be planned.
+	// skip is the reason why this claim cannot be planned.
 	skip string
 }
 
-// survey looks at one claim.
+// survey collects the state of one claim.
 func (a Adoption) survey(ctx context.Context, reader client.Reader, claim *objectbucket.ObjectBucketClaim, access *cosiapi.BucketAccessClass) (move, error) {
 	m := move{claim: claim}
 	bucket, has := &objectbucket.ObjectBucket{}, &objectbucket.ObjectBucketClaim{}
@@ -115,14 +115,15 @@ func (a Adoption) survey(ctx context.Context, reader client.Reader, claim *objec
 	return m, err
 }
 
-// isOf reports whether an ObjectBucket, which only provisioners and administrators write, was made for a claim.
+// isOf reports whether an ObjectBucket was created for a claim. Only provisioners and administrators write
+// ObjectBuckets.
 func isOf(bucket *objectbucket.ObjectBucket, claim *objectbucket.ObjectBucketClaim) bool {
 	ref := bucket.Spec.ClaimRef
 	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && (ref.UID == "" || ref.UID == claim.UID)
 }
 
-// manifests are the StorageClass of one bucket, which no other namespace may use, and the new claim. A namespace has no
-// dot in its name, so that no two claims have a StorageClass of the same name.
+// manifests returns the StorageClass of one bucket, which only the claim's namespace may use, and the new claim. A
+// namespace name contains no dot, so two claims never share the name of a StorageClass.
 func (a Adoption) manifests(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket, access *cosiapi.BucketAccessClass) (*storagev1.StorageClass, *objectbucket.ObjectBucketClaim) {
 	storage := &storagev1.StorageClass{
 		TypeMeta:    metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "StorageClass"},

@@ -19,15 +19,15 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// foreign makes what another provisioner has made for a claim: it is bound to a bucket of the store, by a credential
-// of its own.
+// foreign creates the objects of another provisioner for a claim: it is bound to a bucket of the store and has its own
+// credential.
 func (w *world) foreign(name, class, bucket string, credential map[string]string) *objectbucket.ObjectBucketClaim {
 	w.t.Helper()
 	claim := w.claim(name, class)
 	claim.Spec.BucketName, claim.Spec.ObjectBucketName = bucket, objectbucket.NameFor(w.namespace, name)
 	claim.Finalizers = []string{objectbucket.Finalizer}
 	w.Create(claim)
-	w.t.Cleanup(func() { // its provisioner does not run
+	w.t.Cleanup(func() { // its provisioner is not running
 		claim.Finalizers = nil
 		_ = w.Client.Update(context.WithoutCancel(w.t.Context()), claim)
 	})
@@ -45,7 +45,7 @@ func (w *world) foreign(name, class, bucket string, credential map[string]string
 	return claim
 }
 
-// plan is what cosi-obc adopt prints.
+// plan returns the output of cosi-obc adopt.
 func (w *world) plan(class string) string {
 	w.t.Helper()
 	var text strings.Builder
@@ -56,8 +56,8 @@ func (w *world) plan(class string) string {
 	return text.String()
 }
 
-// TestClaimsMoveToCOSI plans the move of a claim of another provisioner, follows the plan, and plans again. The data are
-// there under both credentials, and nothing of the old claim was touched.
+// TestClaimsMoveToCOSI plans the move of a claim of another provisioner, follows the plan, and plans again. The data
+// are readable with both credentials, and the old claim's objects are unchanged.
 func TestClaimsMoveToCOSI(t *testing.T) {
 	t.Parallel()
 	w, store := startS3(t)
@@ -95,7 +95,7 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 		t.Error("the plan has a credential in it")
 	}
 	w.apply(plan)
-	w.apply(plan) // may be repeated
+	w.apply(plan) // applying twice is harmless
 	moved := w.phase(&objectbucket.ObjectBucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "photos-cosi"}}, objectbucket.PhaseBound, "")
 	ob := &objectbucket.ObjectBucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.ObjectBucketName}}
 	testenv.Change(w.Env, ob, func(o *objectbucket.ObjectBucket) { o.Spec.ReclaimPolicy = "Retain" })
@@ -132,7 +132,7 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 	w.Delete(thief)
 }
 
-// TestWhatCosiObcMayWrite holds its account against the policy of deploy/obc.
+// TestWhatCosiObcMayWrite checks which writes the policy of deploy/obc allows to its service account.
 func TestWhatCosiObcMayWrite(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)

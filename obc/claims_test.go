@@ -59,7 +59,7 @@ func startS3(t *testing.T) (*world, *s3fake.Server) {
 	return w, store
 }
 
-// s3Client is an ordinary client that knows nothing but what a Pod reads with envFrom.
+// s3Client returns an S3 client that is configured only from the variables that a Pod gets with envFrom.
 func s3Client(environment map[string]string) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: aws.String("http://" + environment["BUCKET_HOST"] + ":" + environment["BUCKET_PORT"]), Region: environment["BUCKET_REGION"], UsePathStyle: true,
@@ -77,8 +77,9 @@ func (w *world) delete(environment map[string]string, key string) error {
 	return err
 }
 
-// TestClaimsAsTheirDesignHasThem applies the manifests of the design, with the driver's name as the provisioner's, as a
-// user with the role edit, stores an object with what a Pod is given, and deletes everything again.
+// TestClaimsAsTheirDesignHasThem applies the manifests of the original design, with the driver's name as the
+// provisioner, as a user with the role edit. It stores an object with the settings that a Pod gets and deletes
+// everything again.
 func TestClaimsAsTheirDesignHasThem(t *testing.T) {
 	t.Parallel()
 	w, store := startS3(t)
@@ -140,7 +141,7 @@ spec:
 	})
 }
 
-// shape holds what was made for a bound claim against the design.
+// shape compares the objects of a bound claim with the design.
 func (w *world) shape(claim *objectbucket.ObjectBucketClaim, environment map[string]string) {
 	w.t.Helper()
 	for _, keys := range [][2]string{{"ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"}, {"SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"}} {
@@ -178,7 +179,8 @@ func (w *world) shape(claim *objectbucket.ObjectBucketClaim, environment map[str
 	}
 }
 
-// TestSeveralClaimsOnOneBucket gives two claims a bucket that exists, with a credential each, and takes them away again.
+// TestSeveralClaimsOnOneBucket gives two claims the same existing bucket, with a credential each, and deletes them
+// again.
 func TestSeveralClaimsOnOneBucket(t *testing.T) {
 	t.Parallel()
 	w, store := startS3(t)
@@ -218,7 +220,8 @@ func TestSeveralClaimsOnOneBucket(t *testing.T) {
 	}
 }
 
-// TestReclaimPolicyRetain keeps the bucket, by a class of the claim's own, which is gone when the claim is bound.
+// TestReclaimPolicyRetain checks that the bucket is kept. The claim's own class has been deleted once the claim is
+// bound.
 func TestReclaimPolicyRetain(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -236,7 +239,8 @@ func TestReclaimPolicyRetain(t *testing.T) {
 	}
 }
 
-// TestNamesAndConfigOfNewBuckets checks what reaches the driver, and that a claim gets no bucket by its name.
+// TestNamesAndConfigOfNewBuckets checks which parameters reach the driver, and that a claim cannot choose a bucket
+// name.
 func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -260,13 +264,14 @@ func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	w.nothingLeft()
 }
 
-// TestClaimsOfOthersAreLeftAlone has a claim of another provisioner beside one that is served after it.
+// TestClaimsOfOthersAreLeftAlone creates a claim of another provisioner, then one of COSI, and checks that only the
+// latter is served.
 func TestClaimsOfOthersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
 	w.apply(fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %s-rook}\nprovisioner: rook-ceph.ceph.rook.io/bucket\n", w.namespace))
 	other := w.claim("other", w.namespace+"-rook")
-	other.Finalizers = []string{objectbucket.Finalizer} // as every provisioner's
+	other.Finalizers = []string{objectbucket.Finalizer} // as all provisioners set it
 	w.Create(other)
 	version := other.ResourceVersion
 	w.bind("ours", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
@@ -281,7 +286,7 @@ func TestClaimsOfOthersAreLeftAlone(t *testing.T) {
 	testenv.Change(w.Env, other, func(o *objectbucket.ObjectBucketClaim) { o.Finalizers = nil })
 }
 
-// TestWhatIsNotCOSIs shows what users could have made under the names that a claim needs, and that nobody's is touched.
+// TestWhatIsNotCOSIs checks that objects that users created under the names of a claim's objects are not changed.
 func TestWhatIsNotCOSIs(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -316,7 +321,7 @@ func TestWhatIsNotCOSIs(t *testing.T) {
 	})
 }
 
-// TestAClaimSaysWhatItWaitsFor has a claim before its classes, and a driver that fails.
+// TestAClaimSaysWhatItWaitsFor checks the status of a claim before its classes exist and while the driver fails.
 func TestAClaimSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -355,7 +360,7 @@ func TestAClaimSaysWhatItWaitsFor(t *testing.T) {
 	w.nothingLeft()
 }
 
-// TestAQuotaStopsAClaim lets a namespace have no accesses, and then some.
+// TestAQuotaStopsAClaim sets a quota of zero accesses for a namespace and then raises it.
 func TestAQuotaStopsAClaim(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
@@ -395,7 +400,7 @@ func TestAQuotaStopsAClaim(t *testing.T) {
 	w.refused = true
 }
 
-// TestAnObjectBucketThatIsTakenAway has an administrator delete one, and another one by force.
+// TestAnObjectBucketThatIsTakenAway deletes one ObjectBucket, and another one by removing its finalizer.
 func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -423,7 +428,7 @@ func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 	}
 }
 
-// TestWhatUsersPutInItsPlace has a user make a BucketClaim of COSI's name for a claim before cosi-obc does.
+// TestWhatUsersPutInItsPlace creates a BucketClaim under the name that cosi-obc uses before cosi-obc does.
 func TestWhatUsersPutInItsPlace(t *testing.T) {
 	t.Parallel()
 	driver, part := systemtest.NewDriver(t, memdriver.Options{})
@@ -445,7 +450,7 @@ func TestWhatUsersPutInItsPlace(t *testing.T) {
 	}
 }
 
-// TestUsersEdit lets a user do to a bound claim, and to what was made for it, what RBAC allows.
+// TestUsersEdit changes a bound claim and its objects in every way that RBAC allows users.
 func TestUsersEdit(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
@@ -493,7 +498,7 @@ func TestUsersEdit(t *testing.T) {
 	w.nothingLeft()
 }
 
-// TestACredentialThatRotates sees the new one in the Secret of the claim.
+// TestACredentialThatRotates checks that the claim's Secret gets the new credential.
 func TestACredentialThatRotates(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
@@ -509,7 +514,7 @@ func TestACredentialThatRotates(t *testing.T) {
 	})
 }
 
-// TestAClaimThatIsGoneWithoutATrace takes the finalizer off a claim by force.
+// TestAClaimThatIsGoneWithoutATrace removes the finalizer of a claim manually.
 func TestAClaimThatIsGoneWithoutATrace(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)

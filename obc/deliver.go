@@ -18,13 +18,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
-// unwatched is how long an object is waited for at most that no watch may tell of.
+// unwatched is the maximum wait for an object that may not be watched.
 const unwatched = time.Second
 
-// poll is how often a Secret or ConfigMap is looked at that somebody is about to change, which no watch tells.
+// poll is the interval at which a Secret or ConfigMap is read while its next change is expected. Neither is watched.
 const poll = 5 * time.Second
 
-// fetch reads the access's Secret. It must be the access's own: whatever else has its name is not for others to see.
+// fetch reads the access's Secret. It ignores a Secret of that name that the access does not own, to keep its content
+// private.
 func (r *claimReconciler) fetch(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	secret := &corev1.Secret{}
 	found, err := read(ctx, r.Live, w.access.Namespace, w.access.Name, secret)
@@ -40,7 +41,7 @@ func (r *claimReconciler) fetch(ctx context.Context, w *work) (reconciler.Verdic
 	return reconciler.Next(), nil
 }
 
-// secret delivers the credential under the claim's name.
+// secret writes the credential to the Secret with the claim's name.
 func (r *claimReconciler) secret(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	secret := &corev1.Secret{}
 	return r.deliver(ctx, w, secret, func() {
@@ -51,14 +52,15 @@ func (r *claimReconciler) secret(ctx context.Context, w *work) (reconciler.Verdi
 	})
 }
 
-// config delivers what else applications read.
+// config writes the remaining settings to the ConfigMap with the claim's name.
 func (r *claimReconciler) config(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	configMap := &corev1.ConfigMap{}
 	return r.deliver(ctx, w, configMap, func() { configMap.Data = config(w.granted) })
 }
 
-// deliver establishes that the Secret or ConfigMap of the claim's name is as fill makes it. Somebody else's is left
-// alone. One that its user deleted is let go and made again.
+// deliver ensures that the Secret or ConfigMap with the claim's name has the content that fill sets. It does not touch
+// an object that the claim does not own. If a user deleted the object, deliver removes the finalizer and creates the
+// object again.
 func (r *claimReconciler) deliver(ctx context.Context, w *work, object client.Object, fill func()) (reconciler.Verdict, error) {
 	found, err := read(ctx, r.Live, w.claim.Namespace, w.claim.Name, object)
 	if err != nil {
@@ -87,7 +89,8 @@ func (r *claimReconciler) deliver(ctx context.Context, w *work, object client.Ob
 	return r.written(ctx, w, object, r.Client.Create(ctx, object))
 }
 
-// bound tells ObjectBucket and claim what they got. The claim's phase comes last: it says that all is there.
+// bound records the result in ObjectBucket and claim. The claim's phase is written last: it means that everything is
+// in place.
 func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	endpoint := endpointOf(w.granted)
 	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.Endpoint = endpoint }); err != nil {
@@ -114,8 +117,8 @@ func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdic
 	return reconciler.Done(), nil
 }
 
-// refer writes into the claim's spec what it got: the reference that the provisioners of today write, and those of the
-// design, which are dropped where the definition of the kind does not have them.
+// refer writes references to the result into the claim's spec: the reference that current provisioners write and those
+// of the original design. The API server drops the latter if the CRD does not have them.
 func refer(w *work, bucketName string) {
 	s := &w.claim.Spec
 	s.BucketName, s.ObjectBucketName = bucketName, w.bucket.Name

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// released says on the ObjectBucket that its claim is on its way out.
+// released sets the phase of the ObjectBucket to Released while its claim is being deleted.
 func (r *claimReconciler) released(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket == nil {
 		return reconciler.Next(), nil
@@ -27,8 +27,8 @@ func (r *claimReconciler) released(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), err
 }
 
-// withdraw deletes BucketAccess and BucketClaim, and waits until both are gone: then the credential is revoked, and the
-// bucket is for COSI to delete or keep.
+// withdraw deletes BucketAccess and BucketClaim and waits until neither exists. By then the credential is revoked, and
+// COSI has deleted or kept the bucket.
 func (r *claimReconciler) withdraw(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var left []client.Object
 	for _, object := range []client.Object{&cosiapi.BucketAccess{}, &cosiapi.BucketClaim{}} {
@@ -46,7 +46,7 @@ func (r *claimReconciler) withdraw(ctx context.Context, w *work) (reconciler.Ver
 	return r.awaitDeletion(ctx, w, left...)
 }
 
-// awaitDeletion waits until objects are gone, and tells the claim's user that.
+// awaitDeletion waits until objects are deleted and reports that in the claim's status.
 func (r *claimReconciler) awaitDeletion(ctx context.Context, w *work, left ...client.Object) (reconciler.Verdict, error) {
 	message := fmt.Sprintf("Waiting for the deletion of %s.%s", reconciler.ObjectName(left[0]), whyNot(left))
 	if w.claim == nil {
@@ -56,9 +56,9 @@ func (r *claimReconciler) awaitDeletion(ctx context.Context, w *work, left ...cl
 	return reconciler.Wait(message), err
 }
 
-// withdrawn deletes one of COSI's objects and reports whether it is gone. That the cache has not got it says too
-// little: it may have been created a moment ago. One that the claim does not own is its user's, who put it there or
-// keeps it.
+// withdrawn deletes one of COSI's objects and reports whether it no longer exists. It reads from the API server,
+// because the cache may not yet contain a recent object. An object that the claim does not own belongs to a user and
+// is not deleted.
 func (r *claimReconciler) withdrawn(ctx context.Context, w *work, object client.Object) (bool, error) {
 	found, err := read(ctx, r.Live, w.Req.Namespace, nameOf(w.uid), object)
 	if err != nil || !found || !ownedBy(object, w.uid) {
@@ -67,7 +67,7 @@ func (r *claimReconciler) withdrawn(ctx context.Context, w *work, object client.
 	return false, r.drop(ctx, object)
 }
 
-// whyNot is what COSI says of an object that does not go; empty while it says nothing.
+// whyNot returns the message with which COSI explains why an object is stuck in deletion, or an empty string.
 func whyNot(left []client.Object) string {
 	for _, object := range left {
 		var list []metav1.Condition
@@ -84,7 +84,7 @@ func whyNot(left []client.Object) string {
 	return ""
 }
 
-// artifacts deletes Secret and ConfigMap, as far as they are the claim's.
+// artifacts deletes the Secret and the ConfigMap that the claim owns.
 func (r *claimReconciler) artifacts(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
 		found, err := read(ctx, r.Live, w.Req.Namespace, w.Req.Name, object)
@@ -101,7 +101,7 @@ func (r *claimReconciler) artifacts(ctx context.Context, w *work) (reconciler.Ve
 	return reconciler.Next(), nil
 }
 
-// remove deletes an object that has our finalizer.
+// remove deletes an object and removes our finalizer from it.
 func (r *claimReconciler) remove(ctx context.Context, object client.Object) error {
 	if err := r.drop(ctx, object); err != nil {
 		return err
@@ -114,13 +114,13 @@ func (r *claimReconciler) remove(ctx context.Context, object client.Object) erro
 	return client.IgnoreNotFound(err)
 }
 
-// strip takes the finalizer off an object.
+// strip removes our finalizer from an object.
 func strip(object metav1.Object) {
 	object.SetFinalizers(slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == objectbucket.Finalizer }))
 }
 
-// unimport deletes the claim's own BucketClass and the Bucket that stood for an existing bucket, which stays. The Bucket
-// goes when no BucketClaim is bound to it: its user may keep one.
+// unimport deletes the claim's own BucketClass and the imported Bucket. The backend bucket is kept. Deletion of the
+// Bucket completes once no BucketClaim is bound to it, and a user may still have one.
 func (r *claimReconciler) unimport(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for _, object := range []client.Object{&cosiapi.BucketClass{}, &cosiapi.Bucket{}} {
 		found, err := read(ctx, r.Live, "", nameOf(w.uid), object)
@@ -140,7 +140,7 @@ func (r *claimReconciler) unimport(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), nil
 }
 
-// unprotect takes the finalizer off the claim.
+// unprotect removes the finalizer from the claim.
 func (r *claimReconciler) unprotect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.claim == nil {
 		return reconciler.Next(), nil
@@ -154,7 +154,7 @@ func (r *claimReconciler) unprotect(ctx context.Context, w *work) (reconciler.Ve
 	return reconciler.Next(), nil
 }
 
-// forget deletes the ObjectBucket, after everything that it alone tells of.
+// forget deletes the ObjectBucket last, because it holds the only record of the other objects.
 func (r *claimReconciler) forget(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket == nil {
 		return reconciler.Done(), nil

@@ -44,22 +44,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // each manager has a logger of its own
+	ctrl.SetLogger(logr.Discard()) // each manager has its own logger
 	testenv.Main(m)
 }
 
-// A world is a system of COSI with one driver, and cosi-obc with exactly its role.
+// A world is a COSI system with one driver, and cosi-obc with the permissions of its role.
 type world struct {
 	*testenv.Env
 
 	t *testing.T
-	// namespace is where the system works; also the name of the classes.
+	// namespace is the namespace of the system and also the name of its classes.
 	namespace string
 	driver    string
 	user      string
-	// refused says that the test means cosi-obc to be refused something.
+	// refused reports that the test expects the API server to refuse requests of cosi-obc.
 	refused bool
-	// wrapClient, if set before run, stands between cosi-obc and its client.
+	// wrapClient, if set before run, wraps the client of cosi-obc.
 	wrapClient func(client.Client) client.Client
 }
 
@@ -68,7 +68,7 @@ var shortTests = []string{
 	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets",
 }
 
-// newWorld starts a system with the driver and makes the classes of its namespace's name.
+// newWorld starts a system with the driver and creates classes named after its namespace.
 func newWorld(t *testing.T, driver system.Driver) *world {
 	t.Helper()
 	fulltest.Named(t, shortTests)
@@ -100,7 +100,7 @@ func newWorld(t *testing.T, driver system.Driver) *world {
 	return w
 }
 
-// start is newWorld with an in-memory driver and a running cosi-obc.
+// start calls newWorld with an in-memory driver and runs cosi-obc.
 func start(t *testing.T) (*world, *memdriver.Driver) {
 	t.Helper()
 	driver, part := systemtest.NewDriver(t, memdriver.Options{})
@@ -109,10 +109,10 @@ func start(t *testing.T) (*world, *memdriver.Driver) {
 	return w, driver
 }
 
-// installing keeps the tests of the binary, which share a control plane, from installing at the same time.
+// installing serializes installations by the tests of this binary, which share a control plane.
 var installing sync.Mutex
 
-// install applies the definitions, roles and the policy of deploy/obc, without what is for one installation.
+// install applies the CRDs, roles and the policy of deploy/obc, without the objects of one installation.
 func (w *world) install() {
 	w.t.Helper()
 	installing.Lock()
@@ -173,7 +173,7 @@ func (w *world) apply(manifest string) {
 	}
 }
 
-// run starts cosi-obc, which stops at the end of the test or when the returned function is called.
+// run starts cosi-obc. It stops at the end of the test or when the returned function is called.
 func (w *world) run() (stop func()) {
 	w.t.Helper()
 	config := w.User(w.user, "system:serviceaccounts")
@@ -212,7 +212,7 @@ func (w *world) mayWork(ctx context.Context) error {
 	return nil
 }
 
-// logger collects what cosi-obc logs, and shows it if the test fails.
+// logger collects the logs of cosi-obc and prints them if the test fails.
 func (w *world) logger() logr.Logger {
 	var mu sync.Mutex
 	var lines []string
@@ -230,7 +230,7 @@ func (w *world) logger() logr.Logger {
 	}, funcr.Options{Verbosity: 1})
 }
 
-// storageClass makes a StorageClass of COSI, whose name is the namespace and a suffix.
+// storageClass creates a StorageClass that COSI serves, named after the namespace and a suffix.
 func (w *world) storageClass(suffix string, policy corev1.PersistentVolumeReclaimPolicy, parameters map[string]string) string {
 	w.t.Helper()
 	all := map[string]string{"bucketAccessClassName": w.namespace}
@@ -246,7 +246,7 @@ func (w *world) storageClass(suffix string, policy corev1.PersistentVolumeReclai
 	return class.Name
 }
 
-// claim is one of a StorageClass, not created yet.
+// claim returns a claim with a StorageClass. It does not create it.
 func (w *world) claim(name, class string) *objectbucket.ObjectBucketClaim {
 	return &objectbucket.ObjectBucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
@@ -254,7 +254,7 @@ func (w *world) claim(name, class string) *objectbucket.ObjectBucketClaim {
 	}
 }
 
-// phase waits until a claim has a phase, with a message that holds some text.
+// phase waits until a claim has a phase and a message that contains text.
 func (w *world) phase(claim *objectbucket.ObjectBucketClaim, phase objectbucket.Phase, text string) *objectbucket.ObjectBucketClaim {
 	w.t.Helper()
 	return testenv.Until(w.Env, claim, "the claim is "+string(phase), func(c *objectbucket.ObjectBucketClaim) error {
@@ -276,10 +276,10 @@ func (w *world) bind(name, class string) *objectbucket.ObjectBucketClaim {
 	return w.phase(claim, objectbucket.PhaseBound, "")
 }
 
-// existing ends the names of StorageClasses with an existing bucket.
+// existing is the suffix of StorageClasses with an existing bucket.
 const existing = "-existing"
 
-// environment is what a Pod reads with envFrom.
+// environment returns the variables that a Pod gets with envFrom.
 func (w *world) environment(name string) map[string]string {
 	w.t.Helper()
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
@@ -291,7 +291,7 @@ func (w *world) environment(name string) map[string]string {
 	return all
 }
 
-// left lists what is there of claims: everything that cosi-obc and COSI make for them in the namespace and for it.
+// left lists the objects that cosi-obc and COSI have created for claims, in the namespace and cluster-wide.
 func (w *world) left(ctx context.Context) ([]string, error) {
 	var names []string
 	for _, list := range []client.ObjectList{
@@ -360,7 +360,7 @@ func namesOf(list client.ObjectList) []string {
 	return names
 }
 
-// nothingLeft waits until nothing is left of any claim but what is named.
+// nothingLeft waits until no objects of claims remain except the named ones.
 func (w *world) nothingLeft(but ...string) {
 	w.t.Helper()
 	w.Eventually("nothing is left", func(ctx context.Context) error {

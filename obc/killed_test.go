@@ -20,24 +20,24 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// errDead is what a process that was killed gets from every request.
+// errDead is the result of every request of a killed process.
 var errDead = errors.New("this process was killed")
 
-// A killer lets a process die at one of its writes, and lets nothing of it through afterwards.
+// A killer kills a process at one of its writes and refuses all later requests.
 type killer struct {
 	mu sync.Mutex
-	// at is the number of the write, from 1; 0 kills nobody.
+	// at is the number of the write, from 1; 0 disables the killer.
 	at int
-	// after says that the write has its effect.
+	// after reports that the write takes effect before the kill.
 	after  bool
 	writes int
 	dead   chan struct{}
 }
 
-// write does a write, unless the process is dead or dies.
+// write executes a write unless the process is dead or dies now.
 func (k *killer) write(do func() error) error {
 	k.mu.Lock()
-	defer k.mu.Unlock() // one write at a time: the number of each is its place in the order
+	defer k.mu.Unlock() // one write at a time, so that their numbers give their order
 	if k.at > 0 && k.writes >= k.at {
 		return errDead
 	}
@@ -52,7 +52,7 @@ func (k *killer) write(do func() error) error {
 	return errDead
 }
 
-// A mortal is the client of such a process.
+// A mortal is the client of a process that a killer may kill.
 type mortal struct {
 	client.Client
 
@@ -93,8 +93,8 @@ func (w *world) runMortal(k *killer) (stop func()) {
 	return w.run()
 }
 
-// TestKilledAtEveryWrite kills cosi-obc before or after some of its writes, of the provisioning and the deletion of a
-// claim of each sort, and lets another one finish. The soak kills it before and after every write.
+// TestKilledAtEveryWrite kills cosi-obc before or after some of its writes while it provisions and deletes a claim of
+// each kind, and lets another instance finish. The soak covers every write.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	driver, part := systemtest.NewDriver(t, memdriver.Options{})
@@ -103,7 +103,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	classes := map[string]string{
-		"new":      w.storageClass("", corev1.PersistentVolumeReclaimDelete, map[string]string{"bucketPrefixParameter": "prefix"}), // by a class of its own
+		"new":      w.storageClass("", corev1.PersistentVolumeReclaimDelete, map[string]string{"bucketPrefixParameter": "prefix"}), // with its own class
 		"existing": w.storageClass(existing, corev1.PersistentVolumeReclaimDelete, map[string]string{"bucketName": "archive"}),
 	}
 	type point struct {
@@ -146,8 +146,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	}
 }
 
-// life creates a claim and deletes it again, under two processes and those that finish what they leave, and returns the
-// number of their writes.
+// life creates and deletes a claim. Each phase runs under a process that may be killed and another one that finishes
+// its work. It returns the number of their writes.
 func (w *world) life(name, class string, provisioning, deletion *killer) (provisioned, deleted int) {
 	w.t.Helper()
 	claim := w.claim(name, class)
@@ -172,8 +172,8 @@ func (w *world) life(name, class string, provisioning, deletion *killer) (provis
 	return provisioning.writes, deletion.writes
 }
 
-// under runs a process that may be killed until it is dead or has done its work, and then another one that does. Whether
-// it comes to its last writes depends on what one reconcile sees at once.
+// under runs a process until it is killed or has finished, and then one that finishes. Whether the first one gets to
+// its last writes depends on how much one reconcile sees at once.
 func (w *world) under(k *killer, begin func(), finished func(context.Context) error) {
 	w.t.Helper()
 	stop := w.runMortal(k)

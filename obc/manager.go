@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package obc serves ObjectBucketClaims, which users had before COSI, by COSI's own objects: it makes a BucketClaim and
-// a BucketAccess for each, and the ConfigMap, Secret and ObjectBucket that its applications know. So every driver
-// serves them. It must not make an RPC, and knows of COSI nothing but the objects that users and administrators write.
+// Package obc implements ObjectBucketClaims with COSI's own objects, for users of that older API. For each
+// ObjectBucketClaim it creates a BucketClaim and a BucketAccess, and the ConfigMap, Secret and ObjectBucket that
+// applications expect. It therefore works with every driver: it makes no RPC and uses only the COSI objects that users
+// and administrators can write.
 package obc
 
 import (
@@ -26,37 +27,37 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// LeaseName is the Lease by which the instances elect the one that works.
+// LeaseName is the name of the Lease for leader election.
 const LeaseName = "cosi-obc"
 
-// Options say how ObjectBucketClaims are served, and how the process around that runs.
+// Options configure the controller of ObjectBucketClaims and its manager.
 type Options struct {
-	// Scope limits the work to the claims of some namespaces.
+	// Scope restricts the controller to the claims of some namespaces.
 	Scope reconciler.Scope
-	// Registerer gets the metrics; it is required.
+	// Registerer registers the metrics. Required.
 	Registerer prometheus.Registerer
-	// Name is added to the name of the controller in logs.
+	// Name is appended to the controller's name in logs.
 	Name string
-	// Resync is the longest time between two looks at a claim that nobody changed. Zero means reconciler.DefaultResync.
+	// Resync is the maximum time between two reconciles of an unchanged claim. Zero means reconciler.DefaultResync.
 	Resync time.Duration
-	// Workers is the number of claims worked on at a time. Zero means reconciler.DefaultWorkers.
+	// Workers is the number of concurrent reconciles. Zero means reconciler.DefaultWorkers.
 	Workers int
-	// Backoff bounds the wait after a failure of the Kubernetes API.
+	// Backoff limits the delay after a failed request to the API server.
 	Backoff reconciler.BackoffOptions
-	// Logger gets all logs.
+	// Logger receives all logs.
 	Logger logr.Logger
-	// Metrics say how metrics are served.
+	// Metrics configure the metrics endpoint.
 	Metrics ctrlmanager.Metrics
-	// HealthAddress is a TCP address to listen on; empty serves none.
+	// HealthAddress is the TCP bind address of the health endpoint. Empty disables it.
 	HealthAddress string
-	// LeaderNamespace is the namespace of the Lease; empty means that this is the only instance.
+	// LeaderNamespace is the namespace of the Lease. Empty disables leader election.
 	LeaderNamespace string
-	// WrapClient, if set, stands between the controller and its client.
+	// WrapClient, if set, wraps the controller's client.
 	WrapClient func(client.Client) client.Client
 }
 
-// NewManager returns a manager that serves ObjectBucketClaims, ready to Start. It fails when the API server cannot be
-// reached or lacks a kind.
+// NewManager returns a manager that serves ObjectBucketClaims, ready to Start. It fails if the API server is
+// unreachable or does not serve one of the kinds.
 func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -101,7 +102,7 @@ func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// kindsOf fails unless the API server has all kinds, and returns how a manager finds them.
+// kindsOf fails unless the API server serves all kinds, and returns the provider of the manager's REST mapper.
 func kindsOf(config *rest.Config) (preflight.MapperProvider, error) {
 	provider, err := preflight.Kinds(config, "BucketClass", "BucketClaim", "Bucket", "BucketAccessClass", "BucketAccess")
 	if err != nil {
@@ -132,7 +133,7 @@ func (o Options) add(mgr ctrl.Manager) error {
 	return r.watch(mgr, "objectbucketclaim"+o.Name)
 }
 
-// cacheOptions keeps objects of other namespaces than those in scope out of the cache.
+// cacheOptions restricts the cache to the namespaces in scope.
 func cacheOptions(s reconciler.Scope) cache.Options {
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	for _, namespace := range s.Namespaces {

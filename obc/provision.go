@@ -20,12 +20,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// storageClass reads a StorageClass; nil means that there is none.
+// storageClass reads a StorageClass. It returns nil if there is none.
 func storageClass(ctx context.Context, reader client.Reader, name string) (*storagev1.StorageClass, error) {
 	return lookUp(ctx, reader, name, &storagev1.StorageClass{})
 }
 
-// lookUp reads an object without a namespace into one that it returns; nil means that there is none.
+// lookUp reads a cluster-scoped object into the given one and returns it, or nil if it does not exist.
 func lookUp[T client.Object](ctx context.Context, reader client.Reader, name string, into T) (T, error) {
 	var none T
 	if name == "" {
@@ -38,8 +38,9 @@ func lookUp[T client.Object](ctx context.Context, reader client.Reader, name str
 	return into, nil
 }
 
-// decide decides what the claim gets, and keeps that in its ObjectBucket before anything else is made. A claim of
-// another provisioner is left alone. It is decided on what the API server says, since it is decided once.
+// decide decides what the claim gets and records the decision in its ObjectBucket before any other object is created.
+// Claims of another provisioner are ignored. The decision is final, so it is based on reads from the API server, not
+// from the cache.
 func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket != nil {
 		if w.bucket.DeletionTimestamp != nil {
@@ -71,13 +72,13 @@ func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdi
 	return r.keep(ctx, w, d)
 }
 
-// released is said of a claim whose ObjectBucket an administrator took away. Nothing is made again for it, since its
-// data may be gone, and nothing is deleted, since it may be in use.
+// released returns the problem of a claim that lost its ObjectBucket. Nothing is created again, since the data may be
+// lost, and nothing is deleted, since it may be in use.
 func released(name, what string) *problem {
 	return &problem{objectbucket.PhaseReleased, fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
 }
 
-// facts reads what a StorageClass and its classes say.
+// facts reads a StorageClass and the classes that it names.
 func (r *claimReconciler) facts(ctx context.Context, name string) (f facts, err error) {
 	if f.storage, err = storageClass(ctx, r.Live, name); err != nil || f.storage == nil {
 		return f, err
@@ -104,7 +105,7 @@ func (r *claimReconciler) keep(ctx context.Context, w *work, d decision) (reconc
 		},
 	}
 	err := r.Client.Create(ctx, bucket)
-	if apierrors.IsAlreadyExists(err) { // and is not ours: that was looked for
+	if apierrors.IsAlreadyExists(err) { // of another claim: our own was looked for before
 		return r.report(ctx, w, refuse("ObjectBucket %q belongs to another claim. Create this claim with another name.", bucket.Name))
 	}
 	if err != nil {
@@ -114,13 +115,13 @@ func (r *claimReconciler) keep(ctx context.Context, w *work, d decision) (reconc
 	return reconciler.Next(), nil
 }
 
-// protect puts the finalizer and the provisioner's label on the claim.
+// protect adds the finalizer and the provisioner's label to the claim.
 func (r *claimReconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	_, err := r.Patch(ctx, w.claim, func() { adorn(w.claim, w.decision) })
 	return reconciler.Next(), err
 }
 
-// adorn puts finalizer and label on the claim, or on what is made for it.
+// adorn adds the finalizer and the label to the claim, or to an object created for it.
 func adorn(object metav1.Object, d decision) {
 	if finalizers := object.GetFinalizers(); !slices.Contains(finalizers, objectbucket.Finalizer) {
 		object.SetFinalizers(append(slices.Clone(finalizers), objectbucket.Finalizer))
@@ -133,7 +134,7 @@ func adorn(object metav1.Object, d decision) {
 	object.SetLabels(labels)
 }
 
-// gather looks up COSI's objects in the cache.
+// gather reads COSI's objects from the cache.
 func (r *claimReconciler) gather(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	claim, access := &cosiapi.BucketClaim{}, &cosiapi.BucketAccess{}
 	found, err := read(ctx, r.Client, w.Req.Namespace, nameOf(w.uid), claim)
@@ -150,13 +151,13 @@ func (r *claimReconciler) gather(ctx context.Context, w *work) (reconciler.Verdi
 	return reconciler.Next(), err
 }
 
-// hasBucket reports whether the claim's BucketClaim has its Bucket, and so a copy of the class.
+// hasBucket reports whether the claim's BucketClaim is bound. The Bucket then has a copy of the class.
 func (w *work) hasBucket() bool {
 	return w.bucketClaim != nil && w.bucketClaim.Status.BoundBucketName != ""
 }
 
-// class makes the BucketClass of a claim that needs one of its own. Others could use it as well: it is there only until
-// the Bucket has a copy.
+// class creates the claim's own BucketClass if the claim needs one. Other claims could use it too, so it exists only
+// until the Bucket has a copy.
 func (r *claimReconciler) class(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !w.decision.ownClass() || w.hasBucket() {
 		return reconciler.Next(), nil
@@ -165,7 +166,8 @@ func (r *claimReconciler) class(ctx context.Context, w *work) (reconciler.Verdic
 	return r.make(ctx, w, class, func() bool { return equality.Semantic.DeepEqual(class.Spec, wanted.Spec) })
 }
 
-// imported makes the Bucket for an existing bucket. It names the claim's BucketClaim, so that nobody else gets it.
+// imported creates the Bucket of an existing bucket. It references the claim's BucketClaim, so no other claim can bind
+// to it.
 func (r *claimReconciler) imported(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.decision.existing == "" || w.hasBucket() {
 		return reconciler.Next(), nil
@@ -177,8 +179,8 @@ func (r *claimReconciler) imported(ctx context.Context, w *work) (reconciler.Ver
 	})
 }
 
-// bucket makes the BucketClaim. One that is gone after the claim had got its bucket is not made again: it would be
-// another bucket, and an empty one.
+// bucket creates the BucketClaim. If the BucketClaim of a bound claim was deleted, it is not created again: the claim
+// would silently get a new, empty bucket.
 func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	wanted := bucketClaimOf(w.claim, w.decision)
 	if w.bucketClaim == nil && w.bucket.Status.Phase == objectbucket.PhaseBound {
@@ -198,7 +200,8 @@ func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdi
 	return reconciler.Next(), nil
 }
 
-// access makes the BucketAccess, again if somebody deleted it: that is another credential for the same bucket.
+// access creates the BucketAccess. If a user deleted it, it is created again, with a new credential for the same
+// bucket.
 func (r *claimReconciler) access(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	wanted := accessOf(w.claim, w.decision)
 	if w.access == nil {
@@ -211,14 +214,15 @@ func (r *claimReconciler) access(ctx context.Context, w *work) (reconciler.Verdi
 	return reconciler.Next(), nil
 }
 
-// make creates an object. One that exists already is the work of an earlier reconcile, if it is the same.
+// make creates an object. An existing object with the same content was created by an earlier reconcile and is
+// accepted.
 func (r *claimReconciler) make(ctx context.Context, w *work, object client.Object, same func() bool) (reconciler.Verdict, error) {
 	err := r.Client.Create(ctx, object)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		found, err := read(ctx, r.Live, object.GetNamespace(), object.GetName(), object)
 		if err != nil || !found {
-			return reconciler.Wait(reconciler.ObjectName(object)), err // gone again: its watch event wakes us
+			return reconciler.Wait(reconciler.ObjectName(object)), err // deleted in the meantime: its watch event requeues the claim
 		}
 		if !same() {
 			return r.report(ctx, w, taken(object))
@@ -229,8 +233,8 @@ func (r *claimReconciler) make(ctx context.Context, w *work, object client.Objec
 	}
 }
 
-// written goes on after a write. One that the API server refuses, for a quota, a policy or what the object is, is told
-// to the user and tried again.
+// written handles the result of a write. If the API server refuses the write because of a quota, a policy or
+// validation, the refusal is reported to the user and the write is retried.
 func (r *claimReconciler) written(ctx context.Context, w *work, object client.Object, err error) (reconciler.Verdict, error) {
 	if err == nil {
 		return reconciler.Next(), nil
@@ -243,12 +247,12 @@ func (r *claimReconciler) written(ctx context.Context, w *work, object client.Ob
 	return reconciler.Verdict{}, fmt.Errorf("write %s: %w", reconciler.ObjectName(object), err)
 }
 
-// taken is said of an object of COSI's name that is not as COSI makes it.
+// taken returns the problem of an object that has the name but not the content of one of COSI's objects.
 func taken(object client.Object) *problem {
 	return refuse("%s was made by somebody else, or is not what this claim asked for. Delete it.", reconciler.ObjectName(object))
 }
 
-// granted waits until the credential is there, and tells what keeps it from that.
+// granted waits for the credential and reports what it waits for.
 func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.access.DeletionTimestamp != nil || !conditions.Is(w.access.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		return r.report(ctx, w, underWay(w))
@@ -256,8 +260,8 @@ func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verd
 	return r.fetch(ctx, w)
 }
 
-// underWay says what a claim waits for whose credential is not there. What a user can do is said by COSI's objects in
-// the claim's namespace.
+// underWay returns the problem of a claim without a credential yet. It copies the message from the conditions of
+// COSI's objects in the claim's namespace.
 func underWay(w *work) *problem {
 	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
 		for _, wrong := range []struct {
@@ -285,7 +289,7 @@ func (r *claimReconciler) unclass(ctx context.Context, w *work) (reconciler.Verd
 	return reconciler.Next(), r.drop(ctx, class)
 }
 
-// drop deletes an object, unless it is on its way out.
+// drop deletes an object unless it is already terminating.
 func (r *claimReconciler) drop(ctx context.Context, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// claimAnnotation is on a Bucket that was made for a claim: its namespace, a slash and its name. For people, and to
-// know whom a change of the Bucket concerns.
+// claimAnnotation is set on a Bucket that was created for a claim. Its value is the claim's namespace, a slash and its
+// name. It informs users and maps changes of the Bucket to the claim.
 const claimAnnotation = "cooper.dev/objectbucketclaim"
 
 // A claimReconciler reconciles ObjectBucketClaims.
@@ -30,55 +30,55 @@ type claimReconciler struct {
 type work struct {
 	reconciler.Request
 
-	// claim as it was read or written last; nil if there is none with the UID in question.
+	// claim is the claim as last read or written, or nil if no claim has this UID.
 	claim *objectbucket.ObjectBucketClaim
-	// uid is that of the claim that the reconcile is about, whether or not it exists.
+	// uid is the UID of the claim that is reconciled, whether or not the claim still exists.
 	uid types.UID
-	// bucket is the claim's ObjectBucket, nil while there is none.
+	// bucket is the claim's ObjectBucket, or nil.
 	bucket *objectbucket.ObjectBucket
-	// decision is what the ObjectBucket says.
+	// decision is the decision recorded in the ObjectBucket.
 	decision decision
-	// bucketClaim and access are COSI's, nil while there are none.
+	// bucketClaim and access are COSI's objects, or nil.
 	bucketClaim *cosiapi.BucketClaim
 	access      *cosiapi.BucketAccess
 	// granted is the data of the access's Secret.
 	granted map[string][]byte
-	// rotating says that the access is about to get another credential.
+	// rotating reports that a new credential was requested and is not delivered yet.
 	rotating bool
 }
 
 // DriverName implements reconciler.Work.
 func (w *work) DriverName() string { return w.decision.driver }
 
-// provisioning are the steps for a claim that exists and is not being deleted.
+// provisioning returns the steps for a claim that exists and is not being deleted.
 func (r *claimReconciler) provisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
-		reconciler.SharedStep[*work]("seen", r.Seen), // does the cache hold what we wrote last?
-		reconciler.NewStep("decide", r.decide),       // is the claim COSI's, and what does it get? kept in its ObjectBucket
+		reconciler.SharedStep[*work]("seen", r.Seen), // wait until the cache has our last write
+		reconciler.NewStep("decide", r.decide),       // does COSI serve the claim? record what it gets in the ObjectBucket
 		reconciler.NewStep("protect", r.protect),     // finalizer and label on the claim
-		reconciler.NewStep("gather", r.gather),       // look up COSI's objects for it
-		reconciler.NewStep("class", r.class),         // a BucketClass of its own, where no other describes the bucket
+		reconciler.NewStep("gather", r.gather),       // read COSI's objects
+		reconciler.NewStep("class", r.class),         // BucketClass of the claim's own, if no other fits
 		reconciler.NewStep("imported", r.imported),   // the Bucket, for an existing bucket
 		reconciler.NewStep("bucket", r.bucket),       // the BucketClaim
 		reconciler.NewStep("access", r.access),       // the BucketAccess
 		reconciler.NewStep("granted", r.granted),     // wait until the access is granted
-		reconciler.NewStep("unclass", r.unclass),     // its own class, which nobody needs any more
+		reconciler.NewStep("unclass", r.unclass),     // delete the claim's own BucketClass
 		reconciler.NewStep("secret", r.secret),       // the Secret with the credential
 		reconciler.NewStep("config", r.config),       // the ConfigMap with the other settings
-		reconciler.NewStep("bound", r.bound),         // tell claim and ObjectBucket
+		reconciler.NewStep("bound", r.bound),         // update claim and ObjectBucket
 	}
 }
 
-// deprovisioning are the steps for a claim that is being deleted, or is gone and has left an ObjectBucket.
+// deprovisioning returns the steps for a claim that is being deleted, or that was deleted and left an ObjectBucket.
 func (r *claimReconciler) deprovisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
-		reconciler.SharedStep[*work]("seen", r.Seen), // does the cache hold our last write?
-		reconciler.NewStep("released", r.released),   // say so on the ObjectBucket
-		reconciler.NewStep("withdraw", r.withdraw),   // delete COSI's objects, and wait until they are gone
+		reconciler.SharedStep[*work]("seen", r.Seen), // wait until the cache has our last write
+		reconciler.NewStep("released", r.released),   // set the phase of the ObjectBucket
+		reconciler.NewStep("withdraw", r.withdraw),   // delete BucketAccess and BucketClaim and wait
 		reconciler.NewStep("artifacts", r.artifacts), // delete Secret and ConfigMap
-		reconciler.NewStep("unimport", r.unimport),   // delete what was made to describe the bucket
-		reconciler.NewStep("unprotect", r.unprotect), // finalizer off the claim
-		reconciler.NewStep("forget", r.forget),       // the ObjectBucket, which alone knows of all this
+		reconciler.NewStep("unimport", r.unimport),   // delete the Bucket and BucketClass created for the claim
+		reconciler.NewStep("unprotect", r.unprotect), // remove the claim's finalizer
+		reconciler.NewStep("forget", r.forget),       // delete the ObjectBucket, the only record of the rest
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if err := r.find(ctx, r.Client, w); err != nil {
 		return reconcile.Result{}, err
 	}
-	if w.bucket != nil && w.bucket.Spec.ClaimRef.UID != w.uid { // of an earlier claim of this name, which comes first
+	if w.bucket != nil && w.bucket.Spec.ClaimRef.UID != w.uid { // of an earlier claim of this name, which is cleaned up first
 		w.claim, w.uid = nil, w.bucket.Spec.ClaimRef.UID
 	}
 	switch {
@@ -114,7 +114,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 }
 
-// find looks up the ObjectBucket of the request, if it is one that COSI made for a claim of that name.
+// find reads the ObjectBucket of the request if COSI created it for a claim of that name.
 func (r *claimReconciler) find(ctx context.Context, reader client.Reader, w *work) error {
 	bucket := &objectbucket.ObjectBucket{}
 	err := reader.Get(ctx, types.NamespacedName{Name: objectbucket.NameFor(w.Req.Namespace, w.Req.Name)}, bucket)
@@ -127,9 +127,9 @@ func (r *claimReconciler) find(ctx context.Context, reader client.Reader, w *wor
 	return nil
 }
 
-// ours reports whether a claim that is being deleted, and has no ObjectBucket in the cache, is for COSI to end: it has
-// the finalizer, and an ObjectBucket that the cache has not got yet, or a StorageClass of COSI, or objects of COSI. The
-// finalizer alone says nothing, as all provisioners have the same.
+// ours reports whether COSI must clean up a claim that is being deleted and has no ObjectBucket in the cache. It must
+// if the claim has the finalizer and an ObjectBucket that the cache does not have yet, a StorageClass that COSI
+// serves, or COSI objects. The finalizer is not enough, because all provisioners use the same one.
 func (r *claimReconciler) ours(ctx context.Context, w *work) bool {
 	if !slices.Contains(w.claim.Finalizers, objectbucket.Finalizer) {
 		return false
@@ -144,8 +144,7 @@ func (r *claimReconciler) ours(ctx context.Context, w *work) bool {
 	return err == nil && (w.bucketClaim != nil || w.access != nil)
 }
 
-// report puts a problem into the status of the claim and ends the reconcile. Its user gets an Event once for each new
-// cause.
+// report writes a problem to the status of the claim and ends the reconcile. It sends one Event for each new problem.
 func (r *claimReconciler) report(ctx context.Context, w *work, p *problem) (reconciler.Verdict, error) {
 	changed, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = p.phase, p.message })
 	if err != nil {
@@ -157,7 +156,7 @@ func (r *claimReconciler) report(ctx context.Context, w *work, p *problem) (reco
 	return reconciler.Wait(p.message), nil
 }
 
-// read gets an object, from the cache or past it; found is false if there is none.
+// read gets an object with the given reader; found is false if it does not exist.
 func read(ctx context.Context, reader client.Reader, namespace, name string, into client.Object) (found bool, err error) {
 	err = reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {

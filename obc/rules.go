@@ -24,24 +24,25 @@ import (
 
 // Parameters of a StorageClass that COSI serves.
 const (
-	// paramBucket is the driver's ID of a bucket that exists; without it, each claim gets a new one.
+	// paramBucket is the driver's ID of an existing bucket. Without it, each claim gets a new bucket.
 	paramBucket = "bucketName"
 	// paramBucketClass names the BucketClass of new buckets.
 	paramBucketClass = "bucketClassName"
-	// paramAccessClass names the BucketAccessClass of the credentials. By it a StorageClass is known to be COSI's.
+	// paramAccessClass names the BucketAccessClass of the credentials. COSI serves only StorageClasses that have it.
 	paramAccessClass = "bucketAccessClassName"
-	// paramPrefixParameter is the driver's parameter that takes what a new bucket's name begins with.
+	// paramPrefixParameter names the driver parameter for the prefix of a new bucket's name.
 	paramPrefixParameter = "bucketPrefixParameter"
-	// paramAllowedConfig lists the keys of additionalConfig that go to the driver as parameters.
+	// paramAllowedConfig lists the keys of additionalConfig that are passed to the driver as parameters.
 	paramAllowedConfig = "allowedAdditionalConfig"
-	// paramNamespaces lists the namespaces that may use the StorageClass; without it, all may.
+	// paramNamespaces lists the namespaces that may use the StorageClass. Without it, all namespaces may.
 	paramNamespaces = "namespaces"
-	// paramRemoved named the driver's parameter for the whole name of a new bucket. A StorageClass that has it is refused:
-	// a driver cannot tell which tenant asks for a name, so that a name could lead to another tenant's retained bucket.
+	// paramRemoved used to name the driver parameter for the full name of a new bucket. StorageClasses that set it are
+	// refused: the driver cannot check which tenant requests a name, so a name could give access to another tenant's
+	// retained bucket.
 	paramRemoved = "bucketNameParameter"
 )
 
-// Keys of an ObjectBucket's additionalState, where a decision is kept.
+// Keys of the ObjectBucket's additionalState, which records a decision.
 const (
 	stateDriver      = "cosi-driver"
 	stateAccessClass = "cosi-bucket-access-class"
@@ -51,27 +52,28 @@ const (
 	stateParameters  = "cosi-parameters"
 )
 
-// A decision is what a claim gets. It is made once, kept in the claim's ObjectBucket, which users cannot write, and
-// holds whatever becomes of claim and classes.
+// A decision describes what a claim gets. It is made once and recorded in the claim's ObjectBucket, which users cannot
+// write. Later changes of claim and classes do not affect it.
 type decision struct {
 	driver      string
 	accessClass string
-	// mode is what the credential may do with objects.
+	// mode is the access mode of the credential for object data.
 	mode cosiapi.BucketAccessMode
-	// bucketClass is an administrator's; empty for an existing bucket, and where the claim needs a class of its own.
+	// bucketClass is the administrator's BucketClass. It is empty for an existing bucket and if the claim needs its
+	// own class.
 	bucketClass string
 	// existing is the driver's ID of an existing bucket.
 	existing string
-	// parameters are those of the claim's own class, or of the existing bucket.
+	// parameters are those of the claim's own class or of the existing bucket.
 	parameters map[string]string
-	// policy of a new bucket.
+	// policy is the deletion policy of a new bucket.
 	policy cosiapi.DeletionPolicy
 }
 
-// ownClass reports whether no class of an administrator describes the bucket.
+// ownClass reports whether the claim needs a BucketClass of its own.
 func (d decision) ownClass() bool { return d.existing == "" && d.bucketClass == "" }
 
-// state is the decision as an ObjectBucket keeps it.
+// state returns the decision in the form that is stored in an ObjectBucket.
 func (d decision) state() map[string]string {
 	state := map[string]string{stateDriver: d.driver, stateAccessClass: d.accessClass, stateMode: string(d.mode)}
 	if d.bucketClass != "" {
@@ -87,7 +89,7 @@ func (d decision) state() map[string]string {
 	return state
 }
 
-// decisionOf reads what state wrote; ok is false for the ObjectBucket of another provisioner.
+// decisionOf reads a decision that state wrote; ok is false for the ObjectBucket of another provisioner.
 func decisionOf(bucket *objectbucket.ObjectBucket) (d decision, ok bool) {
 	state := bucket.Spec.AdditionalState
 	d = decision{
@@ -100,11 +102,12 @@ func decisionOf(bucket *objectbucket.ObjectBucket) (d decision, ok bool) {
 	return d, d.driver != "" && bucket.Spec.ClaimRef != nil
 }
 
-// A problem is why a claim is not served, or not yet.
+// A problem explains why a claim cannot be served, or not yet.
 type problem struct {
-	// phase is Pending if it may pass by itself, Failed if somebody must change something, or Released.
+	// phase is Pending if the problem may resolve without a change by a user, Failed if a change is needed, or
+	// Released.
 	phase objectbucket.Phase
-	// message tells a person what happened, to which object, and what to do.
+	// message is for users: what happened, to which object, and what to do.
 	message string
 }
 
@@ -116,26 +119,26 @@ func wait(format string, args ...any) *problem {
 	return &problem{objectbucket.PhasePending, fmt.Sprintf(format, args...)}
 }
 
-// facts are what a claim refers to; what is missing does not exist.
+// facts are the objects that a claim refers to; nil if one does not exist.
 type facts struct {
 	storage *storagev1.StorageClass
-	// bucketClass and accessClass are those that the StorageClass names.
+	// bucketClass and accessClass are the classes that the StorageClass names.
 	bucketClass *cosiapi.BucketClass
 	accessClass *cosiapi.BucketAccessClass
 }
 
-// served reports whether a StorageClass is COSI's.
+// served reports whether COSI serves a StorageClass.
 func served(class *storagev1.StorageClass) bool {
 	_, named := class.Parameters[paramAccessClass]
 	return named && strings.HasSuffix(class.Provisioner, objectbucket.ProvisionerSuffix)
 }
 
-// driverOf is the name of the driver of a StorageClass that COSI serves.
+// driverOf returns the driver name of a StorageClass that COSI serves.
 func driverOf(class *storagev1.StorageClass) string {
 	return strings.TrimSuffix(class.Provisioner, objectbucket.ProvisionerSuffix)
 }
 
-// decide returns what a claim gets, or why it gets nothing.
+// decide returns what a claim gets, or the problem that prevents it.
 func decide(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem) {
 	d := decision{driver: driverOf(f.storage), accessClass: f.storage.Parameters[paramAccessClass], policy: policyOf(f.storage)}
 	for _, check := range []func(*objectbucket.ObjectBucketClaim, facts) *problem{checkRemoved, checkNames, checkNamespace, checkAccessClass, checkConfig} {
@@ -153,8 +156,8 @@ func decide(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem)
 	return d.decideNew(claim, f)
 }
 
-// decideNew is decide for a new bucket. It is of the administrator's class, unless the claim or the StorageClass asks
-// for more than that says.
+// decideNew decides for a new bucket. The administrator's BucketClass is used if neither the claim nor the
+// StorageClass asks for anything that differs from it.
 func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem) {
 	name := f.storage.Parameters[paramBucketClass]
 	switch {
@@ -179,8 +182,8 @@ func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (dec
 	return d, nil
 }
 
-// nameBucket passes the claim's prefix to a driver that takes one. The rest of the name is the driver's: claims cannot
-// choose a name that another tenant's bucket may have.
+// nameBucket passes the claim's prefix to drivers that accept one. The driver chooses the rest of the name, so a claim
+// cannot choose the name of another tenant's bucket.
 func (d decision) nameBucket(claim *objectbucket.ObjectBucketClaim, class *storagev1.StorageClass) *problem {
 	prefix, prefixed := claim.Spec.GenerateBucketName, class.Parameters[paramPrefixParameter]
 	switch {
@@ -189,12 +192,13 @@ func (d decision) nameBucket(claim *objectbucket.ObjectBucketClaim, class *stora
 	case prefix == "":
 		return refuse("StorageClass %q makes new buckets. Set spec.generateBucketName, or use a StorageClass with an existing bucket.", class.Name)
 	case prefixed != "":
-		d.parameters[prefixed] = prefix + "-" // what follows is the driver's
+		d.parameters[prefixed] = prefix + "-" // the driver appends the rest
 	}
 	return nil
 }
 
-// policyOf is the reclaim policy of a StorageClass in COSI's words. What is not Delete keeps the bucket.
+// policyOf maps the reclaim policy of a StorageClass to a deletion policy. Any policy other than Delete keeps the
+// bucket.
 func policyOf(class *storagev1.StorageClass) cosiapi.DeletionPolicy {
 	if class.ReclaimPolicy == nil || *class.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		return cosiapi.DeletionPolicyDelete
@@ -202,8 +206,8 @@ func policyOf(class *storagev1.StorageClass) cosiapi.DeletionPolicy {
 	return cosiapi.DeletionPolicyRetain
 }
 
-// checkRemoved refuses a StorageClass with a parameter that is no longer supported. Ignoring it would let
-// allowedAdditionalConfig open the driver's parameter for names.
+// checkRemoved refuses a StorageClass with a parameter that is no longer supported. If it were ignored,
+// allowedAdditionalConfig could let claims set the driver parameter for bucket names.
 func checkRemoved(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	if _, set := f.storage.Parameters[paramRemoved]; set {
 		return refuse("StorageClass %q has the parameter %s, which is no longer supported: bucket names are not unique across tenants. An administrator must create the StorageClass again without it.", f.storage.Name, paramRemoved)
@@ -211,7 +215,7 @@ func checkRemoved(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	return nil
 }
 
-// checkNames refuses a claim whose ObjectBucket could not have its name.
+// checkNames refuses a claim whose name is too long for the name of its ObjectBucket.
 func checkNames(claim *objectbucket.ObjectBucketClaim, _ facts) *problem {
 	if name := objectbucket.NameFor(claim.Namespace, claim.Name); len(name) > validation.DNS1123SubdomainMaxLength {
 		return refuse("The name of this claim is too long: that of its ObjectBucket would have %d characters, and may have %d.", len(name), validation.DNS1123SubdomainMaxLength)
@@ -219,7 +223,7 @@ func checkNames(claim *objectbucket.ObjectBucketClaim, _ facts) *problem {
 	return nil
 }
 
-// checkNamespace refuses a namespace that the administrator left out.
+// checkNamespace refuses a claim from a namespace that may not use the StorageClass.
 func checkNamespace(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	allowed, limited := f.storage.Parameters[paramNamespaces]
 	if limited && !slices.Contains(list(allowed), claim.Namespace) {
@@ -228,7 +232,7 @@ func checkNamespace(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	return nil
 }
 
-// checkAccessClass returns what is wrong with the class of the credential.
+// checkAccessClass checks the BucketAccessClass of the credential.
 func checkAccessClass(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	name, driver := f.storage.Parameters[paramAccessClass], driverOf(f.storage)
 	switch {
@@ -242,8 +246,8 @@ func checkAccessClass(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	return nil
 }
 
-// checkConfig refuses keys of additionalConfig that the administrator did not allow. The driver's parameter for prefixes
-// is never allowed: a prefix comes from generateBucketName.
+// checkConfig refuses keys of additionalConfig that the administrator did not allow. The driver parameter for prefixes
+// is never allowed: prefixes come from generateBucketName.
 func checkConfig(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	p := f.storage.Parameters
 	allowed := slices.DeleteFunc(list(p[paramAllowedConfig]), func(key string) bool {
@@ -257,7 +261,7 @@ func checkConfig(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	return nil
 }
 
-// checkExisting refuses a claim that asks for another bucket than the one that there is.
+// checkExisting refuses a claim that requests a new bucket or another bucket from a StorageClass with an existing one.
 func checkExisting(claim *objectbucket.ObjectBucketClaim, class *storagev1.StorageClass) *problem {
 	if name := claim.Spec.BucketName; claim.Spec.GenerateBucketName != "" || name != "" && name != class.Parameters[paramBucket] {
 		return refuse("StorageClass %q gives access to a bucket that exists. Remove spec.bucketName and spec.generateBucketName, or use a StorageClass that makes buckets.", class.Name)
@@ -265,7 +269,7 @@ func checkExisting(claim *objectbucket.ObjectBucketClaim, class *storagev1.Stora
 	return nil
 }
 
-// modeOf is the widest access to objects that a class does not disallow.
+// modeOf returns the widest access mode for object data that a class does not disallow, or an empty string.
 func modeOf(class *cosiapi.BucketAccessClass) cosiapi.BucketAccessMode {
 	for _, mode := range []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite, cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly} {
 		if !slices.Contains(class.Spec.DisallowedBucketAccessModes.ObjectData, mode) {
@@ -275,7 +279,7 @@ func modeOf(class *cosiapi.BucketAccessClass) cosiapi.BucketAccessMode {
 	return ""
 }
 
-// list reads the values of a parameter, which have commas between them.
+// list splits a comma-separated parameter.
 func list(text string) []string {
 	values := strings.Split(text, ",")
 	for i := range values {
@@ -284,16 +288,16 @@ func list(text string) []string {
 	return values
 }
 
-// label is the value of objectbucket.ProvisionerLabel, as much of it as a label can hold.
+// label returns the value of objectbucket.ProvisionerLabel, truncated to the maximum length of a label.
 func (d decision) label() string {
 	value := d.driver + strings.ReplaceAll(objectbucket.ProvisionerSuffix, "/", "-")
 	return strings.TrimRight(value[:min(len(value), validation.LabelValueMaxLength)], "-_.")
 }
 
-// nameOf is the name of COSI's objects for a claim: unlike the claim's own name, nobody else can have it.
+// nameOf returns the name of COSI's objects for a claim. Unlike the claim's name, it is unique.
 func nameOf(uid types.UID) string { return "obc-" + string(uid) }
 
-// ownClassOf is the BucketClass for a claim that no other class describes.
+// ownClassOf returns the BucketClass for a claim that needs its own.
 func ownClassOf(uid types.UID, d decision) *cosiapi.BucketClass {
 	return &cosiapi.BucketClass{
 		ObjectMeta: metav1.ObjectMeta{Name: nameOf(uid)},
@@ -301,7 +305,7 @@ func ownClassOf(uid types.UID, d decision) *cosiapi.BucketClass {
 	}
 }
 
-// importedOf is the Bucket for a claim of an existing bucket.
+// importedOf returns the Bucket for a claim of an existing bucket.
 func importedOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{Name: nameOf(claim.UID), Annotations: map[string]string{claimAnnotation: claim.Namespace + "/" + claim.Name}},
@@ -313,7 +317,7 @@ func importedOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.Buck
 	}
 }
 
-// bucketClaimOf is the BucketClaim of a claim.
+// bucketClaimOf returns the BucketClaim of a claim.
 func bucketClaimOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.BucketClaim {
 	wanted := &cosiapi.BucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: nameOf(claim.UID), OwnerReferences: []metav1.OwnerReference{ownerOf(claim)}},
@@ -328,7 +332,7 @@ func bucketClaimOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.B
 	return wanted
 }
 
-// accessOf is the BucketAccess of a claim.
+// accessOf returns the BucketAccess of a claim.
 func accessOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.BucketAccess {
 	name := nameOf(claim.UID)
 	return &cosiapi.BucketAccess{
@@ -342,19 +346,19 @@ func accessOf(claim *objectbucket.ObjectBucketClaim, d decision) *cosiapi.Bucket
 	}
 }
 
-// ownerOf refers to the claim that an object is made for.
+// ownerOf returns an owner reference to the claim.
 func ownerOf(claim *objectbucket.ObjectBucketClaim) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucketClaim", Name: claim.Name, UID: claim.UID,
 	}
 }
 
-// ownedBy reports whether an object was made for the claim with that UID.
+// ownedBy reports whether an object is owned by the claim with that UID.
 func ownedBy(object metav1.Object, uid types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == uid })
 }
 
-// credential is the data of the claim's Secret.
+// credential returns the data of the claim's Secret.
 func credential(granted map[string][]byte) map[string][]byte {
 	id, secret := granted[secretkeys.S3AccessKeyID], granted[secretkeys.S3AccessSecretKey]
 	return map[string][]byte{
@@ -363,7 +367,7 @@ func credential(granted map[string][]byte) map[string][]byte {
 	}
 }
 
-// endpointOf is where the bucket is that a Secret of COSI gives access to.
+// endpointOf returns the location of the bucket from the data of a COSI Secret.
 func endpointOf(granted map[string][]byte) *objectbucket.Endpoint {
 	e := &objectbucket.Endpoint{BucketName: string(granted[secretkeys.S3BucketName]), Region: string(granted[secretkeys.S3Region])}
 	at, err := url.Parse(string(granted[secretkeys.S3Endpoint]))
@@ -382,8 +386,8 @@ func endpointOf(granted map[string][]byte) *objectbucket.Endpoint {
 	return e
 }
 
-// config is the data of the claim's ConfigMap: what the design lists, and what else COSI's Secret says that is no
-// credential, such as the endpoint as one URL.
+// config returns the data of the claim's ConfigMap: the keys of the original design, and the other values of COSI's
+// Secret that are not credentials, such as the endpoint as one URL.
 func config(granted map[string][]byte) map[string]string {
 	e := endpointOf(granted)
 	data := map[string]string{

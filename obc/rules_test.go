@@ -18,7 +18,7 @@ import (
 
 const uid = "12345678-1234-1234-1234-123456789012"
 
-// asked is a claim for a new bucket, and what it refers to: everything is in order.
+// asked returns a claim for a new bucket and the objects that it refers to, all valid.
 func asked() (*objectbucket.ObjectBucketClaim, facts) {
 	claim := &objectbucket.ObjectBucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "photos", UID: uid},
@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*claim, facts)
 		want   decision
-		// problem is a part of the message.
+		// problem is a substring of the message.
 		problem string
 	}{
 		"a new bucket is of the administrator's class": {
@@ -183,7 +183,7 @@ func TestDecideWaits(t *testing.T) {
 	}
 }
 
-// TestConfig reads endpoints as applications expect them: host and port apart, whatever the endpoint leaves out.
+// TestConfig checks that applications get host and port separately, whatever parts the endpoint omits.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for endpoint, want := range map[string][2]string{

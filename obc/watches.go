@@ -19,8 +19,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// watch starts the reconciler on every change that may concern a claim: of the claim itself, its ObjectBucket, COSI's
-// objects for it, and the classes. Secrets and ConfigMaps it may not watch: those are looked at with every reconcile.
+// watch triggers a reconcile on changes of the claim, its ObjectBucket, COSI's objects for it, and the classes.
+// Secrets and ConfigMaps may not be watched and are read in every reconcile instead.
 func (r *claimReconciler) watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -36,7 +36,7 @@ func (r *claimReconciler) watch(mgr ctrl.Manager, name string) error {
 		Complete(r)
 }
 
-// ofObjectBucket wakes the claim that an ObjectBucket names.
+// ofObjectBucket enqueues the claim that an ObjectBucket references.
 func ofObjectBucket(_ context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*objectbucket.ObjectBucket)
 	if !ok || bucket.Spec.ClaimRef == nil {
@@ -45,7 +45,7 @@ func ofObjectBucket(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: bucket.Spec.ClaimRef.Namespace, Name: bucket.Spec.ClaimRef.Name}}}
 }
 
-// ofOwned wakes the claims that own an object.
+// ofOwned enqueues the claims that own an object.
 func ofOwned(_ context.Context, obj client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, owner := range obj.GetOwnerReferences() {
@@ -56,7 +56,7 @@ func ofOwned(_ context.Context, obj client.Object) []reconcile.Request {
 	return requests
 }
 
-// ofBucket wakes the claim that a Bucket was made for.
+// ofBucket enqueues the claim that a Bucket was created for.
 func ofBucket(_ context.Context, obj client.Object) []reconcile.Request {
 	namespace, name, ok := strings.Cut(obj.GetAnnotations()[claimAnnotation], "/")
 	if !ok {
@@ -65,7 +65,7 @@ func ofBucket(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }
 
-// undecided wakes the claims of which nothing is decided yet: the others do not look at classes.
+// undecided enqueues the claims that are not bound. Bound claims do not depend on classes.
 func (r *claimReconciler) undecided(ctx context.Context, _ client.Object) []reconcile.Request {
 	claims := &objectbucket.ObjectBucketClaimList{}
 	if err := r.Client.List(ctx, claims, reconciler.ReadOnly); err != nil {

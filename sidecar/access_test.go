@@ -89,7 +89,7 @@ func TestAccessesThatAreNotTheSidecars(t *testing.T) {
 				})
 			}
 			before := testenv.Get(s.Env, a).ResourceVersion
-			s.readyAccess(b) // later, so that the sidecar has seen the first one
+			s.readyAccess(b) // created later, so the sidecar has seen the first one
 			if after := testenv.Get(s.Env, a).ResourceVersion; after != before {
 				t.Errorf("it was written: %+v", a)
 			}
@@ -431,7 +431,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 	}
 }
 
-// An access may be made of the manifest of one that was on its way out.
+// An access may be created from the manifest of one that was being deleted.
 func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
@@ -451,8 +451,7 @@ func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	}
 }
 
-// A Bucket that somebody deleted under its claim stays, and so does what was
-// granted to it.
+// A Bucket that was deleted before its claim remains, and so does the access to it.
 func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
@@ -468,11 +467,11 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	s.settled()
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
 	s.ready(a)
-	// Nobody else gets access any more.
+	// No other access is granted.
 	late := s.access(b)
 	s.handOff(late, b)
 	s.untilCondition(late, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BucketNotUsable)
-	// Without its claim, the bucket goes, and nothing is granted to it.
+	// Without its claim, the bucket is deleted, and nothing is granted to it.
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
 	s.settled()

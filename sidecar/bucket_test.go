@@ -26,7 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// live reads a Bucket from inside of a driver's handler.
+// live reads a Bucket from within a driver's handler.
 func (s *system) live(ctx context.Context, name string) (*cosiapi.Bucket, error) {
 	b := &cosiapi.Bucket{}
 	return b, s.Client.Get(ctx, client.ObjectKey{Name: name}, b)
@@ -117,7 +117,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	})
 	s.Create(b)
 	s.Gone(b)
-	// A cache that does not show the deletion yet may cause a second call.
+	// If the cache does not show the deletion yet, there may be a second call.
 	if calls := slices.Compact(s.calls()); !slices.Equal(calls, []memdriver.RPC{memdriver.GenerateBucketID}) {
 		t.Errorf("want only calls of phase 1, got %v", calls)
 	}
@@ -138,7 +138,7 @@ func TestBucketThatMayExistIsDeleted(t *testing.T) {
 	}
 }
 
-// static is a Bucket as an administrator imports it.
+// static returns a Bucket as an administrator imports it.
 func (s *system) static(id string) *cosiapi.Bucket {
 	b := s.bucket()
 	b.Spec.ExistingBucketID, b.Spec.DeletionPolicy, b.Spec.BucketClaimRef.UID = id, cosiapi.DeletionPolicyRetain, ""
@@ -253,7 +253,7 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 	}
 }
 
-// callsFor are the calls about one Bucket.
+// callsFor returns the calls about one Bucket.
 func (s *system) callsFor(b *cosiapi.Bucket) []memdriver.RPC {
 	var rpcs []memdriver.RPC
 	for _, call := range s.driver.CallsFor(b.Name) {
@@ -382,7 +382,7 @@ func TestRetainedBucket(t *testing.T) {
 	}
 }
 
-// again asks for another try, as an administrator does.
+// again requests a retry, as an administrator does.
 func (s *system) again(b *cosiapi.Bucket) {
 	s.t.Helper()
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"again": "1"} })
@@ -420,8 +420,7 @@ func TestBucketDeletionThatFails(t *testing.T) {
 	}
 }
 
-// A Bucket that is being deleted says what it waits for now, not what it waited
-// for before.
+// A Bucket that is being deleted reports its current wait, not an earlier one.
 func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
@@ -482,7 +481,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 	}
 }
 
-// A status that somebody edited is found out from the driver again.
+// If a user has edited a status, the sidecar reads it from the driver again.
 func TestBucketStatusThatLostItsProtocols(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
@@ -519,7 +518,7 @@ func TestNoTwoCallsForOneBucketID(t *testing.T) {
 		return nil
 	})
 	s.settled()
-	if n := len(s.driver.Calls(memdriver.GetBucket)); n != 2 { // that of settled is the other
+	if n := len(s.driver.Calls(memdriver.GetBucket)); n != 2 { // the other one is from settled
 		t.Errorf("DriverGetBucket: want 1 call while it hangs, got %d", n-1)
 	}
 	close(hold)

@@ -10,24 +10,23 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// UpstreamDialect names Upstream of ConnectOptions for administrators.
+// UpstreamDialect is the name of ConnectOptions.Upstream in flags and messages.
 const UpstreamDialect = driver.UpstreamDialect
 
 // DefaultDeadline is the Deadline of ConnectOptions that set none.
 const DefaultDeadline = driver.DefaultDeadline
 
-// ConnectOptions says where the driver is and how to call it.
+// ConnectOptions configure the connection to the driver and its calls.
 type ConnectOptions = driver.Options
 
-// A Driver is a driver that responded once. It reconnects by itself.
+// A Driver is a driver that has responded at least once. It reconnects automatically.
 type Driver struct {
 	conn     *driver.Driver
 	deadline time.Duration
 }
 
-// Connect waits for the driver and asks its name. It says in the log, once for
-// each reason, why it waits, and fails only when the address breaks a rule,
-// with a message that says which, or when ctx ends.
+// Connect waits for the driver and reads its name. It logs each reason why it waits once. It fails only if the address
+// is invalid, with a message that names the rule, or if ctx ends.
 func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 	if o.Deadline == 0 {
 		o.Deadline = DefaultDeadline
@@ -42,10 +41,8 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 // Name returns the driver's name, which never changes.
 func (d *Driver) Name() string { return d.conn.Info().Name }
 
-// Connected returns nil while the driver is connected and responds to
-// DriverGetInfo, else why not.
+// Connected returns nil while the driver is connected and responds to DriverGetInfo, and the problem otherwise.
 func (d *Driver) Connected() error { return d.conn.Connected() }
 
-// Close ends the connection and all RPCs in flight. Close it after the manager
-// has stopped.
+// Close closes the connection and aborts all RPCs in flight. Call it after the manager has stopped.
 func (d *Driver) Close() { d.conn.Close() }

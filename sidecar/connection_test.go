@@ -29,7 +29,7 @@ import (
 type lines struct {
 	mu  sync.Mutex
 	all []string
-	// more, if set, gets a value after lines were added; it has room for one.
+	// more, if set, receives a value after lines were added. It has a buffer of one.
 	more chan struct{}
 }
 
@@ -180,7 +180,7 @@ func TestDriverRestarts(t *testing.T) {
 	s.ready(b)
 }
 
-// placeless fails the test if a message, which users read, says where the socket is.
+// placeless fails the test if a message, which users read, contains the path of the socket.
 func (s *system) placeless(message string) {
 	s.t.Helper()
 	if strings.Contains(message, strings.TrimPrefix(s.endpoint, "unix://")) {
@@ -188,8 +188,8 @@ func (s *system) placeless(message string) {
 	}
 }
 
-// A driver that has to stop ends the calls that run, as the pod of a driver
-// does. What they did is recorded, and they are not made again.
+// A driver that is being stopped finishes its running calls, as the Pod of a driver does. Their results are recorded,
+// and they are not repeated.
 func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})

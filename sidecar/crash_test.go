@@ -19,14 +19,12 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// flowWrites is how many writes a Sidecar makes in the flow of TestCrash: three
-// for the Bucket, four for the access, four to clean up behind the access and
-// one to let the Bucket go. TestCrash fails if there are more.
+// flowWrites is the number of writes of a Sidecar in the flow of TestCrash: three for the Bucket, four for the access,
+// four for the cleanup of the access and one for the release of the Bucket. TestCrash fails if there are more.
 const flowWrites = 12
 
-// interfered runs Sidecars through the life of a Bucket and its access while
-// one of their requests is struck, starts a successor if that kills the first
-// one, and checks that backend and API agree at every stage.
+// interfered runs Sidecars through the life of a Bucket and its access while one of their requests fails. If that
+// kills the first one, it starts a successor. It checks at every stage that backend and API agree.
 func interfered(t *testing.T, fake memdriver.Options, i *interference, prepare func(*system)) {
 	t.Helper()
 	s := newSystem(t, fake)
@@ -80,8 +78,7 @@ func interfered(t *testing.T, fake memdriver.Options, i *interference, prepare f
 	}
 }
 
-// A crash is one of the matrices below: what is struck, and whether it has its
-// effect before the Sidecar dies.
+// A crash is one element of the matrices below: the request, and whether it takes effect before the Sidecar dies.
 type crash[T any] struct {
 	struck T
 	effect bool
@@ -94,7 +91,7 @@ func (c crash[T]) String() string {
 	return fmt.Sprint("before ", c.struck)
 }
 
-// crashes are those before and after each of what may be struck.
+// crashes returns the crashes before and after each of the given requests.
 func crashes[T any](struck []T) []crash[T] {
 	var all []crash[T]
 	for _, s := range struck {
@@ -144,7 +141,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 	}
 }
 
-// faults are those of every second write from the first or second one on.
+// faults returns the faults of every second write, from the first or the second one on.
 func faults() []*interference {
 	var all []*interference
 	for _, first := range []int{1, 2} {

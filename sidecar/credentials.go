@@ -19,21 +19,21 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/credentialstore"
 )
 
-// storeSocketMode lets owner and group in, as driver and sidecar share a group in a Pod.
+// storeSocketMode gives access to owner and group. Driver and sidecar share a group in a Pod.
 const storeSocketMode fs.FileMode = 0o660
 
-// CredentialStoreOptions say where a driver finds its credential store, and where the entries are.
+// CredentialStoreOptions configure the credential store of a driver.
 type CredentialStoreOptions struct {
 	// Address is the socket to serve, such as unix:///var/lib/cosi/credentials.sock.
 	Address string
-	// Namespace is that of the Secrets with the entries, the driver's own.
+	// Namespace is the namespace of the Secrets with the entries: the driver's own.
 	Namespace string
-	// Logger gets the calls, without their secrets.
+	// Logger logs the calls, without secrets.
 	Logger logr.Logger
 }
 
-// A CredentialStore is served to the driver. Until ManagerOptions.CredentialStore hands it to a
-// manager that works, every call is refused as Unavailable.
+// A CredentialStore serves credentials to the driver. It refuses every call as Unavailable until it is passed to a
+// manager in ManagerOptions.CredentialStore and that manager is the leader.
 type CredentialStore struct {
 	server  *grpc.Server
 	service *credentialstore.Server
@@ -41,7 +41,7 @@ type CredentialStore struct {
 	served  chan error
 }
 
-// ServeCredentialStore makes the socket and serves it until Stop.
+// ServeCredentialStore creates the socket and serves the store until Stop.
 func ServeCredentialStore(ctx context.Context, config *rest.Config, o CredentialStoreOptions) (*CredentialStore, error) {
 	secrets, err := kube.SecretsIn(config, o.Namespace)
 	if err != nil {
@@ -57,8 +57,8 @@ func ServeCredentialStore(ctx context.Context, config *rest.Config, o Credential
 	return s, nil
 }
 
-// Stop ends it and removes the socket. A driver needs it until its last RPC has ended: stop it after
-// the manager and the Driver.
+// Stop stops the server and removes the socket. The driver needs the store until its last RPC has ended, so stop it
+// after the manager and the Driver.
 func (s *CredentialStore) Stop() error {
 	s.server.Stop()
 	if err := <-s.served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -67,8 +67,9 @@ func (s *CredentialStore) Stop() error {
 	return nil
 }
 
-// serveWith lets the driver of that name in once the manager works. A sidecar that may not hold the
-// Lease of a name never works: a driver cannot reach the entries of another one by taking its name.
+// serveWith accepts calls for the entries of that driver once the manager is the leader. A sidecar that may not hold
+// the Lease of a driver name never becomes the leader, so a driver cannot read another driver's entries by using its
+// name.
 func (s *CredentialStore) serveWith(mgr manager.Manager, driverName string) error {
 	open := func(ctx context.Context) (credstore.Blobs, error) { return kube.OpenBlobs(ctx, s.secrets, driverName) }
 	let := manager.RunnableFunc(func(context.Context) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// serveStore serves a credential store with the Sidecar's rights, and returns the driver's client.
+// serveStore serves a credential store with the Sidecar's permissions and returns the driver's client.
 func (s *system) serveStore() (*sidecar.CredentialStore, *credstore.RemoteBlobs) {
 	s.t.Helper()
 	address := "unix://" + filepath.Join(processtest.ShortTempDir(s.t), "credentials.sock")
@@ -41,8 +41,8 @@ func (s *system) serveStore() (*sidecar.CredentialStore, *credstore.RemoteBlobs)
 	return store, client
 }
 
-// TestCredentialStoreOfALeader sees the store closed until the Sidecar holds its Lease, so that a
-// driver cannot read the store of another by its name.
+// TestCredentialStoreOfALeader checks that the store refuses calls until the Sidecar holds its Lease, so a driver
+// cannot read another driver's store by using its name.
 func TestCredentialStoreOfALeader(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
@@ -75,7 +75,7 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 		t.Fatal(err)
 	}
 	stop()
-	// The manager has ended, and calls of the driver that it made may still write.
+	// The manager has ended. Driver calls that it started may still write.
 	if _, err := client.Put(t.Context(), "ba-1", cosi.NewSecret("mine, too"), version); err != nil {
 		t.Errorf("after the manager has stopped: %v", err)
 	}
@@ -87,8 +87,8 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 	}
 }
 
-// TestCredentialStoreDuringARPC lets a driver write to its store during a call that runs while the
-// Sidecar is told to stop.
+// TestCredentialStoreDuringARPC lets a driver write to its store during a call that runs while the Sidecar is being
+// stopped.
 func TestCredentialStoreDuringARPC(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})

@@ -31,14 +31,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// older are the generations before ours. All have one phase.
+// older are the generations before ours. All of them have one phase.
 var older = []memdriver.Generation{memdriver.V1alpha1, memdriver.Upstream}
 
-// olderWrites is flowWrites with a driver of one phase: for the Bucket and the access one
-// more each, since that the driver is asked is stored, and then the ID.
+// olderWrites is flowWrites with a one-phase driver. There is one more write for the Bucket and one for the access,
+// because the request is recorded before the ID.
 const olderWrites = flowWrites + 2
 
-// A driver of v1alpha1 is recognized, and gets nothing but what its specification says.
+// A driver of v1alpha1 is detected, and requests contain only fields of its specification.
 func TestDriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{Speaks: memdriver.V1alpha1})
@@ -79,7 +79,7 @@ func TestDriverOfV1alpha1(t *testing.T) {
 	s.empty()
 }
 
-// What the dialect numbers otherwise arrives as it numbers it.
+// Values with a different number in the dialect are sent with that number.
 func TestDriverOfUpstream(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{Speaks: memdriver.Upstream})
@@ -118,8 +118,8 @@ func TestDriverOfUpstream(t *testing.T) {
 	}
 }
 
-// A bucket that was made under the upstream project's CRDs is looked at and not made again, by whichever of its drivers
-// serves it from then on, and is deleted as any other.
+// A bucket that was created under the upstream project's CRDs is verified and not created again by the driver that
+// serves it afterwards. It is deleted like any other.
 func TestBucketOfTheUpstreamProject(t *testing.T) {
 	t.Parallel()
 	for name, speaks := range map[string]memdriver.Generation{"a driver of two phases": "", "a driver of the dialect": memdriver.Upstream} {
@@ -148,7 +148,7 @@ func TestBucketOfTheUpstreamProject(t *testing.T) {
 	}
 }
 
-// empty fails the test if anything is left in the backend.
+// empty fails the test if anything remains in the backend.
 func (s *system) empty() {
 	s.t.Helper()
 	if inventory := s.driver.Inventory(); len(inventory.Buckets)+len(inventory.Accounts) != 0 {
@@ -213,11 +213,11 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 	}
 }
 
-// A kill is when a Sidecar dies while it makes a Bucket or an access.
+// A kill is the time at which a Sidecar dies while it creates a Bucket or an access.
 type kill struct {
 	speaks memdriver.Generation
 	access bool
-	// write is the number of the write at which it dies, or zero, and rpc the call.
+	// write is the number of the write at which it dies, or zero. rpc is the call.
 	write int
 	rpc   memdriver.RPC
 	after bool
@@ -237,16 +237,16 @@ func (k kill) String() string {
 	return fmt.Sprintf("%s %s %s %s", k.speaks, what, when, at)
 }
 
-// What is deleted while nobody knows its ID leaves nothing, wherever the Sidecar died.
+// An object that is deleted before its ID is stored leaves nothing behind, whenever the Sidecar died.
 func TestOlderGenerationsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	var kills []kill
 	for _, speaks := range older {
 		for _, after := range []bool{false, true} {
-			for write := 1; write <= 4; write++ { // finalizer, asked for, ID, conditions
+			for write := 1; write <= 4; write++ { // finalizer, request, ID, conditions
 				kills = append(kills, kill{speaks: speaks, write: write, after: after})
 			}
-			for write := 1; write <= 5; write++ { // Secret, asked for, ID, content of the Secret, conditions
+			for write := 1; write <= 5; write++ { // Secret, request, ID, content of the Secret, conditions
 				kills = append(kills, kill{speaks: speaks, access: true, write: write, after: after})
 			}
 			kills = append(kills, kill{speaks: speaks, rpc: memdriver.CreateBucket, after: after},
@@ -342,8 +342,8 @@ func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
 	}
 }
 
-// A Bucket that the driver refused has nothing in the backend, and goes, also when the API server is asked who shares
-// its bucket, and has another without an ID.
+// A Bucket that the driver refused has no backend bucket and is deleted, even if the API server is searched for
+// Buckets with the same ID and there is another one without an ID.
 func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, Parameters: map[string][]string{}})
@@ -362,7 +362,7 @@ func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
 	}
 }
 
-// A response without what a workload needs comes from a driver that has made the account.
+// If a response lacks something that a workload needs, the driver has still created the account.
 func TestAccountOfABrokenGrantIsRevoked(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{Speaks: memdriver.V1alpha1})
@@ -381,8 +381,8 @@ func TestAccountOfABrokenGrantIsRevoked(t *testing.T) {
 	}
 }
 
-// A driver of one phase that names another account than before has made a second one, or means
-// that of somebody else.
+// A one-phase driver that returns another account ID than before has created a second account, or returned the account
+// of another access.
 func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -466,7 +466,7 @@ func TestDialectIsNeverGuessed(t *testing.T) {
 	}
 }
 
-// Without the flag, nothing is made at a driver of upstream.
+// Without the flag, nothing is created with an upstream driver.
 func TestDriverOfUpstreamWithoutItsFlagIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.Upstream})
@@ -481,8 +481,8 @@ func TestDriverOfUpstreamWithoutItsFlagIsRefused(t *testing.T) {
 	s.empty()
 }
 
-// A sidecar serves one generation in its life: a bucket begun with one phase is not made
-// again with two.
+// A sidecar process serves only one generation: a bucket that was started with one phase is not created again with
+// two.
 func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
@@ -506,7 +506,7 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	s.Gone(b)
 }
 
-// What was removed by hand before its ID was known is revoked.
+// If an access is removed manually before its ID is known, it is revoked.
 func TestAccessOfAnOlderDriverThatWasRemovedByHandIsRevoked(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})

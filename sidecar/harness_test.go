@@ -36,39 +36,38 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// never is longer than any test: nothing but a watch can wake a reconcile.
+// never is longer than any test, so only watches can trigger a reconcile.
 const never = time.Hour
 
-// A system is one namespace with a driver and its Sidecar that see nothing
-// else, and the test itself in the parts of user, administrator and Controller.
+// A system is one namespace with a driver and a Sidecar that are restricted to it. The test acts as user,
+// administrator and Controller.
 type system struct {
 	*testenv.Env
 
 	t *testing.T
-	// namespace of the claims and accesses; also a part of the name of
-	// everything without a namespace.
+	// namespace is the namespace of the accesses. It is also part of the names of all cluster-scoped objects.
 	namespace string
 	user      string
 	metrics   *prometheus.Registry
 	driver    *memdriver.Driver
 	endpoint  string
 	server    *memdriver.Server
-	// options of the Sidecars that run starts, and the deadline of their calls.
+	// options are the options of the Sidecars that run starts, and deadline is that of their calls.
 	options  sidecar.Options
 	deadline time.Duration
-	// upstream says that the Sidecars are told that the driver speaks as upstream does.
+	// upstream starts the Sidecars with the dialect of upstream.
 	upstream bool
-	// parameters of the classes of accesses.
+	// parameters are the parameters of access classes.
 	parameters map[string]string
-	// manager options of the Sidecars that run starts, for leader election.
+	// manager has the options of the Sidecars' managers, for leader election.
 	manager sidecar.ManagerOptions
-	// log gets the log of the Sidecars; nil drops it.
+	// log receives the log of the Sidecars. Nil drops it.
 	log func(string)
-	// wrap changes how the Sidecars that run starts reach the API server.
+	// wrap changes how the Sidecars reach the API server.
 	wrap func(*rest.Config) *rest.Config
-	// refused says that requests are refused on purpose, by a quota or for a lack of rights.
+	// refused reports that requests are refused on purpose, by a quota or missing permissions.
 	refused bool
-	// cancel stops the Sidecar that run started last.
+	// cancel stops the last Sidecar that run started.
 	cancel context.CancelFunc
 }
 
@@ -81,9 +80,8 @@ var shortTests = []string{
 	"TestSecretNameOfAnotherAccess",
 }
 
-// newSystem prepares a namespace, a driver that serves, and a user with exactly
-// the Sidecar's roles. At its end, the test fails if that user was ever refused
-// or if two calls for one ID ran at once.
+// newSystem creates a namespace, a running driver, and a user with exactly the Sidecar's roles. At its end, the test
+// fails if the API server has refused a request of that user, or if two calls for one ID ran at the same time.
 func newSystem(t *testing.T, fake memdriver.Options) *system {
 	t.Helper()
 	fulltest.Named(t, shortTests)
@@ -109,7 +107,7 @@ func newSystem(t *testing.T, fake memdriver.Options) *system {
 	return s
 }
 
-// start is newSystem with a running Sidecar.
+// start calls newSystem and runs a Sidecar.
 func start(t *testing.T, fake memdriver.Options) *system {
 	t.Helper()
 	s := newSystem(t, fake)
@@ -117,7 +115,7 @@ func start(t *testing.T, fake memdriver.Options) *system {
 	return s
 }
 
-// judge fails the test for what must never happen in any of them.
+// judge fails the test if something happened that must not happen in any test.
 func (s *system) judge() {
 	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user}) {
 		if e.Code == 403 && !s.refused {
@@ -129,8 +127,7 @@ func (s *system) judge() {
 	}
 }
 
-// serve lets the driver serve on its socket until stopServing or the test's
-// end.
+// serve runs the driver on its socket until stopServing or the end of the test.
 func (s *system) serve() {
 	s.t.Helper()
 	server, err := s.driver.Start(s.endpoint)
@@ -152,8 +149,8 @@ func (s *system) stopServing() {
 	}
 }
 
-// run starts a Sidecar with its own connection to the driver. It stops at the
-// end of the test, or when the returned function is called.
+// run starts a Sidecar with its own connection to the driver. It stops at the end of the test or when the returned
+// function is called.
 func (s *system) run() (stop func()) {
 	s.t.Helper()
 	cancel, done := s.launch()
@@ -172,7 +169,7 @@ func (s *system) run() (stop func()) {
 	return stop
 }
 
-// launch is run for a Sidecar that may end by itself. The channel gets its error.
+// launch is run for a Sidecar that may end on its own. The channel receives its error.
 func (s *system) launch() (stop context.CancelFunc, ended <-chan error) {
 	s.t.Helper()
 	config := s.User(s.user)
@@ -222,8 +219,8 @@ func (s *system) bind(role string) {
 	})
 }
 
-// bindLeader gives the Sidecar's user, in the namespace of the test, what it has
-// in the system namespace: the Lease of its driver and the right to hold it.
+// bindLeader gives the Sidecar's user, in the namespace of the test, the permissions that it has in the system
+// namespace: to use the Lease of its driver.
 func (s *system) bindLeader() {
 	s.t.Helper()
 	manifest, err := deploy.DriverLease(s.driver.Name())
@@ -234,8 +231,8 @@ func (s *system) bindLeader() {
 	s.bindIn(s.namespace, "Role", deploy.DriverLeaderRole(s.driver.Name()))
 }
 
-// bindCredentials lets the Sidecar's user keep a credential store in the namespace of the test, by
-// the Role that it has in that of the driver.
+// bindCredentials lets the Sidecar's user keep a credential store in the namespace of the test, with the Role that it
+// has in the driver's namespace.
 func (s *system) bindCredentials() {
 	s.t.Helper()
 	manifest, err := deploy.DriverCredentials(s.namespace)
@@ -269,8 +266,7 @@ func (s *system) bindIn(namespace, kind, role string) {
 	})
 }
 
-// untilCondition waits until a Bucket or access has a condition, and returns
-// its message.
+// untilCondition waits until a Bucket or access has a condition, and returns its message.
 func (s *system) untilCondition(obj client.Object, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) string {
 	s.t.Helper()
 	return testenv.UntilCondition(s.Env, obj, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason)})
@@ -282,7 +278,7 @@ func (s *system) ready(obj client.Object) {
 	s.untilCondition(obj, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned)
 }
 
-// calls are the RPCs that the driver got, except DriverGetInfo, oldest first.
+// calls returns the RPCs that the driver received, except DriverGetInfo, oldest first.
 func (s *system) calls() []memdriver.RPC {
 	var rpcs []memdriver.RPC
 	for _, call := range s.driver.Calls() {
@@ -305,8 +301,7 @@ func (s *system) await(rpc memdriver.RPC, n int) []memdriver.Call {
 	return calls
 }
 
-// writes are the Sidecar's successful writes, Events left out, as "verb
-// resource/subresource", oldest first.
+// writes returns the Sidecar's successful writes, without Events, as "verb resource/subresource", oldest first.
 func (s *system) writes() []string {
 	s.t.Helper()
 	var writes []string
@@ -319,20 +314,20 @@ func (s *system) writes() []string {
 	return writes
 }
 
-// What the Sidecar writes for a Bucket and for an access to it.
+// The writes of the Sidecar for a Bucket and for an access to it.
 var (
 	writesOfBucket = []string{"patch buckets", "patch buckets/status", "patch buckets/status"}
 	writesOfAccess = []string{"create secrets", "patch bucketaccesses/status", "patch secrets", "patch bucketaccesses/status"}
 )
 
-// untilWrites waits until the Sidecar has written exactly this.
+// untilWrites waits until the Sidecar has made exactly these writes.
 func (s *system) untilWrites(want ...string) {
 	s.t.Helper()
 	s.UntilWrites(s.writes, 0, want...)
 }
 
-// settled waits until the Sidecar has nothing to do: a Bucket that is made now,
-// behind everything else, has been served.
+// settled waits until the Sidecar is idle: it creates a Bucket and waits until it is reconciled, after everything
+// else.
 func (s *system) settled() {
 	s.t.Helper()
 	fence := s.bucket()

@@ -18,22 +18,22 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// errLost is what a request ends with that never got a response.
+// errLost is the error of a request whose response was lost.
 var errLost = errors.New("the connection was lost")
 
-// interference strikes one write of a Sidecar to the API, or one of its calls.
+// interference makes one write of a Sidecar to the API, or one of its calls, fail.
 type interference struct {
-	// write is the number of the write to strike, from 1; zero strikes none.
+	// write is the number of the write that fails, from 1. Zero means none.
 	write int
-	// alternate strikes every second write from there on.
+	// alternate makes every second write from there on fail.
 	alternate bool
-	// always strikes all writes from there on, until relent.
+	// always makes all writes from there on fail, until relent.
 	always bool
-	// status is returned instead of what the API server would, without an effect.
+	// status is returned instead of the API server's response. The write has no effect.
 	status int
-	// lost lets the write take effect and loses the response.
+	// lost means that the write takes effect and the response is lost.
 	lost bool
-	// crash kills the Sidecar: from here on none of its requests leaves.
+	// crash kills the Sidecar: from then on all its requests fail.
 	crash bool
 
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (i *interference) wrap(config *rest.Config) *rest.Config {
 	return config
 }
 
-// kill fences the Sidecar off.
+// kill makes all further requests of the Sidecar fail.
 func (i *interference) kill() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,14 +60,14 @@ func (i *interference) kill() {
 	}
 }
 
-// relent ends always.
+// relent resets always.
 func (i *interference) relent() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.always = false
 }
 
-// next reports whether a request is the one to strike, and whether it may leave.
+// next reports whether a request must fail, and whether the Sidecar is dead.
 func (i *interference) next(request *http.Request) (strike, fenced bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -126,8 +126,8 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errLost
 }
 
-// strikeCall kills the Sidecar at its first call of an RPC, whose response is
-// lost; effect says whether the call reaches the backend.
+// strikeCall kills the Sidecar at its first call of an RPC and drops the response. effect determines whether the call
+// reaches the backend.
 func (i *interference) strikeCall(d *memdriver.Driver, rpc memdriver.RPC, effect bool) {
 	d.Script(memdriver.Fault{RPC: rpc, AfterEffect: effect, Code: codes.Unavailable})
 	memdriver.On(d, func(context.Context, proto.Message) error {

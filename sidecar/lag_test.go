@@ -27,12 +27,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// lag holds back what watches deliver, so that a cache falls behind, and remembers
-// what was read past it.
+// lag delays watch events, so that the cache becomes stale, and records reads from the API server.
 type lag struct {
 	mu    sync.Mutex
-	free  chan struct{}       // open while nothing is delivered, nil otherwise
-	reads map[string][]string // the responses to reads of one object, by its name
+	free  chan struct{}       // open while watch events are delayed, nil otherwise
+	reads map[string][]string // the responses to reads of single objects, by name
 }
 
 func (l *lag) begin() {
@@ -50,7 +49,7 @@ func (l *lag) end() {
 	}
 }
 
-// note remembers the response to a read.
+// note records the response to a read.
 func (l *lag) note(name string, response *http.Response) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -103,7 +102,7 @@ func (b lateBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// lagSystem has a Sidecar whose cache can be made to lag and that retries soon.
+// lagSystem has a Sidecar with a cache that can be delayed, and with a short backoff.
 func lagSystem(t *testing.T) (*system, *lag) {
 	t.Helper()
 	s, l := newSystem(t, memdriver.Options{}), &lag{reads: map[string][]string{}}
@@ -118,8 +117,8 @@ func lagSystem(t *testing.T) (*system, *lag) {
 	return s, l
 }
 
-// untilRead waits until the Sidecar has read an object past its cache, and the
-// response had one of the texts.
+// untilRead waits until the Sidecar has read an object from the API server and the response contained one of the
+// texts.
 func (s *system) untilRead(l *lag, name string, texts ...string) {
 	s.t.Helper()
 	s.Eventually(fmt.Sprintf("the Sidecar has read %q of %s", texts, name), func(context.Context) error {

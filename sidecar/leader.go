@@ -27,21 +27,20 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// OwnerAnnotation on the Lease of a driver name says which deployment the name
-// belongs to. Whoever holds the Lease first sets it; to give the name to
-// another deployment an administrator removes it.
+// OwnerAnnotation on the Lease of a driver name is the deployment that owns the name. The first holder of the Lease
+// sets it. To transfer the name to another deployment, an administrator removes the annotation.
 const OwnerAnnotation = cosiapi.LeaseOwnerAnnotation
 
-// foreverSeconds is the lease duration that a foreign owner is shown with.
+// foreverSeconds is the lease duration reported while another deployment owns the name.
 const foreverSeconds = 24 * 60 * 60
 
-// LeaseName returns the Lease by which the sidecars of one driver elect the one that
-// works, and by which a driver name belongs to one deployment.
+// LeaseName returns the name of the Lease for leader election between the sidecars of one driver. It also assigns the
+// driver name to one deployment.
 func LeaseName(driverName string) string { return cosiapi.LeaseNameFor(driverName) }
 
-// lease is the lock of the leader election. Unlike the one of client-go it
-// knows whom the name belongs to: while that is somebody else, it shows the
-// Lease as held, also when it has expired, so that the election never takes it.
+// lease is the lock of the leader election. Unlike the lock of client-go, it checks the owner of the driver name.
+// While that is another deployment, it reports the Lease as held, even if it has expired, so the election never
+// acquires it.
 type lease struct {
 	name, identity, owner string
 	driverName            string
@@ -52,7 +51,7 @@ type lease struct {
 
 	mu       sync.Mutex
 	current  *coordinationv1.Lease
-	reported string // the foreign owner that was reported last
+	reported string // last foreign owner that was reported
 }
 
 func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
@@ -120,8 +119,8 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.store(made, err)
 }
 
-// Update implements resourcelock.Interface. It is refused as a conflict if the
-// Lease changed since Get, for example because it got another owner.
+// Update implements resourcelock.Interface. It fails with a conflict if the Lease has changed since Get, for example
+// because it has another owner.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	current := l.current.DeepCopy()
@@ -156,7 +155,7 @@ func (l *lease) Identity() string { return l.identity }
 // Describe implements resourcelock.Interface.
 func (l *lease) Describe() string { return l.name }
 
-// refuse says, once for each owner, why this instance stays passive.
+// refuse reports, once for each owner, why this instance stays passive.
 func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner string) {
 	l.metrics.NameTaken(l.driverName, true)
 	l.mu.Lock()

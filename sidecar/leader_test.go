@@ -23,8 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// elected makes the next Sidecar of a system take part in the election of its
-// driver, in the namespace of the test, as a part of that deployment.
+// elected makes the next Sidecar of a system take part in the leader election for its driver, in the namespace of the
+// test, as an instance of the owner's deployment.
 func (s *system) elected(owner, identity string) {
 	s.manager = sidecar.ManagerOptions{
 		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
@@ -63,8 +63,8 @@ func TestLeaderHandsOver(t *testing.T) {
 	s.readyBucket()
 }
 
-// TestSidecarSeesAnotherHolder has a RenewDeadline that is longer than the test: until then, client-go would try to renew
-// the Lease, and the Sidecar would work.
+// TestSidecarSeesAnotherHolder uses a RenewDeadline that is longer than the test. Until that deadline, client-go would
+// try to renew the Lease, and the Sidecar would continue.
 func TestSidecarSeesAnotherHolder(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(*coordinationv1.Lease){

@@ -21,44 +21,37 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// ManagerOptions say how the process around a Sidecar runs.
+// ManagerOptions configure the process of a Sidecar.
 type ManagerOptions struct {
-	// Sidecar is what works in the manager.
+	// Sidecar configures the Sidecar.
 	Sidecar Options
-	// Logger gets all logs of the manager.
+	// Logger receives all logs of the manager.
 	Logger logr.Logger
-	// Metrics say how metrics are served.
+	// Metrics configure the metrics endpoint.
 	Metrics ctrlmanager.Metrics
-	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
-	// none. Health is served at /healthz and /readyz.
+	// HealthAddress is the TCP bind address of /healthz and /readyz, such as ":8081". Empty disables them.
 	HealthAddress string
-	// PprofAddress is a TCP address that serves profiles of the process at
-	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
-	// works, and can slow it down.
+	// PprofAddress is the TCP bind address of the profiles at /debug/pprof/. Empty disables them. Clients that can
+	// reach it can inspect the process and slow it down.
 	PprofAddress string
-	// LeaderNamespace is the namespace of the Lease; empty means that this is
-	// the only instance and no Lease is held.
+	// LeaderNamespace is the namespace of the Lease. Empty disables leader election.
 	LeaderNamespace string
-	// Owner is the namespace and name of the deployment that this instance
-	// belongs to, such as "store/s3-driver". Instances of one driver share it.
-	// It is required with LeaderNamespace.
+	// Owner is the namespace and name of the deployment of this instance, such as "store/s3-driver". All instances of
+	// one driver share it. It is required with LeaderNamespace.
 	Owner string
-	// Identity of this instance as holder of the Lease; empty means the host
-	// name and a random part.
+	// Identity is the name of this instance as holder of the Lease. Empty means the host name and a random suffix.
 	Identity string
-	// CredentialStore is what the driver keeps its credentials in; nil if elsewhere.
+	// CredentialStore is the store for the driver's credentials. It is nil if the driver uses another one.
 	CredentialStore *CredentialStore
-	// Lease sets the times of the leader election.
+	// Lease configures the times of the leader election.
 	Lease ctrlmanager.LeaseTimes
 }
 
-// NewManager returns a manager with a Sidecar in it, ready to Start. It is what
-// cmd/cosi-sidecar runs, and tests replay crashes with. It fails when the API
-// server cannot be reached or lacks the kinds of api/v1alpha2.
+// NewManager returns a manager with a Sidecar, ready to Start. cmd/cosi-sidecar runs it, and tests use it to replay
+// crashes. It fails if the API server is unreachable or lacks the kinds of api/v1alpha2.
 //
-// When its context ends, calls to the driver that have begun run to their end
-// and are recorded before the Lease is given up. When another instance holds the
-// Lease, Start returns an error and waits for no call.
+// When its context ends, running calls to the driver finish and are recorded before the Lease is released. When
+// another instance holds the Lease, Start returns an error and does not wait for calls.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.Sidecar.Driver == nil {
 		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")
@@ -88,7 +81,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
-	if o.CredentialStore != nil { // before what calls the driver
+	if o.CredentialStore != nil { // before the parts that call the driver
 		if err := o.CredentialStore.serveWith(mgr, o.Sidecar.Driver.Name()); err != nil {
 			return nil, err
 		}
@@ -108,7 +101,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// elect turns leader election on.
+// elect enables leader election.
 func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error {
 	if o.LeaderNamespace == "" {
 		return nil
@@ -124,8 +117,9 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 	return nil
 }
 
-// reportPolicies makes the manager log, once when it starts to work, which admission policies are missing that keep users
-// from removing COSI's finalizers and annotations. Without them, credentials and buckets may outlive their objects.
+// reportPolicies makes the manager log, once it becomes the leader, which of the admission policies are missing that
+// prevent users from removing COSI's finalizers and annotations. Without them, credentials and buckets may outlive
+// their objects.
 func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
 	report := func(ctx context.Context) error {
 		missing, err := preflight.MissingPolicies(ctx, mgr.GetAPIReader(), preflight.ProtectionPolicies()...)

@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// TestRightsInOneNamespace lives through a bucket and an access with the rights of the namespaced
-// installation: whatever the API server refuses fails the test at its end.
+// TestRightsInOneNamespace creates and deletes a bucket and an access with the permissions of the namespaced
+// installation. If the API server refuses a request, the test fails at its end.
 func TestRightsInOneNamespace(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
@@ -36,7 +36,7 @@ func TestRightsInOneNamespace(t *testing.T) {
 	s.Gone(bucket)
 }
 
-// confine takes from the Sidecar's user the rights in all namespaces but that of the test.
+// confine removes the permissions of the Sidecar's user in all namespaces except that of the test.
 func (s *system) confine() {
 	s.t.Helper()
 	s.Delete(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: s.user + "-" + deploy.SidecarRole}})
@@ -48,8 +48,8 @@ func (s *system) confine() {
 	s.untilMay(true, authorizationv1.ResourceAttributes{Group: "events.k8s.io", Resource: "events", Verb: "create", Namespace: "default"})
 }
 
-// guard applies the policy that keeps COSI's finalizers from all who may not override, and waits until it counts for
-// one who may change Buckets otherwise.
+// guard applies the policy that protects COSI's finalizers from users without the permission to override it, and waits
+// until it is effective for a user who may change Buckets.
 func (s *system) guard() {
 	s.t.Helper()
 	policies, err := deploy.Policies()
@@ -87,7 +87,7 @@ func (s *system) guard() {
 	})
 }
 
-// untilMay waits until the Sidecar's user has a right, or has it no more.
+// untilMay waits until the Sidecar's user has a permission, or no longer has it.
 func (s *system) untilMay(want bool, right authorizationv1.ResourceAttributes) {
 	s.t.Helper()
 	s.Eventually(fmt.Sprintf("the rights are those of the namespace: %+v", right), func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// requests are those of the Sidecar to the API server, without watches, Events and Leases.
+// requests returns the Sidecar's requests to the API server, without watches, Events and Leases.
 func (s *system) requests() []string {
 	s.t.Helper()
 	var all []string
@@ -27,15 +27,14 @@ func (s *system) requests() []string {
 	return all
 }
 
-// TestRetryMakesFewRequests counts what another try costs that fails as the one before
-// did. Objects that fail have three tries a second (reconciler.Limiter), with which fewer
-// than 20 requests a second come together.
+// TestRetryMakesFewRequests counts the requests of a retry that fails like the attempt before. Failing objects have
+// three retries a second (reconciler.Limiter), which cause fewer than 20 requests a second in total.
 func TestRetryMakesFewRequests(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		rpc      memdriver.RPC
 		prepare  func(*system)
-		requests int // of a try to the API server, Events left out
+		requests int // of a retry to the API server, without Events
 		events   int
 	}{
 		"a creation": {memdriver.CreateBucket, func(s *system) { s.Create(s.bucket()) }, 1, 2},
@@ -56,7 +55,7 @@ func TestRetryMakesFewRequests(t *testing.T) {
 			s.run()
 			s.driver.Script(memdriver.Fault{RPC: tc.rpc, Code: codes.Unavailable, Times: memdriver.Always})
 			tc.prepare(s)
-			began := len(s.await(tc.rpc, 5)) // what is said first is written
+			began := len(s.await(tc.rpc, 5)) // the first report is written by then
 			before := len(s.requests())
 			tries := len(s.await(tc.rpc, began+20)) - began
 			more := s.requests()[before:]
@@ -68,8 +67,8 @@ func TestRetryMakesFewRequests(t *testing.T) {
 	}
 }
 
-// TestGrantThatChangesNothingWritesNothing has an access granted again and again: it is due
-// again before it is reported, and no watch event wakes it.
+// TestGrantThatChangesNothingWritesNothing has an access that is granted repeatedly: the next grant is due before the
+// last one is reported, and no watch event triggers it.
 func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
@@ -90,11 +89,11 @@ func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
 	}
 }
 
-// TestTooManyRequests has an API server that says so once.
+// TestTooManyRequests has an API server that returns this status once.
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
-	busy := &interference{write: 3, status: 429} // the report of what was made; nothing is repeated after a failure
+	busy := &interference{write: 3, status: 429} // the report of the result; nothing is repeated after a failure
 	s.wrap = func(config *rest.Config) *rest.Config {
 		if config.QPS >= 0 {
 			t.Errorf("requests are throttled by the client, to %v a second", config.QPS)

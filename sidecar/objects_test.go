@@ -22,7 +22,7 @@ func logrFunc(write func(string)) logr.Logger {
 	return funcr.New(func(prefix, args string) { write(prefix + " " + args) }, funcr.Options{Verbosity: 2})
 }
 
-// bucket is a Bucket as the Controller makes it for a claim.
+// bucket returns a Bucket as the Controller creates it for a claim.
 func (s *system) bucket() *cosiapi.Bucket {
 	uid := uuid.NewUUID()
 	return &cosiapi.Bucket{
@@ -48,7 +48,7 @@ func (s *system) readyBucket() *cosiapi.Bucket {
 	return b
 }
 
-// leave does to a Bucket what the Controller does when its claim is deleted.
+// leave changes a Bucket as the Controller does when its claim is deleted.
 func (s *system) leave(b *cosiapi.Bucket) {
 	s.t.Helper()
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
@@ -57,7 +57,7 @@ func (s *system) leave(b *cosiapi.Bucket) {
 	}
 }
 
-// access is a user's access to the claims of some Buckets.
+// access returns a user's access to the claims of some Buckets.
 func (s *system) access(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 	n := serial.Add(1)
 	a := &cosiapi.BucketAccess{
@@ -75,7 +75,7 @@ func (s *system) access(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 	return a
 }
 
-// handOff creates an access and hands it to the Sidecar, as the Controller does.
+// handOff creates an access and hands it off to the Sidecar, as the Controller does.
 func (s *system) handOff(a *cosiapi.BucketAccess, buckets ...*cosiapi.Bucket) {
 	s.t.Helper()
 	s.Create(a)
@@ -91,7 +91,7 @@ func (s *system) handOff(a *cosiapi.BucketAccess, buckets ...*cosiapi.Bucket) {
 	})
 }
 
-// readyAccess makes an access to some Buckets and waits until it is granted.
+// readyAccess creates an access to some Buckets and waits until it is granted.
 func (s *system) readyAccess(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 	s.t.Helper()
 	a := s.access(buckets...)
@@ -100,7 +100,7 @@ func (s *system) readyAccess(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 	return a
 }
 
-// secrets are the access's Secrets, without content, in the order of its claims.
+// secrets returns the access's Secrets, without content, in the order of its claims.
 func (s *system) secrets(a *cosiapi.BucketAccess) []*corev1.Secret {
 	var secrets []*corev1.Secret
 	for _, claim := range a.Spec.BucketClaims {
@@ -109,8 +109,7 @@ func (s *system) secrets(a *cosiapi.BucketAccess) []*corev1.Secret {
 	return secrets
 }
 
-// release does to a deleted access what the Controller does when the Sidecar
-// has cleaned up.
+// release changes a deleted access as the Controller does after the cleanup of the Sidecar.
 func (s *system) release(a *cosiapi.BucketAccess) {
 	s.t.Helper()
 	testenv.Until(s.Env, a, "the Sidecar has cleaned up", func(a *cosiapi.BucketAccess) error {

@@ -18,8 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// A grant or a revocation may take so long that the Controller writes to the
-// access meanwhile. What the driver returned counts all the same.
+// During a long grant or revocation, the Controller may write to the access. The driver's response must still be used.
 func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a grant", func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 	})
 }
 
-// The same with a Bucket, to which people write.
+// The same for a Bucket, which users with access to Buckets may write.
 func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a creation", func(t *testing.T) {
@@ -85,7 +84,7 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 		stop := s.run()
 		b := s.readyBucket()
 		s.driver.ForgetCalls()
-		stop() // so that mark and deletion are seen at once
+		stop() // so that mark and deletion are seen together
 		s.leave(b)
 		memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverDeleteBucketRequest) error {
 			s.labels(request.GetBucketId())
@@ -98,12 +97,11 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 	})
 }
 
-// The Controller binds an imported Bucket when a claim for it comes, which may be
-// before, while or after the driver refuses the Bucket. The driver hears nothing of
-// the claim.
+// The Controller binds an imported Bucket when a claim for it is created, which may be before, during or after the
+// driver's refusal of the Bucket. The driver is not called because of the claim.
 func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 	t.Parallel()
-	bind := func(s *system, name string) { // also from the driver's call, so on an object of its own
+	bind := func(s *system, name string) { // also called from the driver's handler, so it uses its own object
 		testenv.Change(s.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
 	}
 	for name, tc := range map[string]struct{ meanwhile, afterwards bool }{
@@ -134,21 +132,20 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 				t.Errorf("want one look at the bucket, got %d", len(looks))
 			}
 			s.driver.ForgetCalls()
-			// The administrator asks for another look.
+			// The administrator requests a retry.
 			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
 			s.await(memdriver.GetBucket, 1)
 		})
 	}
 }
 
-// labels puts a label on a Bucket, as people do.
+// labels sets a label on a Bucket, as an administrator does.
 func (s *system) labels(name string) {
 	s.t.Helper()
 	testenv.Change(s.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
 }
 
-// What the user asks for while the call runs is something else: the response is
-// to the old question.
+// If the user changes the request during the call, the response belongs to the old request.
 func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
@@ -172,8 +169,8 @@ func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	}
 }
 
-// slowRevocation writes a condition during every revocation, as Controllers of earlier versions
-// did when it took long, and forgets the calls so far.
+// slowRevocation writes a condition during every revocation, as Controllers of earlier versions did if it took long,
+// and clears the recorded calls.
 func (s *system) slowRevocation(a *cosiapi.BucketAccess) {
 	own := a.DeepCopy()
 	s.driver.ForgetCalls()
@@ -193,11 +190,11 @@ func (s *system) says(a *cosiapi.BucketAccess, conditionType string, status meta
 	})
 }
 
-// calledJust fails the test unless the driver got these calls and no others.
+// calledJust fails the test unless the driver received exactly these calls.
 func (s *system) calledJust(want ...memdriver.RPC) {
 	s.t.Helper()
 	got := s.calls()
-	for i, rpc := range got { // the Bucket of settled is another matter
+	for i, rpc := range got { // without the Bucket of settled
 		if rpc == memdriver.GetBucket {
 			got = got[:i]
 			break

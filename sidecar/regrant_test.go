@@ -153,11 +153,11 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 	s.driver.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.InvalidArgument})
 	s.Delete(a)
 	s.await(memdriver.RevokeAccess, 1)
-	s.measures(map[string]float64{"cosi_sidecar_active": 1}) // of an access that goes no credential is renewed
+	s.measures(map[string]float64{"cosi_sidecar_active": 1}) // the credential of a deleted access is not renewed
 }
 
-// measures waits until of the metrics of what the sidecar is these have these values, after the value of another label
-// than the driver's, and there are none of expiring credentials beside them.
+// measures waits until these sidecar metrics have these values. A key is the name of the metric, followed by the
+// values of its labels other than the driver's. There must be no other metrics of expiring credentials.
 func (s *system) measures(want map[string]float64) {
 	s.t.Helper()
 	s.Eventually(fmt.Sprintf("the metrics are %v", want), func(context.Context) error {

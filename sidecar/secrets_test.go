@@ -32,15 +32,15 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// Secrets are noticed by a poll or, with the right to watch them, at once.
+// Secrets are read by a poll or, with the permission to watch them, reported by a watch.
 func secretModes() map[string]bool { return map[string]bool{"by poll": false, "by watch": true} }
 
-// startWatching is start in one of the secretModes.
+// startWatching calls start in one of the secretModes.
 func startWatching(t *testing.T, watch bool) *system {
 	t.Helper()
 	s := newSystem(t, memdriver.Options{})
 	s.options.WatchSecrets = watch
-	s.options.SecretPoll = 100 * time.Millisecond // of foreign Secrets, which no watch reports
+	s.options.SecretPoll = 100 * time.Millisecond // for foreign Secrets, which no watch reports
 	if watch {
 		s.bind(deploy.SidecarWatchSecretsRole)
 	} else {
@@ -84,7 +84,7 @@ func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
 	b := s.readyBucket()
 	a := s.access(b)
 	leftover := s.secrets(a)[0]
-	leftover.Annotations = map[string]string{ // by an owner the garbage collector would delete it at once
+	leftover.Annotations = map[string]string{ // with an owner reference the garbage collector would delete it at once
 		"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/" + a.Name,
 	}
 	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
@@ -98,8 +98,8 @@ func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
 	}
 }
 
-// An access that was deleted without cleanup, because its finalizer was removed manually, leaves a Secret that only our own
-// finalizer holds.
+// An access that was deleted without cleanup, because its finalizer was removed manually, leaves a Secret that only
+// our own finalizer keeps.
 func TestOrphanedSecretIsReleased(t *testing.T) {
 	t.Parallel()
 	for name, tc := range fulltest.Rows(t, map[string]struct {
@@ -338,8 +338,8 @@ func TestSecretHeldByForeignFinalizerIsMadeAgainOnceGone(t *testing.T) {
 	}
 }
 
-// What cannot be written is said before the driver is asked for it, and a Secret
-// that is in order needs no write.
+// A Secret that cannot be written is reported before the driver is called, and a Secret that is current needs no
+// write.
 func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
@@ -386,7 +386,8 @@ func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
 	}
 }
 
-// limitToDriver applies the policy that limits the Sidecar's user to the objects of its driver, and waits until it counts.
+// limitToDriver applies the policy that limits the Sidecar's user to the objects of its driver, and waits until it is
+// effective.
 func (s *system) limitToDriver() {
 	s.t.Helper()
 	s.bindLeader()
@@ -418,8 +419,8 @@ func (s *system) limitToDriver() {
 	})
 }
 
-// A tenant can make an access the controller of any Secret. The Secret of another driver's access is still left to that
-// driver, whose sidecar alone may write it, and does not delay the deletion of the access.
+// A tenant can make an access the controller of any Secret. The Secret of another driver's access is not touched,
+// because only that driver's sidecar may write it, and does not delay the deletion of the access.
 func TestSecretOfAnotherDriversAccess(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
@@ -451,8 +452,8 @@ func TestSecretOfAnotherDriversAccess(t *testing.T) {
 	}
 }
 
-// The Secret of an access is released with it even if a tenant made the access of another driver its controller: the
-// sidecar of that driver may not write it.
+// The Secret of an access is released together with the access even if a tenant made an access of another driver its
+// controller, because that driver's sidecar may not write it.
 func TestSecretWhoseControllerIsAnAccessOfAnotherDriver(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
@@ -477,7 +478,8 @@ func controlledBy(a *cosiapi.BucketAccess) metav1.OwnerReference {
 	return *metav1.NewControllerRef(a, cosiapi.GroupVersion().WithKind("BucketAccess"))
 }
 
-// An admission policy may refuse the deletion of the Secret. The credential in it works until then, and the access says so.
+// An admission policy may refuse the deletion of the Secret. Its credential works until then, and the access reports
+// that.
 func TestSecretThatMayNotBeWrittenStopsRevocation(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// withOneID returns two provisioned Buckets to delete that have one bucket ID, as
-// nobody refused it when the second got it.
+// withOneID returns two provisioned Buckets with the same bucket ID, ready for deletion. The test sets the ID of the
+// second one, because the sidecar would refuse it.
 func withOneID(s *system) (first, second *cosiapi.Bucket) {
 	s.t.Helper()
 	stop := s.run()
@@ -67,7 +67,7 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 			}
 			s.leave(b)
 			confirmed := ""
-			for range imports { // the message names one of them at a time
+			for range imports { // the message names only one of them at a time
 				var named int
 				testenv.Until(s.Env, b, "the message names a Bucket to confirm", func(b *cosiapi.Bucket) error {
 					message := testenv.Condition(b, cosiapi.ConditionDeprovisionFailed).Message
@@ -97,8 +97,7 @@ func TestBucketThatAnotherDriverImportsIsKept(t *testing.T) {
 	}
 }
 
-// oldCRDs refuses what the API server refuses while its CRDs do not have the bucket
-// ID as a selectable field.
+// oldCRDs refuses requests that the API server refuses if its CRDs do not have the bucket ID as a selectable field.
 type oldCRDs struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

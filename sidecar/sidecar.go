@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecar is the COSI Sidecar of one driver: it provisions the Buckets and BucketAccesses of that driver by RPCs to
-// it, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or BucketAccesses.
+// Package sidecar is the COSI Sidecar of one driver. It provisions the Buckets and BucketAccesses of that driver with
+// RPCs to it, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or
+// BucketAccesses.
 //
 // Connect connects to the driver, NewManager returns the manager that cmd/cosi-sidecar runs, and Add adds the sidecar to
 // another manager.
@@ -26,20 +27,19 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none.
+	// DefaultResync is the resync period of Options that set none.
 	DefaultResync = reconciler.DefaultResync
-	// DefaultWorkers is the Workers of Options that set none. Workers wait for the driver most of the time.
+	// DefaultWorkers is the number of workers of Options that set none. Workers wait for the driver most of the time.
 	DefaultWorkers = 40
 	// DefaultSecretPoll is the SecretPoll of Options that set none.
 	DefaultSecretPoll = 30 * time.Second
-	// DefaultRegrantInterval is what cmd/cosi-sidecar sets as RegrantInterval
-	// by default; in Options zero means never.
+	// DefaultRegrantInterval is the default of RegrantInterval in cmd/cosi-sidecar. In Options, zero means never.
 	DefaultRegrantInterval = 24 * time.Hour
 
 	// DefaultRegrantRate is the RegrantRate of Options that set none.
 	DefaultRegrantRate = 5
 
-	// classShare is the part of the workers for calls with the same parameters: a quarter.
+	// classShare determines the share of the workers for calls with the same parameters: a quarter.
 	classShare = 4
 	// component is the name of the Sidecar in metrics and Events.
 	component = "sidecar"
@@ -47,17 +47,16 @@ const (
 	apiTime = 30 * time.Second
 )
 
-// Options says how a Sidecar works.
+// Options configure a Sidecar.
 type Options struct {
-	// Driver is the driver that it serves; it is required.
+	// Driver is the driver to serve. Required.
 	Driver *Driver
-	// Scope limits the Sidecar to the accesses of some namespaces, and to the
-	// Buckets of claims in them. The zero value is all.
+	// Scope restricts the Sidecar to the accesses of some namespaces and to the Buckets of claims in them. The zero
+	// value includes all.
 	Scope reconciler.Scope
-	// Registerer gets the metrics; it is required.
+	// Registerer registers the metrics. Required.
 	Registerer prometheus.Registerer
-	// Name is added to the names of the parts of the Sidecar in logs; empty
-	// means the name of the driver.
+	// Name is appended to the names of the Sidecar's parts in logs. Empty means the name of the driver.
 	Name string
 	// Resync is the maximum time between two reconciles of an unchanged object, extended at random by up to a fifth. Zero
 	// means DefaultResync.
@@ -66,8 +65,7 @@ type Options struct {
 	// most a quarter of them, and at least one, process objects of one class, so that a backend that hangs does not stop
 	// the others.
 	Workers int
-	// Backoff bounds the wait after a failure of the driver or of the
-	// Kubernetes API.
+	// Backoff limits the delay after a failure of the driver or of the Kubernetes API.
 	Backoff reconciler.BackoffOptions
 	// SecretPoll is the interval at which an access that waits for a Secret checks it again. Zero means DefaultSecretPoll.
 	SecretPoll time.Duration
@@ -80,14 +78,13 @@ type Options struct {
 	// WatchSecrets watches access Secrets, so that changes are repaired at once. It needs the right to list and watch all
 	// Secrets in scope.
 	WatchSecrets bool
-	// TracerProvider gets a span for each reconcile and its steps; nil means OpenTelemetry's global one. The spans of calls
-	// to the driver go to the TracerProvider of ConnectOptions.
+	// TracerProvider creates a span for each reconcile and its steps. Nil means OpenTelemetry's global provider. The
+	// spans of calls to the driver use the TracerProvider of ConnectOptions.
 	TracerProvider trace.TracerProvider
 }
 
-// Add adds the Sidecar to a manager, whose scheme must know the kinds of
-// api/v1alpha2 and whose cache should be limited by CacheOptions. A manager
-// takes one Sidecar.
+// Add adds the Sidecar to a manager. The manager's scheme must have the kinds of api/v1alpha2, and its cache should be
+// limited by CacheOptions. A manager takes only one Sidecar.
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Driver == nil {
 		return errors.New("sidecar: Options.Driver is not set: pass what Connect returned")

@@ -41,9 +41,9 @@ const (
 	deletingByID = "deletingBucketID"
 )
 
-// CacheOptions limits the cache of a manager to the objects of one driver, by the selectable fields of the CRDs, to access
-// Secrets, by their label, and to the namespaces in scope. Buckets have no namespace: those of claims in other namespaces
-// are in the cache and ignored.
+// CacheOptions restricts the cache of a manager to the objects of one driver (by the selectable fields of the CRDs),
+// to access Secrets (by their label), and to the namespaces in scope. Buckets are cluster-scoped: those of claims in
+// other namespaces are cached and ignored.
 func CacheOptions(driverName string, s reconciler.Scope) cache.Options {
 	options := cache.Options{
 		DefaultTransform: reconciler.Slim,
@@ -101,7 +101,7 @@ func index[T any, P interface {
 	return nil
 }
 
-// nonEmpty returns the ID, if there is one.
+// nonEmpty returns a list with the ID, or an empty list if there is no ID.
 func nonEmpty(id string) []string {
 	if id == "" {
 		return nil
@@ -125,8 +125,8 @@ func secretNames(a *cosiapi.BucketAccess) []string {
 	return names
 }
 
-// watchBuckets reconciles a Bucket when it changes, and one that is being deleted when another Bucket with its ID stops
-// needing the backend bucket.
+// watchBuckets reconciles a Bucket when it changes. It also reconciles a Bucket that is being deleted when another
+// Bucket with its ID no longer needs the backend bucket.
 func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-"+p.options.Name).
 		For(&cosiapi.Bucket{}).
@@ -136,8 +136,9 @@ func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 		Complete(r)
 }
 
-// watchAccesses reconciles an access when it, the state of one of its Buckets or, with WatchSecrets, one of its Secrets
-// changes, when another access frees a Secret name or account that it uses, and when it is deleted without cleanup.
+// watchAccesses reconciles an access when the access or the state of one of its Buckets changes or, with WatchSecrets,
+// one of its Secrets. It also does so when another access releases a Secret name or account that it uses, and when the
+// access is deleted without cleanup.
 func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
@@ -156,7 +157,8 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	return b.Complete(r)
 }
 
-// watchSecrets removes our finalizer from access Secrets that are being deleted and that no access owns, such as copies.
+// watchSecrets removes our finalizer from access Secrets that are being deleted and that no access owns, such as
+// copies.
 func (p *parts) watchSecrets(secrets bucketaccess.Secrets) error {
 	heldByUs := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		return obj.GetDeletionTimestamp() != nil && cosiapi.HasProtection(obj) && p.options.Scope.Includes(obj.GetNamespace())
@@ -169,8 +171,8 @@ func (p *parts) watchSecrets(secrets bucketaccess.Secrets) error {
 		}))
 }
 
-// accessDeleted reconciles an access that was deleted without cleanup. The event has its last state or, if the watch was
-// interrupted, that of the cache.
+// accessDeleted reconciles an access that was deleted without cleanup. The event contains its last state or, if the
+// watch was interrupted, the cached state.
 func (p *parts) accessDeleted(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	access, ok := e.Object.(*cosiapi.BucketAccess)
 	if !ok || access.Status.DriverName != p.options.Driver.Name() || !p.options.Scope.Includes(access.Namespace) {
@@ -181,14 +183,16 @@ func (p *parts) accessDeleted(_ context.Context, e event.DeleteEvent, queue work
 	}
 }
 
-// accessReplaced is accessDeleted for an access whose deletion the watch missed, and whose name another access has.
+// accessReplaced is accessDeleted for an access whose deletion the watch missed because another access has its name
+// now.
 func (p *parts) accessReplaced(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
 		p.accessDeleted(ctx, event.DeleteEvent{Object: e.ObjectOld}, queue)
 	}
 }
 
-// changed passes the events that change what state returns of an object, or that replace it by another of its name.
+// changed selects the events that change the result of state for an object, or that replace the object by another one
+// of the same name.
 func changed[T client.Object](state func(T) any) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(T)
@@ -197,13 +201,13 @@ func changed[T client.Object](state func(T) any) predicate.Predicate {
 	}}
 }
 
-// bucketState returns what accesses and other Buckets depend on.
+// bucketState returns the part of a Bucket that accesses and other Buckets depend on.
 func bucketState(b *cosiapi.Bucket) any {
 	return []any{b.Spec, b.Status, b.DeletionTimestamp, cosiapi.Released(b)}
 }
 
-// freed passes the events that may free a Secret name or an account for other accesses. A new access frees none: many
-// accesses that want the same name would otherwise wake each other at every start.
+// freed selects the events that may release a Secret name or an account for other accesses. A new access releases
+// none. Otherwise many accesses with the same name for a Secret would trigger each other at every start.
 func freed(state func(*cosiapi.BucketAccess) any) predicate.Predicate {
 	return predicate.And(changed(state), predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		return e.Object.GetDeletionTimestamp() != nil
@@ -219,7 +223,7 @@ func (p *parts) deletingWithSameID(ctx context.Context, obj client.Object) []rec
 	return p.find(ctx, &cosiapi.BucketList{}, client.MatchingFields{deletingByID: bucket.IDOf(b)})
 }
 
-// sameSecretOrAccount returns the accesses that name a Secret of this one, or have its account.
+// sameSecretOrAccount returns the accesses that name a Secret of this access or have its account.
 func (p *parts) sameSecretOrAccount(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {
@@ -259,8 +263,8 @@ func (p *parts) find(ctx context.Context, list client.ObjectList, by ...client.L
 	return requests
 }
 
-// driverWatcher reconciles all objects, and the orphaned accesses, when the driver has reconnected or returns another
-// DriverGetInfo.
+// driverWatcher reconciles all objects, and the orphaned accesses, when the driver has reconnected or its response to
+// DriverGetInfo has changed.
 func (p *parts) driverWatcher() manager.Runnable {
 	changed := make(chan struct{}, 1)
 	p.options.Driver.conn.OnChange(func() {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accessmode merges the access modes that several BucketClaims of one
-// BucketAccess ask of the same backend bucket. It holds the rule only: what a
-// class allows is the Controller's to judge, what the driver is sent is the
-// sidecar's.
+// Package accessmode merges the access modes that several BucketClaims of one BucketAccess request for the same
+// backend bucket. The Controller decides whether a class allows the result, and the sidecar sends it to the driver.
 package accessmode
 
 import cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 
-// Merge returns the least modes that include both a and b, category by
-// category. An empty mode asks for nothing and yields to the other one.
+// Merge returns the smallest modes that include both a and b, per category. An empty mode requests nothing, so the
+// other one is used.
 func Merge(a, b cosiapi.BucketAccessModes) cosiapi.BucketAccessModes {
 	return cosiapi.BucketAccessModes{
 		ObjectData:     merge(a.ObjectData, b.ObjectData),
@@ -25,8 +23,7 @@ func merge(a, b cosiapi.BucketAccessMode) cosiapi.BucketAccessMode {
 	case b == "":
 		return a
 	default:
-		// Two different modes are read-only with write-only, or one of them is
-		// read-write already.
+		// Two different modes are either ReadOnly and WriteOnly, or one of them is ReadWrite.
 		return cosiapi.BucketAccessModeReadWrite
 	}
 }

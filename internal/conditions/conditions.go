@@ -2,10 +2,9 @@
 
 // Package conditions sets the status conditions of COSI objects.
 //
-// It holds the closed list of reasons with the component that owns each, the
-// one rule by which two components share a condition, how objects are named in
-// what users read, and the facts that both components tell. It must not read or write objects: callers persist the
-// slice they pass in.
+// It defines the closed list of reasons with their owners, the rule by which two components share a condition, the
+// format of object names in messages, and the messages that both components use. It does not read or write objects:
+// callers persist the slice that they pass in.
 package conditions
 
 import (
@@ -15,55 +14,52 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxMessage is the limit of metav1.Condition for message, in bytes.
+// maxMessage is the maximum length of the message of a metav1.Condition, in bytes.
 const maxMessage = 32768
 
-// A Change is the wanted state of one condition.
+// A Change is the desired state of one condition.
 type Change struct {
 	// Type is one of the condition types of the API package.
 	Type string
-	// Status is the wanted status.
+	// Status is the desired status.
 	Status metav1.ConditionStatus
-	// Reason is one of the reasons of this package; its owner is the writer.
+	// Reason is one of the reasons of this package. Its owner is the writer.
 	Reason Reason
-	// Message tells a person what happened, to which object, and what to do.
-	// It never holds a credential. Longer than the API allows, it is cut.
+	// Message is for users: what happened, to which object, and what to do. It never contains a credential. A message
+	// that exceeds the API's limit is truncated.
 	Message string
-	// Generation is metadata.generation of the object that was judged.
+	// Generation is the metadata.generation of the object that was evaluated.
 	Generation int64
 }
 
-// Set puts the change into conds and reports whether anything differs now.
-// lastTransitionTime moves only when the status does, and at the first change
-// of a condition that the CRD made. Set is for conditions with one writer; see
-// Merge for the others.
+// Set applies the change to conds and reports whether anything changed. It updates lastTransitionTime only if the
+// status changes, and at the first change of a condition that the CRD's default created. Set is for conditions with
+// one writer; use Merge for the others.
 func Set(conds *[]metav1.Condition, c Change) bool {
 	if !meta.SetStatusCondition(conds, c.condition()) {
 		return false
 	}
-	// The CRD cannot know the time: its conditions are Unknown since the epoch,
-	// and the first thing that anybody says may be Unknown as well.
+	// The CRD's default cannot contain the current time: its conditions are Unknown since the epoch, and the first
+	// real status may also be Unknown.
 	if now := meta.FindStatusCondition(*conds, c.Type); now.LastTransitionTime.Unix() <= 0 {
 		now.LastTransitionTime = metav1.Now()
 	}
 	return true
 }
 
-// Merge puts the change into conds unless the condition that stands there
-// belongs to the other component and is at least as grave: False beats Unknown
-// beats True, and a component takes back only what it said itself. It reports
-// whether anything differs now.
+// Merge applies the change to conds, unless the current condition belongs to the other component and is at least as
+// severe. False is more severe than Unknown, and Unknown more than True. A component only clears its own reasons.
+// Merge reports whether anything changed.
 //
-// The caller writes the slice under a resourceVersion guard and judges again
-// whenever the object changes, so that a cause hidden behind the other
-// component's comes to light when that one is cleared.
+// The caller guards the write with the resourceVersion and evaluates the object again whenever it changes. A cause
+// that was hidden by the other component's reason therefore appears once that reason is cleared.
 func Merge(conds *[]metav1.Condition, c Change) bool {
 	current := meta.FindStatusCondition(*conds, c.Type)
 	if current == nil || !yields(*current, c) {
 		return Set(conds, c)
 	}
-	// Two components that agree on True must not take turns at writing their
-	// reasons; the later one only confirms a newer generation.
+	// Two components that agree on True must not overwrite each other's reasons in turn. The later one only confirms a
+	// newer generation.
 	if current.Status == c.Status && c.Status == metav1.ConditionTrue && current.ObservedGeneration < c.Generation {
 		current.ObservedGeneration = c.Generation
 		return true
@@ -71,7 +67,7 @@ func Merge(conds *[]metav1.Condition, c Change) bool {
 	return false
 }
 
-// yields reports whether the change must leave the current condition alone.
+// yields reports whether the change must not replace the current condition.
 func yields(current metav1.Condition, c Change) bool {
 	owner := Reason(current.Reason).Owner()
 	if owner == Nobody || owner == c.Reason.Owner() {
@@ -80,7 +76,7 @@ func yields(current metav1.Condition, c Change) bool {
 	return gravity(current.Status) >= gravity(c.Status)
 }
 
-// gravity orders the statuses: the graver one is shown.
+// gravity returns the severity of a status. The more severe status is shown.
 func gravity(s metav1.ConditionStatus) int {
 	switch s {
 	case metav1.ConditionFalse:
@@ -102,7 +98,7 @@ func (c Change) condition() metav1.Condition {
 	}
 }
 
-// cut shortens s to at most limit bytes without splitting a character.
+// cut truncates s to at most limit bytes without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -114,8 +110,7 @@ func cut(s string, limit int) string {
 	return s
 }
 
-// Is reports whether the condition of that type has that status. A condition
-// that is not there is Unknown.
+// Is reports whether the condition of that type has that status. A missing condition counts as Unknown.
 func Is(conds []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
 	c := meta.FindStatusCondition(conds, conditionType)
 	if c == nil {

@@ -66,7 +66,7 @@ func TestMergeShowsACauseUntilBothAreCleared(t *testing.T) {
 		conditions.Merge(&conds, bad[0])
 		conditions.Merge(&conds, bad[1])
 		conditions.Merge(&conds, good[first])
-		conditions.Merge(&conds, bad[second]) // the other component judges again when the object changed
+		conditions.Merge(&conds, bad[second]) // the other component evaluates the object again after the change
 		if !conditions.Is(conds, kind, metav1.ConditionFalse) {
 			t.Fatalf("order %v: one cause is left and the condition is not False: %+v", order, conds)
 		}

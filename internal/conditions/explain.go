@@ -11,8 +11,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Explain says in one line why an object with these conditions is not
-// provisioned yet.
+// Explain returns, in one line, why an object with these conditions is not provisioned yet.
 func Explain(list []metav1.Condition) string {
 	var reasons []string
 	for _, c := range list {

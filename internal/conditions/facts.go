@@ -9,18 +9,16 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Belongs returns the sentence for two objects that do not fit. All three are
-// named as Names does it.
+// Belongs returns the message for two objects that do not match. The arguments have the format of Names.
 func Belongs(what, to, notTo string) string {
 	return fmt.Sprintf("%s belongs to %s and not to %s.", what, to, notTo)
 }
 
-// AnotherClaim stands, in what users read, for a claim that is perhaps not theirs.
+// AnotherClaim replaces, in messages, the name of a claim that the reader may not be allowed to see.
 const AnotherClaim = "another BucketClaim"
 
-// ClaimOf names the claim that a Bucket is bound to or, without a UID, reserved
-// for. It is for administrators, who may read Buckets, and for the user of that
-// very claim: any other must not learn of it.
+// ClaimOf returns the name of the claim that a Bucket is bound to or, without a UID, reserved for. Show it only to
+// administrators, who may read Buckets, and to the user of that claim. No other user may see it.
 func ClaimOf(bucket *cosiapi.Bucket) string {
 	ref := bucket.Spec.BucketClaimRef
 	name := Names("BucketClaim", ref.Namespace+"/"+ref.Name)
@@ -30,8 +28,8 @@ func ClaimOf(bucket *cosiapi.Bucket) string {
 	return fmt.Sprintf("%s with UID %q", name, ref.UID)
 }
 
-// Lacks returns the sentence for an object or a driver that lacks protocols which
-// another object asks for; empty means that it has them all.
+// Lacks returns the message for an object or a driver that lacks protocols that another object requests, or an empty
+// string if it has all of them.
 func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
 	lacking := slices.DeleteFunc(slices.Clone(asked), func(p cosiapi.Protocol) bool { return slices.Contains(has, p) })
 	if len(lacking) == 0 {
@@ -40,8 +38,7 @@ func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
 	return fmt.Sprintf("%s supports %s and not %s, which %s asks for.", what, List(has), List(lacking), by)
 }
 
-// RepeatedSecret returns the sentences for an access that names one Secret for two
-// claims; empty means that it does not.
+// RepeatedSecret returns the message for an access that uses the same Secret name for two claims, or an empty string.
 func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	seen := map[string]bool{}
 	for _, c := range access.Spec.BucketClaims {
@@ -53,9 +50,8 @@ func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	return ""
 }
 
-// WithoutMode returns the message for an access that has no accessModes for one of its
-// claims. Our CRDs refuse that: it was created under those of another project, which
-// have another field. Empty means that it has modes for all claims.
+// WithoutMode returns the message for an access without accessModes for one of its claims, or an empty string. Our
+// CRDs reject such an access; it was created under the CRDs of another project, which have a different field.
 func WithoutMode(access *cosiapi.BucketAccess) string {
 	for _, c := range access.Spec.BucketClaims {
 		if c.AccessModes == (cosiapi.BucketAccessModes{}) {

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// maxNamed is how many objects of a list are named.
+// maxNamed is the maximum number of objects that a list names.
 const maxNamed = 5
 
-// Names returns the objects of one kind as users read them in conditions and
-// Events: BucketClaim "a", or BucketClaims "a", "b". A name in another
-// namespace than that of the object that they read comes as namespace/name.
+// Names returns the objects of one kind in the format of conditions and Events: BucketClaim "a", or BucketClaims "a",
+// "b". Use namespace/name if an object is in another namespace than the object with the condition.
 func Names(kind string, names ...string) string {
 	quoted := make([]string, 0, maxNamed)
 	for _, name := range names[:min(len(names), maxNamed)] {
@@ -33,7 +32,7 @@ func Names(kind string, names ...string) string {
 	return text
 }
 
-// List returns the values of a field as users read them: S3, GCS.
+// List returns the values of a field in the format of messages: S3, GCS.
 func List[T ~string](values []T) string {
 	if len(values) == 0 {
 		return "nothing"

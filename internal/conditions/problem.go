@@ -11,31 +11,29 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// A Policy says what a Problem means for its object.
+// A Policy is the effect of a Problem on its object.
 type Policy int
 
 const (
-	// Refuses: the object cannot be served as it is.
+	// Refuses: the object cannot be served in its current form.
 	Refuses Policy = iota
-	// Waits: the problem is expected to pass; the object is neither valid nor
-	// invalid.
+	// Waits: the problem is expected to resolve without a change by the user. The object is neither valid nor invalid.
 	Waits
-	// Blocks: the object is invalid until somebody frees or repairs another
-	// object, and can be provisioned then.
+	// Blocks: the object is invalid until another object is released or repaired. After that it can be provisioned.
 	Blocks
-	// Degrades: the object was provisioned and goes on to work.
+	// Degrades: the object was provisioned and continues to work.
 	Degrades
 )
 
-// A Problem is what is wrong with an object.
+// A Problem describes why an object is not valid or not ready.
 type Problem struct {
-	// Reason is the reason of the conditions that show the problem.
+	// Reason is the reason of the conditions that report the problem.
 	Reason Reason
-	// Message tells a person what happened, to which object, and what to do.
+	// Message is for users: what happened, to which object, and what to do.
 	Message string
-	// Policy says what follows.
+	// Policy is the effect on the object.
 	Policy Policy
-	// Confirm says that what the cache says is not enough to report the problem.
+	// Confirm requires a read from the API server before the problem is reported, because the cache may be stale.
 	Confirm bool
 }
 
@@ -44,24 +42,23 @@ func Refuse(reason Reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Policy: Refuses, Confirm: true}
 }
 
-// Wait returns a Problem that is expected to pass.
+// Wait returns a Problem that is expected to resolve.
 func Wait(reason Reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Policy: Waits}
 }
 
-// Block returns a Problem that passes when somebody frees or repairs another
-// object.
+// Block returns a Problem that resolves when another object is released or repaired.
 func Block(reason Reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Policy: Blocks}
 }
 
-// Confirmed returns the problem as one that must be confirmed past the cache.
+// Confirmed returns the problem with Confirm set.
 func (p *Problem) Confirmed() *Problem {
 	p.Confirm = true
 	return p
 }
 
-// Validated returns what the problem makes of ResourcesValidated.
+// Validated returns the ResourcesValidated condition that results from the problem.
 func (p *Problem) Validated(generation int64) Change {
 	status := metav1.ConditionFalse
 	if p.Policy == Waits {
@@ -70,15 +67,14 @@ func (p *Problem) Validated(generation int64) Change {
 	return Change{Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: p.Reason, Message: p.Message, Generation: generation}
 }
 
-// Known reports whether the conditions show the problem already.
+// Known reports whether the conditions already report the problem.
 func (p *Problem) Known(list []metav1.Condition) bool {
 	said := meta.FindStatusCondition(list, cosiapi.ConditionResourcesValidated)
 	return said != nil && said.Status == p.Validated(0).Status && said.Reason == string(p.Reason)
 }
 
-// Report puts the problem into the conditions. What the other component says of
-// ResourcesValidated is kept if it is at least as grave (see Merge), and an
-// object that is provisioned stays so.
+// Report applies the problem to the conditions. The other component's ResourcesValidated condition is kept if it is at
+// least as severe (see Merge), and a provisioned object stays provisioned.
 func (p *Problem) Report(list *[]metav1.Condition, generation int64) {
 	change := p.Validated(generation)
 	Merge(list, change)

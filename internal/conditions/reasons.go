@@ -2,7 +2,7 @@
 
 package conditions
 
-// An Owner is the component that may set a reason and take it back.
+// An Owner is the component that may set and clear a reason.
 type Owner string
 
 const (
@@ -10,42 +10,40 @@ const (
 	Controller Owner = "controller"
 	// Sidecar is the COSI Sidecar.
 	Sidecar Owner = "sidecar"
-	// Nobody owns reasons that any component may replace: the initial one of
-	// the CRD and every reason that this list does not know.
+	// Nobody owns reasons that any component may replace: the initial reason that the CRD sets, and reasons that are
+	// not in this list.
 	Nobody Owner = ""
 )
 
-// A Reason is the machine-readable cause of a condition. The list is closed:
-// a reason that is not in it has no owner, and a test asserts that controller
-// and sidecar set no other.
+// A Reason is the machine-readable cause of a condition. The list is closed: reasons outside of it have no owner, and
+// a test asserts that controller and sidecar set no others.
 type Reason string
 
-// Initial is the reason of the conditions that an object is created with.
+// Initial is the reason of the conditions of a new object.
 const Initial Reason = "Pending"
 
 // Reasons of the Controller.
 const (
-	// ControllerValidated: everything that the Controller checks is in order.
+	// ControllerValidated: all checks of the Controller succeeded.
 	ControllerValidated Reason = "ReferencesValid"
-	// WaitingForClass: the class does not exist (yet).
+	// WaitingForClass: the class does not exist yet.
 	WaitingForClass Reason = "WaitingForClass"
 	// WaitingForBucketClaim: a referenced claim does not exist or is not
 	// provisioned yet.
 	WaitingForBucketClaim Reason = "WaitingForBucketClaim"
 	// WaitingForBucket: the Bucket does not exist or is not provisioned yet.
 	WaitingForBucket Reason = "WaitingForBucket"
-	// WaitingForBucketAccess: the deletion waits for an access to go.
+	// WaitingForBucketAccess: the deletion waits for the deletion of an access.
 	WaitingForBucketAccess Reason = "WaitingForBucketAccess"
-	// ClassRejected: the class forbids what was asked for.
+	// ClassRejected: the class does not allow the request.
 	ClassRejected Reason = "ClassRejected"
-	// BucketMissing: the Bucket that a claim is bound to is gone.
+	// BucketMissing: the Bucket that a claim is bound to no longer exists.
 	BucketMissing Reason = "BucketMissing"
 	// BindingInvalid: Bucket and claim do not refer to each other.
 	BindingInvalid Reason = "BindingInvalid"
 	// BucketClaimDeleting: a referenced claim is being deleted.
 	BucketClaimDeleting Reason = "BucketClaimDeleting"
-	// BucketClaimMissing: a claim went missing after the access used it, or
-	// after the Bucket was bound to it.
+	// BucketClaimMissing: a claim no longer exists although the access uses it or the Bucket is bound to it.
 	BucketClaimMissing Reason = "BucketClaimMissing"
 	// ProtocolUnsupported: the Bucket does not offer a requested protocol.
 	ProtocolUnsupported Reason = "ProtocolUnsupported"
@@ -66,18 +64,18 @@ const (
 
 // Reasons of the Sidecar.
 const (
-	// SidecarValidated: everything that the Sidecar checks is in order.
+	// SidecarValidated: all checks of the Sidecar succeeded.
 	SidecarValidated Reason = "Valid"
 	// Provisioned: the driver provisioned the bucket or access.
 	Provisioned Reason = "Provisioned"
-	// Retrying: the driver failed in a way that may pass; COSI tries again.
+	// Retrying: the driver reported a retryable failure; COSI retries.
 	Retrying Reason = "Retrying"
-	// Terminal: the driver refused; COSI tries again only when the object or
-	// the driver changes, or at the resync.
+	// Terminal: the driver reported a terminal failure. COSI retries only when the object or the driver changes, or at
+	// the resync.
 	Terminal Reason = "Refused"
 	// RPCSucceeded: the last RPC of that kind succeeded.
 	RPCSucceeded Reason = "Succeeded"
-	// DriverIncompatible: the driver speaks another version of the contract.
+	// DriverIncompatible: the driver implements another version of the contract.
 	DriverIncompatible Reason = "DriverIncompatible"
 	// DriverResponseInvalid: the driver returned OK with an invalid response.
 	DriverResponseInvalid Reason = "DriverResponseInvalid"
@@ -90,17 +88,15 @@ const (
 	// WaitingForProvisionedBucket: a Bucket of the access is not provisioned
 	// yet.
 	WaitingForProvisionedBucket Reason = "WaitingForProvisionedBucket"
-	// SecretTaken: a Secret of that name belongs to somebody else.
+	// SecretTaken: a Secret of that name exists and has another owner.
 	SecretTaken Reason = "SecretTaken"
-	// SecretNotWritable: the API refused to store a Secret.
+	// SecretNotWritable: the API server refused to store a Secret.
 	SecretNotWritable Reason = "SecretNotWritable"
-	// StatusDegraded: the status contradicts the spec or lost what further
-	// RPCs need.
+	// StatusDegraded: the status contradicts the spec or has lost data that further RPCs need.
 	StatusDegraded Reason = "StatusDegraded"
-	// ClaimStillBound: the object is being deleted while its claim lives.
+	// ClaimStillBound: the object is being deleted while its claim still exists.
 	ClaimStillBound Reason = "ClaimStillBound"
-	// IDShared: the object is being deleted while another one has the same bucket
-	// ID or account ID.
+	// IDShared: the object is being deleted while another one has the same bucket ID or account ID.
 	IDShared Reason = "IDShared"
 )
 

@@ -9,30 +9,30 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Blobs keep bytes by name: what a Store is where the place that keeps the entries need not know
-// what is in them. The methods are those of Store, with its errors.
+// Blobs stores bytes by name. It is the interface of storage that does not interpret entries, such as the one that a
+// sidecar serves. The methods are those of Store, with the same errors.
 type Blobs interface {
-	// ID is Store.ID.
+	// ID is like Store.ID.
 	ID(ctx context.Context) (string, error)
-	// Get returns what was put, or an error that wraps ErrNotFound.
+	// Get returns the stored blob, or an error that wraps ErrNotFound.
 	Get(ctx context.Context, name string) (Blob, error)
-	// Put writes data durably and returns its version. The version is that of Store.Put.
+	// Put writes data durably and returns the new version. The version has the same meaning as in Store.Put.
 	Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error)
-	// Delete removes it. That there is none is no error.
+	// Delete removes a blob. It succeeds if there is none.
 	Delete(ctx context.Context, name string) error
 }
 
-// Blob is what Blobs keep by one name.
+// Blob is one stored value.
 type Blob struct {
-	// Data is what was put.
+	// Data is the content.
 	Data cosi.Secret
-	// Version is that of an Entry.
+	// Version has the same meaning as Entry.Version.
 	Version string
-	// Place is where it is, for people, such as "secret x".
+	// Place is the location for messages, such as "secret x".
 	Place string
 }
 
-// OnBlobs returns the Store whose entries are in blobs, by account and as Encode writes them.
+// OnBlobs returns a Store that keeps its entries in blobs, by account ID and in the format of Encode.
 func OnBlobs(blobs Blobs) Store { return entries{blobs} }
 
 type entries struct{ blobs Blobs }
@@ -69,7 +69,7 @@ func (e entries) Put(ctx context.Context, entry Entry) (Entry, error) {
 	return stored, nil
 }
 
-// Delete implements Store. It removes a damaged entry too: it is called when the account is gone.
+// Delete implements Store. It also removes a damaged entry, because it is called after the account was deleted.
 func (e entries) Delete(ctx context.Context, account string) error {
 	return e.blobs.Delete(ctx, account)
 }

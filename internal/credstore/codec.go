@@ -11,11 +11,11 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// codecFormat is raised when a change would be misread by an older driver.
+// codecFormat is increased if an older driver would misread the new format.
 const codecFormat = 1
 
-// envelope is the stored form of an entry. Body is kept as raw bytes so that the checksum covers
-// exactly what was written.
+// envelope is the stored form of an entry. Body is kept as raw bytes so that the checksum covers exactly the bytes
+// that were written.
 type envelope struct {
 	Format int             `json:"format"`
 	SHA256 string          `json:"sha256"`
@@ -35,7 +35,7 @@ type storedCredential struct {
 	Secret string `json:"secret"`
 }
 
-// Encode returns the durable form of an entry: JSON with a checksum, without the version.
+// Encode returns the stored form of an entry: JSON with a checksum, without the version.
 func Encode(entry Entry) ([]byte, error) {
 	if err := entry.validate(); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func Encode(entry Entry) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Decode reads what Encode wrote for this account. Its errors wrap ErrCorrupt and never hold any of
-// the data. The version is left to the caller.
+// Decode parses the stored form of this account's entry. It does not set the version. Its errors wrap ErrCorrupt and
+// never contain stored data.
 func Decode(account string, data []byte) (Entry, error) {
 	var outer envelope
 	if err := json.Unmarshal(data, &outer); err != nil {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credstore keeps the credentials that a storage backend shows only once, so that a driver
-// can return the identical credential on every repeated grant.
+// Package credstore stores the credentials that a storage backend shows only once, so that a driver returns the same
+// credential on every repeated grant.
 //
-// A driver returns a credential only after it is in the store. A key of the backend that is not in
-// the store was therefore never delivered to anybody, and the driver may delete it. That holds only
-// while the store survives: each store has a random ID, made when the store is made, and the driver
-// marks every account it makes with that ID. An account with the mark of another store is never
-// touched.
+// A driver returns a credential only after it is stored. If the backend has a key that is not in the store, that key
+// was therefore never delivered, and the driver may delete it. This conclusion is valid only while the store is
+// intact. Each store therefore has a random ID, created together with the store, and the driver marks every account
+// that it creates with that ID. It never touches an account with the mark of another store.
 //
-// The package must not import Kubernetes; the implementation on Secrets is the sub-package kube.
-// RemoteBlobs is the client of the store that a sidecar serves to its driver.
+// The package does not import Kubernetes; the implementation that uses Secrets is the subpackage kube. RemoteBlobs is
+// the client of the store that a sidecar serves to its driver.
 package credstore
 
 import (
@@ -24,48 +23,48 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Errors that callers tell apart with errors.Is. Implementations wrap them with the place.
+// Errors to be compared with errors.Is. Implementations wrap them and add the location.
 var (
-	// ErrNotFound says that the store holds nothing for the account.
+	// ErrNotFound reports that the store has no entry for the account.
 	ErrNotFound = errors.New("no credential stored")
-	// ErrConflict says that somebody else wrote the entry since it was read; read it again.
+	// ErrConflict reports that another writer changed the entry since it was read. Read it again.
 	ErrConflict = errors.New("the stored credential was changed by another writer")
-	// ErrCorrupt says that the stored data cannot be trusted. Nothing was changed.
+	// ErrCorrupt reports that the stored data is damaged. Nothing was changed.
 	ErrCorrupt = errors.New("the stored credential is damaged")
-	// ErrStoreID says that the store has entries but no ID, or another one than before, so that it
-	// is not the store that the driver wrote to.
+	// ErrStoreID reports that the store has entries but no ID, or a different ID than before. It is then not the store
+	// that the driver wrote to.
 	ErrStoreID = errors.New("the credential store has lost its ID")
 )
 
-// Store keeps one Entry for each account ID. All methods are safe for concurrent use, also by
-// several processes where the implementation is on shared storage.
+// Store keeps one Entry for each account ID. All methods are safe for concurrent use, also by several processes if the
+// implementation uses shared storage.
 type Store interface {
-	// ID returns the random ID that the store got when it was made: 32 hexadecimal digits.
+	// ID returns the random ID that was created together with the store: 32 hexadecimal digits.
 	ID(ctx context.Context) (string, error)
 	// Get returns the entry of the account, or an error that wraps ErrNotFound or ErrCorrupt.
 	Get(ctx context.Context, account string) (Entry, error)
-	// Put writes the entry durably before it returns, and returns it with its new version. An
-	// empty Version asks for a new entry; any other value must be the version that Get or Put
-	// returned. An error that wraps ErrConflict says that the entry has another version by now.
+	// Put writes the entry durably and returns it with its new version. An empty Version creates a new entry. Any
+	// other value must be the version that Get or Put returned; if the entry has another version by now, the error
+	// wraps ErrConflict.
 	Put(ctx context.Context, entry Entry) (Entry, error)
-	// Delete removes the entry of the account. That there is none is no error.
+	// Delete removes the entry of the account. It succeeds if there is none.
 	Delete(ctx context.Context, account string) error
 }
 
-// Entry is what the store keeps for one account.
+// Entry is the stored data of one account.
 type Entry struct {
 	// Account is the COSI account ID.
 	Account string
-	// Rotation is the rotation request that Current was made for, empty for the first credential.
+	// Rotation is the rotation request for which Current was created. It is empty for the first credential.
 	Rotation string
 	// Current is the credential that every grant returns.
 	Current Credential
-	// Previous is the credential before the last rotation, which still works; nil without one.
+	// Previous is the credential before the last rotation, which is still valid, or nil.
 	Previous *Credential
-	// Notes are facts that the driver must not lose, none of them secret. An entry may hold notes
-	// without a credential.
+	// Notes are facts that the driver must not lose. They are not secret. An entry may have notes without a
+	// credential.
 	Notes map[string]string
-	// Version identifies this state of the entry. It is the store's, opaque to callers.
+	// Version identifies this state of the entry. It is set by the store and opaque to callers.
 	Version string
 }
 
@@ -77,7 +76,7 @@ type Credential struct {
 	Secret cosi.Secret
 }
 
-// IDs returns the public halves of the credentials in the entry, the current one first.
+// IDs returns the public halves of the entry's credentials, the current one first.
 func (e Entry) IDs() []string {
 	var ids []string
 	if e.Current.ID != "" {
@@ -89,7 +88,7 @@ func (e Entry) IDs() []string {
 	return ids
 }
 
-// Knows reports whether the entry holds the credential with this public half.
+// Knows reports whether the entry contains the credential with this public half.
 func (e Entry) Knows(id string) bool { return slices.Contains(e.IDs(), id) }
 
 func (e Entry) validate() error {
@@ -104,10 +103,10 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// NewID makes a store ID: 128 random bits as 32 hexadecimal digits.
+// NewID returns a new store ID: 128 random bits as 32 hexadecimal digits.
 func NewID() string {
 	var raw [16]byte
-	// crypto/rand.Read never fails; it ends the program when the system has no randomness.
+	// crypto/rand.Read never fails. It crashes the program if the system has no randomness.
 	_, _ = rand.Read(raw[:])
 	return hex.EncodeToString(raw[:])
 }

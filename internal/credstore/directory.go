@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of files in the directory. Entries end in entrySuffix; everything that begins with a dot is
-// unfinished work of a process that was killed.
+// Names of files in the directory. Entries end in entrySuffix. Files with names that start with a dot are left over
+// from a process that was killed during a write.
 const (
 	idFile      = "store.json"
 	lockFile    = "lock"
@@ -27,21 +27,21 @@ const (
 	tempPrefix  = ".tmp-"
 )
 
-// maxPlainName bounds account IDs that are used as file names; longer ones are hashed.
+// maxPlainName is the maximum length of an account ID that is used as a file name. Longer IDs are hashed.
 const maxPlainName = 200
 
-// Directory is a Store of one file an account. A write is complete in a temporary file before it is
-// renamed into place, so that a process killed at any point leaves either the old entry or the new
-// one. Processes on one machine exclude each other with a lock file.
+// Directory is a Store with one file per account. A write goes to a temporary file that is then renamed. A process
+// that is killed at any point leaves either the old or the new entry. Processes on one machine exclude each other with
+// a lock file.
 type Directory struct {
 	path string
 	id   string
 	mu   sync.Mutex
 }
 
-// OpenDirectory opens the store at path, and makes it, with a new ID, if the directory is absent or
-// empty. A directory that holds entries but no ID is an error that wraps ErrStoreID: it is a store
-// of which a part was lost, and a new ID would disown every account.
+// OpenDirectory opens the store at path. If the directory is missing or empty, it creates the store with a new ID. A
+// directory with entries but without an ID is an error that wraps ErrStoreID: part of the store was lost, and with a
+// new ID the driver would no longer recognize its accounts.
 func OpenDirectory(path string) (*Directory, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -65,8 +65,7 @@ func OpenDirectory(path string) (*Directory, error) {
 	return d, nil
 }
 
-// ID implements Store. It reads the file again, so that a directory exchanged while the driver runs
-// is noticed.
+// ID implements Store. It reads the file again, to detect a directory that was replaced while the driver runs.
 func (d *Directory) ID(context.Context) (string, error) {
 	id, err := d.readID()
 	if err != nil {
@@ -112,7 +111,7 @@ func (d *Directory) Put(ctx context.Context, entry Entry) (Entry, error) {
 	return entry, nil
 }
 
-// Delete implements Store. It removes a damaged entry too: it is called when the account is gone.
+// Delete implements Store. It also removes a damaged entry, because it is called after the account was deleted.
 func (d *Directory) Delete(_ context.Context, account string) error {
 	unlock, err := d.lock()
 	if err != nil {
@@ -142,7 +141,7 @@ func (d *Directory) read(account string) (Entry, error) {
 	return entry, nil
 }
 
-// write makes the file appear with all its content, durably, or not at all.
+// write creates the file atomically and durably with its full content.
 func (d *Directory) write(name string, data []byte) (err error) {
 	temp, err := os.CreateTemp(d.path, tempPrefix+"*")
 	if err != nil {
@@ -163,7 +162,7 @@ func (d *Directory) write(name string, data []byte) (err error) {
 	return d.syncDirectory()
 }
 
-// syncDirectory makes renames and removals survive a power failure.
+// syncDirectory makes renames and removals durable across a power failure.
 func (d *Directory) syncDirectory() error {
 	handle, err := os.Open(d.path)
 	if err != nil {
@@ -175,8 +174,8 @@ func (d *Directory) syncDirectory() error {
 	return nil
 }
 
-// lock excludes other goroutines and other processes. The system releases the file lock when the
-// process ends, however it ends.
+// lock excludes other goroutines and processes. The operating system releases the file lock when the process ends for
+// any reason.
 func (d *Directory) lock() (func(), error) {
 	d.mu.Lock()
 	file, err := os.OpenFile(filepath.Join(d.path, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
@@ -248,8 +247,8 @@ func (d *Directory) readOrMakeID() (string, error) {
 
 func (d *Directory) file(account string) string { return filepath.Join(d.path, fileName(account)) }
 
-// fileName returns the account ID itself where every file system keeps it apart from all others,
-// and a hash of it otherwise. No plain name begins with hashPrefix, which has an underscore.
+// fileName returns the account ID itself if it is a distinct file name on every file system, and a hash of it
+// otherwise. No plain name starts with hashPrefix, which contains an underscore.
 func fileName(account string) string {
 	const hashPrefix = "sha256_"
 	if isPlainName(account) {

@@ -23,7 +23,7 @@ const writerDirectory = "CREDSTORE_TEST_WRITE_TO"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(writerDirectory); dir != "" {
-		fmt.Println(writeForever(context.Background(), dir)) //nolint:forbidigo // there is no test in this process
+		fmt.Println(writeForever(context.Background(), dir)) //nolint:forbidigo // this process runs no test
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -52,7 +52,7 @@ func TestDirectory(t *testing.T) {
 	})
 }
 
-// pathed remembers where a store is, for the next process.
+// pathed stores the path of a store, for the next process.
 type pathed struct {
 	credstore.Store
 
@@ -167,8 +167,8 @@ func TestExchangedDirectoryIsNoticed(t *testing.T) {
 	}
 }
 
-// TestKilledWriter kills a process in the middle of many writes. Whatever the moment, both entries
-// that it rewrites are complete, and what it reported as stored is there.
+// TestKilledWriter kills a process during many writes. At any moment, both entries that it rewrites are complete, and
+// all data that it reported as stored are there.
 func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// sealedPrefix begins every encrypted secret. The ID of its key follows, a colon, and nonce and
-	// ciphertext in base64.
+	// sealedPrefix is the prefix of every encrypted secret. The key ID, a colon, and nonce and ciphertext in base64
+	// follow.
 	sealedPrefix = "aes256gcm:"
-	// plainWord is the line of a key file that lets secrets be read that are not encrypted.
+	// plainWord is the line of a key file that allows unencrypted secrets to be read.
 	plainWord = "plain"
-	// keySize is that of AES-256.
+	// keySize is the key size of AES-256, in bytes.
 	keySize = 32
 )
 
-// Keys encrypt the secrets of a store, and decrypt what earlier keys encrypted.
+// Keys encrypt the secrets of a store and decrypt secrets that were encrypted with earlier keys.
 type Keys struct {
-	// keys are by ID; first is the ID of the one that encrypts.
+	// keys maps key IDs to ciphers; first is the ID of the key that encrypts.
 	keys  map[string]cipher.AEAD
 	first string
-	// plain says that secrets which are not encrypted are read, too.
+	// plain allows unencrypted secrets to be read.
 	plain bool
 }
 
-// ReadKeys reads a file of keys: in each line an ID, a space, and 32 bytes in base64. The first one
-// encrypts, all decrypt. A line with the word plain lets secrets be read that are not encrypted.
-// Empty lines and those that begin with # count for nothing. Its errors never hold a key.
+// ReadKeys reads a key file. Each line has a key ID, a space, and 32 bytes in base64. The first key encrypts, all keys
+// decrypt. The line "plain" allows unencrypted secrets to be read. Empty lines and lines that start with # are
+// ignored. Errors never contain a key.
 func ReadKeys(path string) (*Keys, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func ReadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// NoKeys are the keys of a store that is not encrypted. By them a secret that is, is refused instead of
-// being taken for what it stands for.
+// NoKeys returns the Keys of an unencrypted store. With them, an encrypted secret is an error instead of being
+// returned as if it were a plain secret.
 func NoKeys() *Keys { return &Keys{plain: true} }
 
 func (k *Keys) add(fields []string) error {
@@ -99,9 +99,9 @@ func isKeyIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
 }
 
-// Encrypted returns a Store with the entries of store whose secrets are encrypted there. IDs, notes
-// and rotations are not: they are no secrets, and administrators need them to mend things. An entry
-// that an earlier key encrypted, or none, is encrypted anew when it is read.
+// Encrypted returns a Store that keeps its entries in store with encrypted secrets. IDs, notes and rotations are not
+// encrypted: they are not secret, and administrators need them for repairs. An entry that is not encrypted, or was
+// encrypted with an earlier key, is encrypted with the first key when it is read.
 func Encrypted(store Store, keys *Keys) Store { return encrypted{store, keys} }
 
 type encrypted struct {
@@ -125,7 +125,7 @@ func (e encrypted) Get(ctx context.Context, account string) (Entry, error) {
 	}
 	renewed, err := e.Put(ctx, entry)
 	if errors.Is(err, ErrConflict) {
-		return entry, nil // whoever wrote it encrypted it, and its version is refused as any other old one
+		return entry, nil // another writer has encrypted it; a Put with the version returned here fails with a conflict
 	}
 	return renewed, err
 }
@@ -148,7 +148,7 @@ func (e encrypted) Put(ctx context.Context, entry Entry) (Entry, error) {
 	return entry, nil
 }
 
-// each returns the entry with other secrets.
+// each returns the entry with all secrets replaced by the results of change.
 func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Secret) (cosi.Secret, error)) (Entry, error) {
 	entry = entry.clone()
 	credentials := []*Credential{&entry.Current}
@@ -157,7 +157,7 @@ func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Sec
 	}
 	for _, c := range credentials {
 		if c.Secret.IsZero() {
-			continue // an entry of notes
+			continue // an entry with notes only
 		}
 		var err error
 		if c.Secret, err = change(entry.Account, c.ID, c.Secret); err != nil {
@@ -167,7 +167,7 @@ func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Sec
 	return entry, nil
 }
 
-// current reports whether all secrets are encrypted by the first key, if there is one.
+// current reports whether all secrets are encrypted with the first key, if there is one.
 func (k *Keys) current(stored Entry) bool {
 	secrets := []cosi.Secret{stored.Current.Secret}
 	if stored.Previous != nil {
@@ -178,8 +178,8 @@ func (k *Keys) current(stored Entry) bool {
 	})
 }
 
-// bound is what a secret is encrypted for: in the entry of another account, or beside another ID, it
-// cannot be decrypted.
+// bound returns the additional data that binds a secret to its entry. The secret cannot be decrypted in the entry of
+// another account or with another ID.
 func bound(account, id string) []byte {
 	return fmt.Appendf(nil, "%d:%s%s", len(account), account, id)
 }

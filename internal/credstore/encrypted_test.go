@@ -64,7 +64,7 @@ func TestEncryptedEntriesShowNoSecret(t *testing.T) {
 	}))
 }
 
-// TestKeysChange goes from no encryption by one key to another, as the documentation says.
+// TestKeysChange changes from an unencrypted store to one key and then to another, as documented.
 func TestKeysChange(t *testing.T) {
 	t.Parallel()
 	store := credstore.NewMemory()

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Memory is a Store that ends with the process: for tests, and for backends that need no store.
+// Memory is a Store in memory: for tests, and for backends that need no store.
 type Memory struct {
 	id string
 
@@ -18,7 +18,7 @@ type Memory struct {
 	entries map[string]Entry
 }
 
-// NewMemory makes an empty store with an ID of its own.
+// NewMemory returns an empty store with a new ID.
 func NewMemory() *Memory {
 	return &Memory{id: NewID(), entries: map[string]Entry{}}
 }
@@ -62,7 +62,7 @@ func (m *Memory) Delete(_ context.Context, account string) error {
 	return nil
 }
 
-// Accounts returns the accounts with an entry, for tests that compare inventories.
+// Accounts returns the accounts that have an entry. Tests compare them with the backend's accounts.
 func (m *Memory) Accounts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *Memory) Accounts() []string {
 	return accounts
 }
 
-// clone keeps the store's entries out of the hands of its callers.
+// clone returns a deep copy, so that callers cannot modify the store's entries.
 func (e Entry) clone() Entry {
 	if e.Previous != nil {
 		previous := *e.Previous

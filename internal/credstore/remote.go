@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// callTimeout bounds calls of which the caller does not say how long they may take.
+	// callTimeout limits calls without a deadline.
 	callTimeout = 30 * time.Second
-	// longestPause is between two tries to connect: the sidecar may start after its driver.
+	// longestPause is the maximum time between two attempts to connect. The sidecar may start after its driver.
 	longestPause = time.Second
 )
 
-// RemoteBlobs are Blobs that a sidecar keeps. Without a sidecar every call fails at once.
+// RemoteBlobs implements Blobs with a store that a sidecar serves. Without a sidecar every call fails immediately.
 type RemoteBlobs struct {
 	connection *grpc.ClientConn
 	client     cosi.CredentialStoreClient
@@ -34,8 +34,8 @@ type RemoteBlobs struct {
 
 var _ Blobs = (*RemoteBlobs)(nil)
 
-// NewRemoteBlobs returns the store that is served at an endpoint such as unix:///var/lib/cosi/credentials.sock.
-// It connects with the first call.
+// NewRemoteBlobs returns the store served at an endpoint such as unix:///var/lib/cosi/credentials.sock. It connects at
+// the first call.
 func NewRemoteBlobs(endpoint string) (*RemoteBlobs, error) {
 	socket, err := unixsocket.Path(endpoint)
 	if err != nil {
@@ -55,7 +55,7 @@ func NewRemoteBlobs(endpoint string) (*RemoteBlobs, error) {
 	return &RemoteBlobs{connection: connection, client: cosi.NewCredentialStoreClient(connection), endpoint: endpoint}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (b *RemoteBlobs) Close() error {
 	if err := b.connection.Close(); err != nil {
 		return fmt.Errorf("close the connection to the credential store: %w", err)
@@ -104,7 +104,7 @@ func (b *RemoteBlobs) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// call makes an RPC and translates its code.
+// call makes an RPC and converts its status code to an error of this package.
 func call[Request, Response any](
 	ctx context.Context, b *RemoteBlobs, rpc func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request,
 ) (Response, error) {

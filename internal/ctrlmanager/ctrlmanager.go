@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ctrlmanager holds what the managers of the Controller and the Sidecar
-// have in common. What is cached and how a leader is elected is for each of them
-// to say.
+// Package ctrlmanager contains the common parts of the managers of the Controller and the Sidecar. Each of them
+// configures its own caches and leader election.
 package ctrlmanager
 
 import (
@@ -16,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// CacheSynced is ready once the manager's cache holds what the API server has.
+// CacheSynced returns a readiness check that succeeds once the manager's cache is synced.
 func CacheSynced(mgr ctrl.Manager) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
@@ -28,8 +27,8 @@ func CacheSynced(mgr ctrl.Manager) healthz.Checker {
 	}
 }
 
-// Address makes an empty address to listen on the one by which
-// controller-runtime serves nothing, where it would take a default.
+// Address converts a bind address for controller-runtime. An empty address means disabled, not controller-runtime's
+// default.
 func Address(address string) string {
 	if address == "" {
 		return "0"
@@ -37,18 +36,18 @@ func Address(address string) string {
 	return address
 }
 
-// LeaseTimes are the times of the leader election; zero values mean those of
-// Kubernetes components: 15, 10 and 2 seconds.
+// LeaseTimes configure the leader election. Zero values mean the defaults of Kubernetes components: 15, 10 and 2
+// seconds.
 type LeaseTimes struct {
-	// Duration is how long a Lease counts without being renewed.
+	// Duration is how long a Lease is valid without renewal.
 	Duration time.Duration
-	// RenewDeadline is how long the holder tries to renew it before it gives up.
+	// RenewDeadline is how long the leader tries to renew the Lease before it gives up.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between two tries.
+	// RetryPeriod is the time between two attempts.
 	RetryPeriod time.Duration
 }
 
-// Apply sets those times that are not zero.
+// Apply sets the times that are not zero.
 func (t LeaseTimes) Apply(options *ctrl.Options) {
 	for target, value := range map[**time.Duration]time.Duration{
 		&options.LeaseDuration: t.Duration, &options.RenewDeadline: t.RenewDeadline, &options.RetryPeriod: t.RetryPeriod,

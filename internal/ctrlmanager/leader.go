@@ -16,10 +16,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// defaultRenewDeadline is that of controller-runtime.
+// defaultRenewDeadline is the default of controller-runtime.
 const defaultRenewDeadline = 10 * time.Second
 
-// Identity returns a name for this instance as holder of a Lease: the host name and a random part.
+// Identity returns a name for this instance as holder of a Lease: the host name and a random suffix.
 func Identity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -28,8 +28,8 @@ func Identity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// A lock calls lost once this instance was the leader and then reads another holder in the Lease. The leader election of
-// client-go would go on trying to renew until RenewDeadline, and two instances would work at once.
+// A lock calls lost if this instance was the leader and then reads another holder from the Lease. Without it,
+// client-go would continue to renew until RenewDeadline, and two instances would be active at the same time.
 type lock struct {
 	resourcelock.Interface
 
@@ -56,7 +56,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.written(record, l.Interface.Update(ctx, record))
 }
 
-// written notes the holder of a record that was written, if err is nil, and returns err.
+// written records the holder of a record that was written if err is nil. It returns err.
 func (l *lock) written(record resourcelock.LeaderElectionRecord, err error) error {
 	if err == nil {
 		l.leader.Store(record.HolderIdentity == l.Identity())
@@ -64,8 +64,8 @@ func (l *lock) written(record resourcelock.LeaderElectionRecord, err error) erro
 	return err
 }
 
-// elect replaces the lock of the options by one that calls lost when another instance holds the Lease. What it returns
-// must be called with the manager, whose Events the lock records.
+// elect replaces the lock in the options by one that calls lost when another instance holds the Lease. The caller must
+// pass the manager to the returned function, because the lock emits Events through it.
 func elect(config *rest.Config, o *ctrl.Options, lost func(error)) (bind func(ctrl.Manager), err error) {
 	recorder := &recorder{}
 	bind = func(mgr ctrl.Manager) {
@@ -90,5 +90,5 @@ func elect(config *rest.Config, o *ctrl.Options, lost func(error)) (bind func(ct
 	return bind, nil
 }
 
-// recorder is empty until the manager exists, which is before the election begins.
+// recorder is empty until the manager exists, which is before the election starts.
 type recorder struct{ resourcelock.EventRecorder }

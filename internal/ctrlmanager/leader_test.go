@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestLeaderSeesAnotherHolder has a RenewDeadline that is longer than the test: until then, client-go would try to renew
-// the Lease, and the manager would work.
+// TestLeaderSeesAnotherHolder uses a RenewDeadline that is longer than the test. Until that deadline, client-go would
+// try to renew the Lease, and the manager would continue.
 func TestLeaderSeesAnotherHolder(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

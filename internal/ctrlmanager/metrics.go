@@ -9,20 +9,20 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Metrics say how a manager serves its metrics.
+// Metrics configure the metrics endpoint of a manager.
 type Metrics struct {
-	// Address is a TCP address to listen on, such as ":8080"; empty serves none.
+	// Address is the TCP bind address, such as ":8080". Empty disables the endpoint.
 	Address string
-	// Secure serves them over TLS, and only to whom the API server knows and allows to get
-	// /metrics. The manager's account must be allowed to create TokenReviews and
-	// SubjectAccessReviews, as by the ClusterRole cosi-metrics-auth.
+	// Secure serves metrics over TLS and only to clients that the API server authenticates and allows to get /metrics.
+	// The manager's service account must be allowed to create TokenReviews and SubjectAccessReviews, as in the
+	// ClusterRole cosi-metrics-auth.
 	Secure bool
-	// CertDir is a directory with tls.crt and tls.key, which are read again when they
-	// change; without them a certificate is made that nobody signed.
+	// CertDir is a directory with tls.crt and tls.key, which are reloaded when they change. If it is empty, a
+	// self-signed certificate is created.
 	CertDir string
 }
 
-// Options are those of the server in a manager.
+// Options returns the options of the manager's metrics server.
 func (m Metrics) Options() metricsserver.Options {
 	options := metricsserver.Options{BindAddress: Address(m.Address)}
 	if !m.Secure {
@@ -33,7 +33,7 @@ func (m Metrics) Options() metricsserver.Options {
 	options.FilterProvider = filters.WithAuthenticationAndAuthorization
 	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
-		c.NextProtos = []string{"http/1.1"} // HTTP/2 has no use here, and had weaknesses
+		c.NextProtos = []string{"http/1.1"} // HTTP/2 has no benefit here and has had vulnerabilities
 	}}
 	return options
 }

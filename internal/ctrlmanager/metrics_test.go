@@ -18,10 +18,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 )
 
-// api is an API server with the tokens of two users, of which one may get /metrics.
+// api is an API server with tokens of two users. One of them may get /metrics.
 type api struct{ asked []string }
 
-// RoundTrip serves a client without a network.
+// RoundTrip answers a client's request without a network.
 func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	a.serve(w, r)

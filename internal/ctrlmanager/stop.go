@@ -12,11 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// New is ctrl.NewManager with two differences. The manager can be stopped at any
-// time: one of controller-runtime (v0.25) that has to stop before its caches are
-// filled, because the API server is away or refuses to list, waits for them for
-// ever, at full speed. And with leader election, Start returns an error as soon as
-// this instance sees that another one holds the Lease. o.NewCache must not be set.
+// New is like ctrl.NewManager with two differences. First, the manager can be stopped at any time. A manager of
+// controller-runtime (v0.25) that is stopped before its caches are synced, because the API server is down or refuses
+// to list, waits for them forever in a busy loop. Second, with leader election, Start returns an error as soon as this
+// instance sees that another one holds the Lease. o.NewCache must not be set.
 func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	stopping, stop := context.WithCancel(context.Background())
 	o.NewCache = func(config *rest.Config, o cache.Options) (cache.Cache, error) {
@@ -40,7 +39,7 @@ func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	return m, nil
 }
 
-// A manager signals its cache when it is to stop, and stops when another instance is the leader.
+// A manager notifies its cache when it is stopped, and stops when another instance is the leader.
 type manager struct {
 	ctrl.Manager
 
@@ -48,7 +47,7 @@ type manager struct {
 	lost chan error
 }
 
-// lose reports that another instance is the leader. Only the first report counts.
+// lose reports that another instance is the leader. Only the first report has an effect.
 func (m *manager) lose(reason error) {
 	select {
 	case m.lost <- reason:
@@ -56,8 +55,8 @@ func (m *manager) lose(reason error) {
 	}
 }
 
-// Start implements ctrl.Manager. When another instance is the leader, it returns without waiting for reconciles that
-// run, as controller-runtime does when it loses the election: the caller must end the process.
+// Start implements ctrl.Manager. When another instance is the leader, it returns without waiting for running
+// reconciles, as controller-runtime does when it loses the election. The caller must then end the process.
 func (m *manager) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,7 +72,7 @@ func (m *manager) Start(ctx context.Context) error {
 	}
 }
 
-// A yielding cache lets a manager that is to stop begin, so that it can end.
+// A yielding cache lets a manager that is stopped finish its start, so that it can end.
 type yielding struct {
 	cache.Cache
 
@@ -81,10 +80,8 @@ type yielding struct {
 	passed   atomic.Bool
 }
 
-// WaitForCacheSync implements cache.Cache. The first call that may wait for ever
-// is that of the manager itself, which starts nothing that reads before: when the
-// manager is to stop, that call alone returns as if the cache were filled, though it
-// is not.
+// WaitForCacheSync implements cache.Cache. The first call that may wait forever is made by the manager itself, which
+// has started no reader at that point. If the manager is stopped, only that call returns as if the cache were synced.
 func (c *yielding) WaitForCacheSync(ctx context.Context) bool {
 	if _, bounded := ctx.Deadline(); bounded || c.passed.Swap(true) {
 		return c.Cache.WaitForCacheSync(ctx)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock locks files between processes. The kernel drops a lock when its holder ends, however it ends.
+// Package flock implements file locks between processes. The kernel releases a lock when its holder ends for any
+// reason.
 package flock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Try locks file exclusively if no other open file holds it, and says whether it did.
+// Try locks file exclusively and reports whether it succeeded. It does not wait for other holders.
 func Try(file *os.File) (bool, error) {
 	err := lock(file, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -18,7 +19,7 @@ func Try(file *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// Wait locks file exclusively, when no other open file holds it any more.
+// Wait locks file exclusively. It waits until no other open file holds the lock.
 func Wait(file *os.File) error { return lock(file, syscall.LOCK_EX) }
 
 func lock(file *os.File, how int) error {
@@ -33,8 +34,8 @@ func lock(file *os.File, how int) error {
 	}
 }
 
-// Release unlocks and closes file. Closing alone is not enough: a child that another goroutine is just starting may
-// have a copy of the open file for a moment.
+// Release unlocks and closes file. Closing is not enough: a child process that another goroutine is just starting may
+// briefly have a copy of the open file.
 func Release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freeport reserves TCP ports for programs that are told where to listen. It must not import testing.
+// Package freeport reserves TCP ports for programs that need a fixed address to listen on. It does not import testing.
 package freeport
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Ports below those that systems give to outgoing connections and to listeners that do not ask for one (IANA's dynamic
-// ports, and Linux's from 32768), whose next owner may be anybody.
+// The range is below the ports that systems assign to outgoing connections and to listeners on port 0 (IANA's dynamic
+// ports, and Linux's from 32768). Any process could get those.
 const (
 	first = 20000
 	count = 12000
@@ -20,16 +20,16 @@ const (
 
 const loopback = "127.0.0.1"
 
-// Port is one of 127.0.0.1 on which nobody listens, and which nobody gets who does not ask for this very one: no other
-// Port of this machine has its number before Release or the end of the process.
+// Port is a TCP port of 127.0.0.1 without a listener. No process gets it unless it requests this number, and no other
+// Port on this machine has the number until Release or the end of the process.
 type Port struct {
 	Number int
-	// held is the UDP port of the same number. To listen there is to hold the number, for one process at a time and
-	// without a file that could stay.
+	// held is the UDP port of the same number. Its listener reserves the number for one process without a file that
+	// could be left behind.
 	held *net.UDPConn
 }
 
-// Reserve finds a Port.
+// Reserve reserves a free Port.
 func Reserve() (Port, error) {
 	var seen error
 	for range 100 {
@@ -51,10 +51,10 @@ func Reserve() (Port, error) {
 	return Port{}, fmt.Errorf("no free port from %d to %d: %w", first, first+count-1, seen)
 }
 
-// Address is 127.0.0.1 and the number.
+// Address returns 127.0.0.1 and the port number.
 func (p Port) Address() string { return net.JoinHostPort(loopback, strconv.Itoa(p.Number)) }
 
-// Release lets others have the number.
+// Release frees the port number.
 func (p Port) Release() error {
 	if err := p.held.Close(); err != nil {
 		return fmt.Errorf("release port %d: %w", p.Number, err)
@@ -62,7 +62,7 @@ func (p Port) Release() error {
 	return nil
 }
 
-// test is the part of testing.TB that ForTest needs.
+// test is the subset of testing.TB that ForTest needs.
 type test interface {
 	Helper()
 	Cleanup(release func())

@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
-// Of so many, picked at random from 12,000, several would be the same if nobody held them.
+// With this many random choices from 12,000 ports, several would be equal without the reservation.
 func TestNoTwoReserveOnePort(t *testing.T) {
 	t.Parallel()
 	seen := map[int]bool{}

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics holds the metrics of controller and sidecar: the four of
-// KEP-1979 ("SLIs") with exactly its names, labels and bucket boundaries, and
-// the duration of each reconcile step. It is the one file to change when names
-// change. Nothing registers by itself: callers pass a Registerer.
+// Package metrics defines the metrics of controller and sidecar: the four of KEP-1979 ("SLIs"), with exactly its
+// names, labels and bucket boundaries, and the duration of each reconcile step. Nothing is registered globally:
+// callers pass a Registerer.
 package metrics
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Label values of KEP-1979, and the kind of cosi-obc, which it does not have.
+// Label values of KEP-1979, and the kind of cosi-obc, which the KEP does not define.
 const (
 	KindBucket            = "Bucket"
 	KindBucketClaim       = "BucketClaim"
@@ -24,16 +23,15 @@ const (
 	OperationCreate = "Create"
 	OperationDelete = "Delete"
 
-	// StatusUnknown is of a reconcile that failed, also because the driver did: how the operation
-	// ends is not known.
+	// StatusUnknown is the status of a failed reconcile, also if the driver failed. The outcome of the operation is
+	// unknown.
 	StatusUnknown = "Unknown"
-	// StatusSucceeded is of the reconcile that ended the operation.
+	// StatusSucceeded is the status of the reconcile that completed the operation.
 	StatusSucceeded = "Succeeded"
-	// StatusCanceled is of a creation that a deletion came before.
+	// StatusCanceled is the status of a creation that was not completed before the deletion.
 	StatusCanceled = "Canceled"
 
-	// DriverUnknown stands for a driver that is not known yet, such as that of
-	// a claim whose class is missing.
+	// DriverUnknown is the label of objects without a known driver, such as a claim of a class that does not exist.
 	DriverUnknown = "unknown"
 )
 
@@ -42,8 +40,8 @@ func boundaries() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 }
 
-// Controller are the metrics that the Controller reports, and the Sidecar for
-// Buckets, whose deletion only it sees finished.
+// Controller has the metrics of the Controller, and of the Sidecar for Buckets, because only the Sidecar sees the end
+// of their deletion.
 type Controller struct {
 	total *prometheus.HistogramVec
 	count *prometheus.CounterVec
@@ -59,8 +57,8 @@ type Operation struct {
 	Name string
 }
 
-// NewController registers the controller's metrics. Metrics that are there
-// already are shared, so that several components may report into one registry.
+// NewController registers the controller's metrics. Metrics that are already registered are reused, so that several
+// components can share one registry.
 func NewController(r prometheus.Registerer) (*Controller, error) {
 	total, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "cosi_operation_total_seconds",
@@ -80,25 +78,24 @@ func NewController(r prometheus.Registerer) (*Controller, error) {
 	return &Controller{total: total, count: count}, nil
 }
 
-// Finished observes an operation that ended, with its duration.
+// Finished observes the duration of a completed operation.
 func (c *Controller) Finished(o Operation, took time.Duration) {
 	c.total.WithLabelValues(driver(o.Driver), o.Kind, o.Name).Observe(took.Seconds())
 }
 
-// Reconciled counts one reconcile of an operation with one of the Status
-// constants.
+// Reconciled counts one reconcile of an operation with one of the Status constants.
 func (c *Controller) Reconciled(o Operation, status string) {
 	c.count.WithLabelValues(driver(o.Driver), o.Kind, o.Name, status).Inc()
 }
 
-// Sidecar are the metrics that the Sidecar reports about RPCs to its driver.
+// Sidecar has the metrics of the Sidecar about RPCs to its driver.
 type Sidecar struct {
 	duration *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
 	taken    *prometheus.GaugeVec
 }
 
-// NewSidecar registers the sidecar's metrics; see NewController for sharing.
+// NewSidecar registers the sidecar's metrics; see NewController about shared registries.
 func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
 	duration, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "cosi_sidecar_operation_duration_seconds",
@@ -125,12 +122,12 @@ func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
 	return &Sidecar{duration: duration, errors: failures, taken: taken}, nil
 }
 
-// NameTaken reports whether the driver name belongs to another deployment.
+// NameTaken records whether another deployment uses the driver name.
 func (s *Sidecar) NameTaken(driverName string, taken bool) {
 	s.taken.WithLabelValues(driver(driverName)).Set(flag(taken))
 }
 
-// flag is the value of what is so or is not.
+// flag converts a bool to the value of a gauge.
 func flag(so bool) float64 {
 	if so {
 		return 1
@@ -138,8 +135,8 @@ func flag(so bool) float64 {
 	return 0
 }
 
-// Called observes one RPC. method is its bare name, such as
-// DriverCreateBucket; code is the text of the gRPC code, such as OK.
+// Called observes one RPC. method is its bare name, such as DriverCreateBucket. code is the name of the gRPC code,
+// such as OK.
 func (s *Sidecar) Called(driverName, method, code string, took time.Duration) {
 	s.duration.WithLabelValues(driver(driverName), method, code).Observe(took.Seconds())
 	if code != "OK" {
@@ -152,7 +149,7 @@ type Steps struct {
 	duration *prometheus.HistogramVec
 }
 
-// NewSteps registers the step metric; see NewController for sharing.
+// NewSteps registers the step metric; see NewController about shared registries.
 func NewSteps(r prometheus.Registerer) (*Steps, error) {
 	duration, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "cosi_step_duration_seconds",
@@ -177,7 +174,7 @@ func driver(name string) string {
 	return name
 }
 
-// register registers c or returns the collector of that name which is there.
+// register registers c, or returns the collector that is already registered under its name.
 func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
 	err := r.Register(c)
 	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {

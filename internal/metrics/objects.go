@@ -13,45 +13,45 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// States of an object, of which it has one.
+// States of an object. Each object has exactly one.
 const (
-	// StateDeleting is of an object that is being deleted and that COSI has not let go.
+	// StateDeleting is the state of an object that is being deleted and still has COSI's finalizer.
 	StateDeleting = "Deleting"
-	// StateFailing is of an object of which the last call to the driver failed, also if it is provisioned.
+	// StateFailing is the state of an object after a failed driver call, even if it is provisioned.
 	StateFailing = "Failing"
-	// StateReady is of an object that is provisioned.
+	// StateReady is the state of a provisioned object.
 	StateReady = "Ready"
-	// StatePending is of any other.
+	// StatePending is the state of all other objects.
 	StatePending = "Pending"
 )
 
-// maxNamespaces is how many namespaces have series of their own: whoever may make namespaces could
-// make series without end.
+// maxNamespaces is the maximum number of namespaces with their own series. Without a limit, users who can create
+// namespaces could create any number of series.
 const maxNamespaces = 100
 
-// An Object is what is counted of one.
+// An Object describes one object for the metrics.
 type Object struct {
 	// Driver is the driver name; empty is reported as DriverUnknown.
 	Driver string
 	// Kind is one of the Kind constants.
 	Kind string
-	// Namespace is that of the object, or of the claim that it is for.
+	// Namespace is the namespace of the object, or for a Bucket that of its claim.
 	Namespace string
 	// State is one of the State constants.
 	State string
-	// Since is when it came into a state that it should leave.
+	// Since is the time at which the object entered its state, if it should leave that state.
 	Since time.Time
 }
 
-// Inventory is what a Controller is and has at a moment.
+// Inventory is a snapshot of a Controller and its objects.
 type Inventory struct {
-	// Active says that it works: it is elected.
+	// Active reports that the Controller is the leader.
 	Active bool
-	// Objects are all objects that there are.
+	// Objects iterates over all objects.
 	Objects iter.Seq[Object]
 }
 
-// Objects are the metrics of what a Controller has, which is looked at when they are scraped.
+// Objects is a collector of a Controller's object metrics. It reads the objects at each scrape.
 type Objects struct {
 	mu     sync.Mutex
 	look   func() Inventory
@@ -61,11 +61,11 @@ type Objects struct {
 	in     *prometheus.GaugeVec
 }
 
-// NewObjects registers the metrics of the Controller that has what look returns. Where they are there
-// already, as of one that has ended, they are from now on those of look.
+// NewObjects registers the object metrics of a Controller whose state look returns. If they are already registered,
+// such as by a Controller that has stopped, they use the new look from now on.
 func NewObjects(r prometheus.Registerer, look func() Inventory) error {
 	o, err := register(r, &Objects{
-		look: look, // from the first scrape on
+		look: look, // set here too, for a scrape right after the registration
 		active: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_controller_active",
 			Help: "1 while this controller works: it is elected.",
@@ -106,7 +106,7 @@ func (o *Objects) Collect(to chan<- prometheus.Metric) {
 	for _, vec := range o.vecs() {
 		vec.Reset()
 	}
-	o.seen(DriverUnknown) // so that there are series without an object, too
+	o.seen(DriverUnknown) // create series even if there are no objects
 	namespaces, oldest := map[string]map[[2]string]int{}, map[[3]string]time.Time{}
 	drivers := map[string]bool{}
 	now := o.look()
@@ -140,7 +140,7 @@ func (o *Objects) vecs() []*prometheus.GaugeVec {
 	return []*prometheus.GaugeVec{o.active, o.count, o.since, o.in}
 }
 
-// seen makes all series of a driver, so that none of them is missing while it is 0.
+// seen creates all series of a driver, including those with the value 0.
 func (o *Objects) seen(name string) {
 	for _, kind := range []string{KindBucket, KindBucketClaim, KindBucketAccess} {
 		for _, state := range []string{StateDeleting, StateFailing, StateReady, StatePending} {
@@ -149,7 +149,7 @@ func (o *Objects) seen(name string) {
 	}
 }
 
-// byNamespace reports those that have most objects, and the others together.
+// byNamespace reports the namespaces with the most objects, and the sum of the others.
 func (o *Objects) byNamespace(namespaces map[string]map[[2]string]int) {
 	total := map[string]int{}
 	for namespace, counts := range namespaces {

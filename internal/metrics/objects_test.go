@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
-// inventory registers the metrics of an active Controller that has objects.
+// inventory registers the metrics of an active Controller with these objects.
 func inventory(t *testing.T, registry prometheus.Registerer, objects iter.Seq[metrics.Object]) {
 	t.Helper()
 	look := func() metrics.Inventory { return metrics.Inventory{Active: true, Objects: objects} }
@@ -35,7 +35,7 @@ func TestObjects(t *testing.T) {
 		o.State, o.Since = state, time.Unix(since, 0)
 		return o
 	}
-	inventory(t, registry, slices.Values([]metrics.Object{ // of a Controller that was started again
+	inventory(t, registry, slices.Values([]metrics.Object{ // for a Controller that was restarted
 		in(metrics.StateFailing, 200), in(metrics.StateFailing, 100), in(metrics.StateReady, 1), in(metrics.StateDeleting, 300),
 	}))
 	want := `
@@ -56,13 +56,13 @@ cosi_oldest_object_timestamp_seconds{driver_name="s3",resource_kind="BucketAcces
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
-	// Those of the driver and of none, for each of three kinds and four states.
+	// Series for the driver and for no driver, for each of three kinds and four states.
 	if n := testutil.CollectAndCount(registry, "cosi_objects"); n != 2*3*4 {
 		t.Errorf("cosi_objects: want 24 series, got %d", n)
 	}
 }
 
-// TestNamespacesWithoutEnd come from somebody who makes one after the other.
+// TestNamespacesWithoutEnd has a user who creates one namespace after the other.
 func TestNamespacesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	const large, small = 99, 9901

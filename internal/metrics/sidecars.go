@@ -9,29 +9,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Why an access that was granted before is granted again.
+// Reasons to repeat the grant of an access.
 const (
-	// RegrantInterval: a while has passed, and nothing else.
+	// RegrantInterval: the re-grant interval has passed.
 	RegrantInterval = "Interval"
 	// RegrantExpiry: the credential is about to expire.
 	RegrantExpiry = "Expiry"
-	// RegrantDriver: the driver has another configuration, or the sidecar asks it for something else.
+	// RegrantDriver: the driver's configuration or the sidecar's request to it has changed.
 	RegrantDriver = "Driver"
 	// RegrantRotation: the user asked for a new credential.
 	RegrantRotation = "Rotation"
-	// RegrantRepair: data of the Secret was lost, or the last call failed.
+	// RegrantRepair: the Secret has lost data, or the last call failed.
 	RegrantRepair = "Repair"
 )
 
-// A SidecarState is what a sidecar is at a moment.
+// A SidecarState is a snapshot of a sidecar.
 type SidecarState struct {
-	// Active says that it works: it is elected, and its driver responds.
+	// Active reports that the sidecar is the leader and that its driver responds.
 	Active bool
-	// Renewal is when the first credential is to be renewed, and Expiry when the first one ends; zero if none does.
+	// Renewal is when the first credential must be renewed, and Expiry when the first one expires. Zero means that no
+	// credential expires.
 	Renewal, Expiry time.Time
 }
 
-// Sidecars are the metrics of what sidecars are, which is looked at when they are scraped.
+// Sidecars is a collector of the state of sidecars. It reads the state at each scrape.
 type Sidecars struct {
 	mu       sync.Mutex
 	looks    map[string]func() SidecarState // by driver
@@ -41,8 +42,8 @@ type Sidecars struct {
 	expiry   *prometheus.GaugeVec
 }
 
-// NewSidecars registers the metrics of a sidecar that is what look returns. A later one of that driver
-// takes its place.
+// NewSidecars registers the metrics of a sidecar whose state look returns. A later sidecar of the same driver replaces
+// it.
 func NewSidecars(r prometheus.Registerer, driverName string, look func() SidecarState) (*Sidecars, error) {
 	regrants, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_sidecar_regrants_total",
@@ -70,7 +71,7 @@ func NewSidecars(r prometheus.Registerer, driverName string, look func() Sidecar
 		return nil, err
 	}
 	for _, reason := range []string{RegrantInterval, RegrantExpiry, RegrantDriver, RegrantRotation, RegrantRepair} {
-		regrants.WithLabelValues(driver(driverName), reason) // from 0 on, so that the first ones are an increase
+		regrants.WithLabelValues(driver(driverName), reason) // start at 0, so that the first re-grants count as an increase
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,7 @@ func NewSidecars(r prometheus.Registerer, driverName string, look func() Sidecar
 	return s, nil
 }
 
-// Regranted counts a grant with one of the Regrant constants.
+// Regranted counts a re-grant with one of the Regrant constants.
 func (s *Sidecars) Regranted(driverName, reason string) {
 	s.regrants.WithLabelValues(driver(driverName), reason).Inc()
 }

@@ -12,16 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Policies returns the names of the admission policies that every installation has. Each has a binding of its name.
+// Policies returns the names of the admission policies that every installation has. Each has a binding of the same
+// name.
 func Policies() []string {
 	return append(ProtectionPolicies(), "cosi-sidecar-driver", "cosi-sidecar-secrets", "cosi-crd-deletion")
 }
 
-// ProtectionPolicies returns those of Policies that reserve COSI's finalizer and annotations for COSI.
+// ProtectionPolicies returns the policies that reserve COSI's finalizer and annotations for COSI.
 func ProtectionPolicies() []string { return []string{"cosi-protection", "cosi-protection-create"} }
 
-// MissingPolicies returns those of the named admission policies that refuse nothing, because the policy or its binding does
-// not exist, or because the binding does not deny. The error satisfies apierrors.IsForbidden if the user may not read them.
+// MissingPolicies returns the named admission policies that have no effect, because the policy or its binding does not
+// exist, or because the binding does not deny. The error satisfies apierrors.IsForbidden if the user may not read
+// them.
 func MissingPolicies(ctx context.Context, reader client.Reader, names ...string) ([]string, error) {
 	var missing []string
 	for _, name := range names {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight checks whether an API server has what a component needs: the kinds of api/v1alpha2, without which it
-// cannot start, and the admission policies. It must not write.
+// Package preflight checks whether an API server has the kinds of api/v1alpha2, which a component needs to start, and
+// the admission policies. It only reads.
 package preflight
 
 import (
@@ -17,12 +17,11 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// A MapperProvider is how a manager gets its mapper of kinds.
+// A MapperProvider creates the REST mapper of a manager.
 type MapperProvider func(*rest.Config, *http.Client) (meta.RESTMapper, error)
 
-// Kinds looks up kinds of api/v1alpha2, such as BucketClaim, in an API server.
-// If it has all of them, the manager that is made next should use the mapper
-// that found them, so that nothing is asked twice.
+// Kinds looks up kinds of api/v1alpha2, such as BucketClaim, in an API server. If all exist, it returns a provider of
+// the mapper that found them. Use it for the manager, to avoid a second discovery.
 func Kinds(config *rest.Config, kinds ...string) (MapperProvider, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -71,7 +71,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The text begins with what is wrong, and not with what was tried to find out.
+// The text starts with the problem, not with the attempt that revealed it.
 func TestKindsOfSilentAPIServer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// ofCodes are the texts of the codes of gRPC, by their names in messages.
+// ofCodes returns the texts of gRPC codes, by their names in messages.
 func ofCodes() map[string]explained {
 	const again = "Nothing at first: COSI tries again."
 	return map[string]explained{

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Elided stands in the message of an error for a name, a number or another error.
+// Elided replaces a name, a number or another error in an error message.
 const Elided = "…"
 
-// Errors returns the texts of errors with which kubectl cosi and cooper end, by their messages. One that only says during
-// what another one came has none.
+// Errors returns the texts of the errors with which kubectl cosi and cooper exit, by message. Messages that only add
+// context to another error have none.
 func Errors() []Text {
 	var all []Text
 	for _, texts := range [][]alike{ofCluster(), ofSecrets(), ofFlags(), ofCooper(), ofMigration()} {
@@ -25,13 +25,14 @@ func Errors() []Text {
 	return all
 }
 
-// alike are messages that have one cause, and ask for one thing.
+// alike are messages with the same cause and the same remedy.
 type alike struct {
 	why, do  string
 	messages []string
 }
 
-// is reports whether what was printed has all the parts of a message in their order. They must be enough to know it by.
+// is reports whether the printed text contains all parts of a message in order. The parts must be specific enough to
+// identify the message.
 func is(printed, message string) bool {
 	words := 0
 	for part := range strings.SplitSeq(message, Elided) {
@@ -44,7 +45,7 @@ func is(printed, message string) bool {
 	return words > 2
 }
 
-// ofCluster are the texts of what a cluster does not have, or not yet.
+// ofCluster returns the texts of errors about objects that a cluster does not have, or not yet.
 func ofCluster() []alike {
 	return []alike{
 		{"kubectl cosi doctor found what keeps COSI from working.", "Do what the lines that begin with FAIL say.", []string{"findings that need somebody to act: …"}},
@@ -84,7 +85,7 @@ func ofCluster() []alike {
 	}
 }
 
-// ofSecrets are the texts of credentials that a format of kubectl cosi env cannot hold.
+// ofSecrets returns the texts of errors about credentials that an output format of kubectl cosi env cannot represent.
 func ofSecrets() []alike {
 	return []alike{
 		{"Each format is for programs of some protocols, and some hold one bucket alone.", "Choose another format, or one bucket, as the message says.", []string{
@@ -106,7 +107,7 @@ func ofSecrets() []alike {
 	}
 }
 
-// ofFlags are the texts of what somebody has typed.
+// ofFlags returns the texts of errors in the command line.
 func ofFlags() []alike {
 	return []alike{{"A flag or an argument is missing, misspelt, or contradicts another.", "Correct it as the message says; --help lists what there is.", []string{
 		"…: … is not …", "… is no reason of COSI: docs/reference/reasons.md lists all", "… names no access: say access/NAME",
@@ -129,7 +130,7 @@ func ofFlags() []alike {
 	}}}
 }
 
-// ofCooper are the texts of the laptop's system and of new drivers.
+// ofCooper returns the texts of errors of the laptop's system and of new drivers.
 func ofCooper() []alike {
 	return []alike{
 		{"A program is just starting or ending, or cooper up does not run there.", "Start cooper up, or wait some seconds. Its log says what it does.", []string{
@@ -151,7 +152,7 @@ func ofCooper() []alike {
 	}
 }
 
-// ofMigration are the texts of cooper migrate.
+// ofMigration returns the texts of errors of cooper migrate.
 func ofMigration() []alike {
 	return []alike{
 		{"The backup is of another cluster, of another time, or no list of objects.", "Take the backup again as docs/howto/migrate-from-v1alpha1.md says, or name the right one.", []string{

@@ -4,7 +4,7 @@ package reasons
 
 import "github.com/cooper-cosi/cooper/internal/conditions"
 
-// ofController are the texts of the initial reason and of those of the Controller.
+// ofController returns the texts of the initial reason and of the Controller's reasons.
 func ofController() map[conditions.Reason]explained {
 	return map[conditions.Reason]explained{
 		conditions.Initial: {
@@ -99,7 +99,7 @@ func ofController() map[conditions.Reason]explained {
 	}
 }
 
-// ofSidecar are the texts of the reasons of the Sidecar.
+// ofSidecar returns the texts of the Sidecar's reasons.
 func ofSidecar() map[conditions.Reason]explained {
 	return map[conditions.Reason]explained{
 		conditions.SidecarValidated: {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reasons explains, to people, the words by which COSI tells them what
-// became of their objects: the reasons of conditions and Events, the words of kubectl
-// cosi status, the codes of drivers, and what the API server refuses. docs/reference/reasons.md and `kubectl
-// cosi explain` are made of it. It must not decide when a reason is used.
+// Package reasons explains to users the terms with which COSI reports the state of their objects: reasons of
+// conditions and Events, the words of kubectl cosi status, gRPC codes of drivers, and refusals of the API server.
+// docs/reference/reasons.md and `kubectl cosi explain` are generated from it.
 package reasons
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// A Kind says where a user meets a reason.
+// A Kind is the place where a user sees a reason.
 type Kind string
 
 // The kinds, in the order of the documentation.
@@ -23,25 +22,26 @@ const (
 	Event Kind = "Event"
 	// Status is a Word.
 	Status Kind = "status"
-	// Code is what a driver's call failed with, in the message of a condition or Event.
+	// Code is the gRPC code of a failed driver call, in the message of a condition or Event.
 	Code Kind = "code of a driver"
-	// Refusal is the message by which a CRD or an admission policy refuses a request.
+	// Refusal is the message with which a CRD or an admission policy refuses a request.
 	Refusal Kind = "refusal"
 	// Failure is the message of an error of kubectl cosi or cooper.
 	Failure Kind = "error"
 )
 
-// A Text explains one reason, in whole sentences. Of a refusal and of an error, the Reason is
-// the message, which says what happened.
+// A Text explains one reason in full sentences. For refusals and errors, Reason is the message, which also explains
+// what happened.
 type Text struct {
 	Kind   Kind
 	Reason string
-	// Happened is what COSI found or did, Why the usual causes, and Do what whoever
-	// reads it does next. What only an administrator can do says so.
+	// Happened is what COSI found or did, Why lists the usual causes, and Do is what the reader should do next. Do
+	// mentions if only an administrator can do it.
 	Happened, Why, Do string
 }
 
-// All returns the texts of every reason, kind by kind. Refusals and Errors have those of messages.
+// All returns the texts of all reasons, ordered by kind. It does not include refusals and errors; see Refusals and
+// Errors.
 func All() []Text {
 	var all []Text
 	for reason, text := range ofController() {
@@ -62,8 +62,8 @@ func All() []Text {
 	return sorted(all)
 }
 
-// Find returns the texts of a reason, whatever the case of its letters: a condition
-// and an Event may share one. Of what is no reason, it returns the refusals and errors in it.
+// Find returns the texts of a reason, ignoring case. A condition and an Event may have the same reason. If there is no
+// such reason, it returns the refusals and errors that the text contains.
 func Find(reason string) []Text {
 	var found []Text
 	for _, text := range All() {
@@ -77,8 +77,7 @@ func Find(reason string) []Text {
 	return found
 }
 
-// OfCondition returns the text of a condition's reason, and an empty one for a
-// reason that is not COSI's.
+// OfCondition returns the text of a condition's reason, or an empty one for an unknown reason.
 func OfCondition(reason string) Text {
 	for _, text := range Find(reason) {
 		if text.Kind == Condition {
@@ -88,21 +87,21 @@ func OfCondition(reason string) Text {
 	return Text{}
 }
 
-// explained is a Text without its name.
+// explained is a Text without kind and reason.
 type explained struct{ happened, why, do string }
 
 func (e explained) of(kind Kind, reason string) Text {
 	return Text{Kind: kind, Reason: reason, Happened: e.happened, Why: e.why, Do: e.do}
 }
 
-// What is often to be done.
+// Common instructions.
 const (
 	nothing = "Nothing."
 	doctor  = "Run kubectl cosi doctor."
 	remake  = "The spec cannot change: delete the object and create it again as the message says."
 )
 
-// ofEvents are the texts of the reasons of Events.
+// ofEvents returns the texts of the reasons of Events.
 func ofEvents() map[reconciler.EventReason]explained {
 	return map[reconciler.EventReason]explained{
 		reconciler.FailedCreateBucket: {

@@ -49,7 +49,7 @@ func constants(t *testing.T, path, name string) []string {
 	return found
 }
 
-// TestEveryReasonHasItsText also finds texts of reasons that there are not any more.
+// TestEveryReasonHasItsText also finds texts of reasons that no longer exist.
 func TestEveryReasonHasItsText(t *testing.T) {
 	t.Parallel()
 	want := map[reasons.Kind][]string{

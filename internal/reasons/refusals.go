@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// refused says why a request was refused, and what to do. What happened, its message says.
+// refused explains why a request is refused and what to do. The message itself describes the event.
 type refused struct{ why, do string }
 
-// Refusals returns the texts of all refusals, by their messages.
+// Refusals returns the texts of all refusals, by message.
 func Refusals() []Text {
 	var all []Text
 	for _, texts := range []map[string]refused{ofSpecs(), ofStatus(), ofPolicies()} {
@@ -22,8 +22,8 @@ func Refusals() []Text {
 	return all
 }
 
-// messagesIn returns the refusals that are in what the API server said, or that have a
-// part of several words, and the errors in it. One word alone is rather a reason that is misspelt.
+// messagesIn returns the refusals and errors that a text contains. A text of several words also matches a refusal that
+// contains it. A single word does not: it is more likely a misspelt reason.
 func messagesIn(said string) []Text {
 	said = strings.Join(strings.Fields(said), " ")
 	var found []Text
@@ -40,7 +40,7 @@ func messagesIn(said string) []Text {
 	return found
 }
 
-// ofSpecs are the texts of what the CRDs refuse in a spec, by their messages.
+// ofSpecs returns the texts of the CRDs' refusals of a spec, by message.
 func ofSpecs() map[string]refused {
 	const (
 		copied       = "What was made by the class has a copy of its settings, which a change would not reach."
@@ -98,7 +98,7 @@ func ofSpecs() map[string]refused {
 	}
 }
 
-// ofStatus are the texts of what the CRDs refuse in a status, by their messages.
+// ofStatus returns the texts of the CRDs' refusals of a status, by message.
 func ofStatus() map[string]refused {
 	const leave = "Leave the status to COSI. Do not write one of a backup over that of an object that is in use."
 	once := refused{"COSI finds by it what the object has in the backend, and would lose that.", leave}
@@ -125,8 +125,8 @@ func ofStatus() map[string]refused {
 	}
 }
 
-// ofPolicies are the texts of what the admission policies refuse, by their messages, or the
-// expressions that put these together.
+// ofPolicies returns the texts of the admission policies' refusals, by message or by the expression that builds the
+// message.
 func ofPolicies() map[string]refused {
 	const (
 		confined  = "COSI needs no more, and who takes over one of its components is not to get it."

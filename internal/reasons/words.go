@@ -7,10 +7,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// A Word sums an object up, in the column STATUS of kubectl cosi status and on the page. Which one fits decides package tree.
+// A Word summarizes the state of an object, in the column STATUS of kubectl cosi status and on the status page.
+// Package tree chooses it.
 type Word = string
 
-// The words, of objects of COSI, of any object, of Secrets, and of drivers.
+// The words for COSI objects, for any object, for Secrets, and for drivers.
 const (
 	Provisioned  Word = "Provisioned"
 	Waiting      Word = "Waiting"
@@ -29,7 +30,7 @@ const (
 	NoLease      Word = "NoLease"
 )
 
-// ofWords are the texts of the words.
+// ofWords returns the texts of the words.
 func ofWords() map[Word]explained {
 	return map[Word]explained{
 		Provisioned: {"The bucket is there, or the access is granted.", "All is in order.", nothing},

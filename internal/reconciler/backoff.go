@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// MinBackoff is the first wait after a failure.
+	// MinBackoff is the delay after the first failure.
 	MinBackoff = 250 * time.Millisecond
-	// MaxBackoff is the longest wait after a failure.
+	// MaxBackoff is the maximum delay after a failure.
 	MaxBackoff = 5 * time.Minute
-	// spread is the share by which a wait is made longer at random, so that
-	// objects that failed together do not come back together.
+	// spread is the fraction by which a delay is extended at random, so that objects that failed together are not
+	// retried together.
 	spread = 0.2
 )
 
-// BackoffOptions sets the bounds of a limiter; zero values mean MinBackoff and MaxBackoff.
+// BackoffOptions sets the bounds of a Limiter. Zero values mean MinBackoff and MaxBackoff.
 type BackoffOptions struct {
 	Base, Max time.Duration
 }
 
-// forgetful is how long a limiter keeps an object beyond twice its longest wait. By then either
-// the object has come back or nobody asks for it any more.
+// forgetful is how long, in addition to twice its maximum delay, a Limiter keeps the failures of an object. After that
+// time the object has been retried or is no longer reconciled.
 const forgetful = 10 * time.Minute
 
-// triesPerSecond is how often all objects of a limiter that have failed for long are
-// tried. The dearest try, a Bucket's deletion, makes six requests, its Events among
-// them (docs/adr/0036-noisy-neighbours.md).
+// triesPerSecond is the rate at which a Limiter retries objects that keep failing, for all of them together. The most
+// expensive retry is the deletion of a Bucket: it makes six requests, including its Events
+// (docs/adr/0036-noisy-neighbours.md).
 const triesPerSecond = 3
 
 // NewLimiter returns a Limiter with these bounds.
@@ -46,10 +46,10 @@ func NewLimiter(o BackoffOptions) *Limiter {
 	return &Limiter{options: o, now: time.Now, failed: map[reconcile.Request]failures{}}
 }
 
-// A Limiter is a rate limiter that doubles the wait of an object from MinBackoff to MaxBackoff, or
-// to what many that fail take together, with each failure in a row and spreads it by
-// up to a fifth, that of many by half. It forgets by itself what did not fail for
-// long: an object that is gone never succeeds.
+// A Limiter is a rate limiter that doubles the delay of an object with each consecutive failure, from MinBackoff to
+// MaxBackoff. If many objects fail, it extends the maximum so that all of them share one retry rate. It adds jitter of
+// up to a fifth, and more if many objects fail. It drops objects that have not failed for a long time, because a
+// deleted object never succeeds.
 type Limiter struct {
 	options BackoffOptions
 	now     func() time.Time
@@ -59,11 +59,11 @@ type Limiter struct {
 	swept  time.Time
 }
 
-// failures are those of one object in a row.
+// failures are the consecutive failures of one object.
 type failures struct {
 	count int
 	last  time.Time
-	// wait is that after the next one, before it is spread.
+	// wait is the delay after the next failure, without jitter.
 	wait time.Duration
 }
 
@@ -72,8 +72,8 @@ func (l *Limiter) When(item reconcile.Request) time.Duration {
 	return l.wait(item, l.options.Base, l.options.Max)
 }
 
-// Poll returns the time until an object is looked at again that something else than a
-// failure holds up: d, spread as other waits are, and more each time if many fail.
+// Poll returns the delay until an object that is blocked by something other than a failure is reconciled again: d with
+// jitter. If many objects fail, each call returns a longer delay.
 func (l *Limiter) Poll(item reconcile.Request, d time.Duration) time.Duration {
 	return l.wait(item, d, d)
 }
@@ -89,16 +89,16 @@ func (l *Limiter) wait(item reconcile.Request, first, most time.Duration) time.D
 	return apart(wait, most)
 }
 
-// Pace returns d, the time until an object that fails comes back for no reason, or a
-// longer one if many fail, spread as other waits are.
+// Pace returns the delay until a failing object is retried without a new event: d, or longer if many objects fail,
+// with jitter.
 func (l *Limiter) Pace(d time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return apart(l.longest(d), d)
 }
 
-// apart spreads a wait as usual and, if it is as long as that because many fail, so far
-// that those who failed together come back one by one.
+// apart adds jitter to a delay. If the delay is extended because many objects fail, it adds enough to spread objects
+// that failed together over the whole interval.
 func apart(wait, most time.Duration) time.Duration {
 	if wait <= most {
 		return Jitter(wait)
@@ -106,7 +106,7 @@ func apart(wait, most time.Duration) time.Duration {
 	return wait*3/5 + rand.N(wait) //nolint:gosec // spreads load, guards nothing
 }
 
-// longest returns d, or how long each object waits if all that fail share the tries.
+// longest returns d, or a longer delay if all failing objects have to share the retry rate.
 func (l *Limiter) longest(d time.Duration) time.Duration {
 	return max(d, time.Duration(len(l.failed)/triesPerSecond)*time.Second)
 }
@@ -125,7 +125,7 @@ func (l *Limiter) NumRequeues(item reconcile.Request) int {
 	return l.failed[item].count
 }
 
-// sweep forgets what did not fail for long.
+// sweep drops the objects that have not failed for a long time.
 func (l *Limiter) sweep(now time.Time) {
 	keep := 2*l.longest(l.options.Max) + forgetful
 	if now.Sub(l.swept) < keep {
@@ -135,7 +135,7 @@ func (l *Limiter) sweep(now time.Time) {
 	maps.DeleteFunc(l.failed, func(_ reconcile.Request, f failures) bool { return now.Sub(f.last) >= keep })
 }
 
-// Jitter makes d longer by a random share of at most a fifth. Zero stays zero.
+// Jitter returns d, extended at random by up to a fifth. Zero stays zero.
 func Jitter(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*spread*float64(d)) //nolint:gosec // spreads load, guards nothing
 }

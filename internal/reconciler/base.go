@@ -17,48 +17,44 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none.
+	// DefaultResync is the resync period of Options that set none.
 	DefaultResync = 10 * time.Minute
-	// DefaultWorkers is the Workers of Options that set none.
+	// DefaultWorkers is the number of workers of Options that set none.
 	DefaultWorkers = 10
 )
 
-// Options says how a component works.
+// Options configure the reconcilers of one component.
 type Options struct {
-	// Component is "controller" or "sidecar", in metrics and Events.
+	// Component is "controller" or "sidecar", as shown in metrics and Events.
 	Component string
-	// Name is added to the names of the component's parts in logs, for
-	// processes that run several; empty adds nothing.
+	// Name is appended to the names of the component's parts in logs, for processes that run several components.
 	Name string
-	// Scope limits the component to the objects of some namespaces.
+	// Scope restricts the component to the objects of some namespaces.
 	Scope Scope
-	// Registerer gets the metrics; it is required.
+	// Registerer registers the metrics. Required.
 	Registerer prometheus.Registerer
-	// Resync is the longest time between two looks at an object that nobody
-	// changed, made longer at random by up to a fifth. Zero means
-	// DefaultResync.
+	// Resync is the maximum time between two reconciles of an unchanged object, before jitter of up to a fifth. Zero
+	// means DefaultResync.
 	Resync time.Duration
-	// Workers is the number of objects of one kind that are worked on at a
-	// time. Zero means DefaultWorkers.
+	// Workers is the number of concurrent reconciles per kind. Zero means DefaultWorkers.
 	Workers int
-	// Backoff bounds the wait after a failure.
+	// Backoff limits the delay after a failure.
 	Backoff BackoffOptions
-	// TracerProvider gets a span for each reconcile and its steps; nil means
-	// OpenTelemetry's global one.
+	// TracerProvider creates a span for each reconcile and its steps. Nil means OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
-// A Base is what the reconciler of one kind embeds.
+// A Base has the dependencies of the reconciler of one kind. Reconcilers embed it.
 type Base struct {
 	Store
 
 	// Kind is one of the Kind constants of package metrics.
 	Kind string
-	// Options are those of the component, with the defaults filled in.
+	// Options are the options of the component, with defaults applied.
 	Options Options
-	// Events reports to users.
+	// Events emits Events for users.
 	Events EventRecorder
-	// Metrics gets the operations on the objects.
+	// Metrics records the operations on the objects.
 	Metrics *metrics.Controller
 	// Runner runs the steps.
 	Runner *Runner
@@ -66,8 +62,7 @@ type Base struct {
 	Now func() time.Time
 }
 
-// New returns a function that makes the Base of each kind that a component
-// reconciles with a manager.
+// New returns a function that creates the Base for a kind, which a component reconciles with the manager.
 func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	if o.Registerer == nil {
 		return nil, errors.New("Options.Registerer is not set: pass the registry that is scraped")
@@ -98,9 +93,8 @@ func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	}, nil
 }
 
-// Controller returns the options of the controller of this kind. They leave
-// out the check for unique names: it is global to the process, and a manager
-// that was stopped would keep its names forever.
+// Controller returns the options of the controller of this kind. They disable the check for unique controller names:
+// it is global to the process and would reserve the names of a stopped manager forever.
 func (b Base) Controller() controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: b.Options.Workers,

@@ -14,8 +14,7 @@ import (
 // An EventReason is the reason of an Event. The list is closed.
 type EventReason string
 
-// The reasons that KEP-1979 lists for Events on Bucket, BucketClaim and
-// BucketAccess, and those of ours behind them.
+// The Event reasons that KEP-1979 lists for Bucket, BucketClaim and BucketAccess, followed by Cooper's own.
 const (
 	// FailedCreateBucket: a bucket could not be created or verified.
 	FailedCreateBucket EventReason = "FailedCreateBucket"
@@ -27,19 +26,18 @@ const (
 	FailedGrantAccess EventReason = "FailedGrantAccess"
 	// FailedRevokeAccess: access could not be revoked.
 	FailedRevokeAccess EventReason = "FailedRevokeAccess"
-	// BucketReleased: a claim has released its Bucket, which is deleted or
-	// retained as its policy says.
+	// BucketReleased: a claim has released its Bucket, which is deleted or retained according to its policy.
 	BucketReleased EventReason = "BucketReleased"
-	// BucketHeld: the claim of a Bucket is gone without a trace, and the Bucket is
-	// not released until an administrator confirms it.
+	// BucketHeld: the claim of a Bucket disappeared without a regular deletion. The Bucket is not released until an
+	// administrator confirms it.
 	BucketHeld EventReason = "BucketHeld"
-	// FailedAPICall: the Kubernetes API refused COSI again and again.
+	// FailedAPICall: the Kubernetes API refused COSI's requests repeatedly.
 	FailedAPICall EventReason = "FailedAPICall"
-	// DriverNameTaken: another deployment serves a driver of that name.
+	// DriverNameTaken: another deployment serves a driver of the same name.
 	DriverNameTaken EventReason = "DriverNameTaken"
 )
 
-// EventReasons lists all of them, in the order of the documentation.
+// EventReasons lists all Event reasons, in the order of the documentation.
 func EventReasons() []EventReason {
 	return []EventReason{
 		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess,
@@ -47,24 +45,23 @@ func EventReasons() []EventReason {
 	}
 }
 
-// maxNote is the limit of events.k8s.io for note, in bytes.
+// maxNote is the maximum length of an Event's note in events.k8s.io, in bytes.
 const maxNote = 1024
 
-// An EventRecorder emits Events. Recorder of the API machinery counts repetitions of
-// one reason on one object in a single Event.
+// An EventRecorder emits Events. The API machinery's recorder counts repetitions of one reason on one object in a
+// single Event.
 type EventRecorder struct {
 	// Events is the recorder of the manager; nil drops all Events.
 	Events kevents.EventRecorder
 }
 
-// Warn reports a failure on the object. action is what COSI was doing, in one
-// capitalised word pair such as CreateBucket; note tells what to do and never
-// holds a credential.
+// Warn reports a failure on the object. action is what COSI was doing, in UpperCamelCase, such as CreateBucket. note
+// explains what to do and never contains a credential.
 func (r EventRecorder) Warn(object runtime.Object, reason EventReason, action, note string) {
 	r.emit(object, corev1.EventTypeWarning, reason, action, note)
 }
 
-// Inform reports a fact on the object that is no failure.
+// Inform reports a fact on the object that is not a failure.
 func (r EventRecorder) Inform(object runtime.Object, reason EventReason, action, note string) {
 	r.emit(object, corev1.EventTypeNormal, reason, action, note)
 }
@@ -76,9 +73,8 @@ func (r EventRecorder) emit(object runtime.Object, kind string, reason EventReas
 	r.Events.Eventf(withoutVersion(object), nil, kind, string(reason), action, "%s", cut(note))
 }
 
-// withoutVersion returns the object without its resourceVersion. The recorder keeps
-// one Event for all repetitions on one reference, and a failure that is also
-// written to the status would make another reference each time.
+// withoutVersion returns the object without its resourceVersion. The recorder aggregates Events by object reference,
+// which includes the resourceVersion. A failure that is also written to the status would change it each time.
 func withoutVersion(object runtime.Object) runtime.Object {
 	copied := object.DeepCopyObject()
 	if accessor, err := meta.Accessor(copied); err == nil {
@@ -87,7 +83,7 @@ func withoutVersion(object runtime.Object) runtime.Object {
 	return copied
 }
 
-// cut shortens a note to what the API takes, between two characters.
+// cut shortens a note to the maximum length without splitting a character.
 func cut(note string) string {
 	if len(note) <= maxNote {
 		return note

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// recorded keeps what reached the recorder of the API machinery.
+// recorded keeps the Events that reach the API machinery's recorder.
 type recorded struct {
 	object runtime.Object
 	note   string

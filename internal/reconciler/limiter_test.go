@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An object that failed and is gone never succeeds, and must not be remembered for ever.
+// A deleted object that failed never succeeds, and must not be kept forever.
 func TestLimiterForgetsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	l := NewLimiter(BackoffOptions{Base: time.Second, Max: time.Minute})
@@ -38,8 +38,8 @@ func TestLimiterForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// However many objects fail, all of them are tried three times a second in the long
-// run, and a few as often as the bounds of each say.
+// Any number of failing objects is retried three times a second in the long run, and a few objects as often as the
+// bounds allow.
 func TestCrowdIsTriedSlowly(t *testing.T) {
 	t.Parallel()
 	for _, objects := range []int{1, 100, 5000} {
@@ -48,7 +48,7 @@ func TestCrowdIsTriedSlowly(t *testing.T) {
 			l := NewLimiter(BackoffOptions{})
 			began := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 			const hours = 4
-			var due [hours * 3600][]int // by the second
+			var due [hours * 3600][]int // one list per second
 			for i := range objects {
 				due[0] = append(due[0], i)
 			}
@@ -76,7 +76,7 @@ func TestCrowdIsTriedSlowly(t *testing.T) {
 			}
 			together := max(time.Minute, time.Duration(objects/triesPerSecond)*time.Second)
 			from, to := together, together*5/4
-			if together > time.Minute { // far apart
+			if together > time.Minute { // retries are far apart
 				from, to = together*3/5, together*8/5
 			}
 			if got := l.Pace(time.Minute); got < from || got > to {

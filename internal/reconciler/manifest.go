@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Manifest is an object as people write it, in YAML. Its apiVersion and kind must be set.
+// Manifest returns an object as a YAML manifest. Its apiVersion and kind must be set.
 func Manifest(object client.Object) (string, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

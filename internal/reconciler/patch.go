@@ -14,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// itemKeys names, for each list of objects that may be written, the field by
-// which an item is the same before and after a change, as the CRDs do with
-// x-kubernetes-list-map-keys. Lists of strings need none.
+// itemKeys returns, for each list of objects that may be written, the field that identifies an item, like
+// x-kubernetes-list-map-keys in the CRDs. Lists of strings need none.
 func itemKeys() map[string]string {
 	return map[string]string{"conditions": "type", "accessedBuckets": "bucketClaimName", "ownerReferences": "uid"}
 }
 
-// An operation is one of a JSON patch (RFC 6902).
+// An operation is one operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
@@ -29,20 +28,18 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// A patch is the change from one state of an object to another as operations
-// on the object as it is stored, which may have fields that Go's type of it
-// lacks. No operation touches one of those.
+// A patch is the change from one state of an object to another, as operations on the stored object. The stored object
+// may have fields that its Go type lacks. No operation touches such a field.
 type patch struct {
-	// stored says that the object as it is stored is known, which the API
-	// server must otherwise confirm where it matters.
+	// stored reports that the stored form of the object is known. Otherwise the API server must confirm it where it
+	// matters.
 	stored     bool
 	operations []operation
 	err        error
 }
 
-// newPatch returns the change from before to after. stored is the object as
-// the API server has it in the same version as before; nil means that it is
-// not known.
+// newPatch returns the change from before to after. stored is the object as stored by the API server, in the same
+// version as before, or nil if it is unknown.
 func newPatch(stored, before, after any) (*patch, error) {
 	before, after = different(before, after)
 	was, err := convert(before)
@@ -64,8 +61,8 @@ func newPatch(stored, before, after any) (*patch, error) {
 	return p, p.err
 }
 
-// different returns copies of two objects without what they have in common, the
-// status or all but the status for example: most of the cost is in the conversion.
+// different returns copies of two objects without the parts that are equal, such as the status or everything except
+// the status. This saves most of the cost, which is in the conversion.
 func different(before, after any) (was, is any) {
 	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
 	if a.Kind() != reflect.Pointer || a.Type() != b.Type() || a.Elem().Kind() != reflect.Struct {
@@ -91,8 +88,7 @@ func convert(object any) (map[string]any, error) {
 	return form, nil
 }
 
-// object adds the change of an object at a path. A member that is null is one
-// that is not there.
+// object adds the change of the object at a path. A null member counts as absent.
 func (p *patch) object(path string, stored, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(union(before, after))) {
 		p.member(path, name, stored[name], before[name], after[name])
@@ -135,11 +131,11 @@ func (p *patch) member(parent, name string, stored, before, after any) {
 	}
 }
 
-// An item is one of a list, as it is stored and as it is known.
+// An item is one item of a list, in its stored form and as decoded.
 type item struct{ stored, known any }
 
-// list adds the change of a list, whose items are the same before and after if
-// they have the same key. Items that stay keep what is not known of them.
+// list adds the change of a list. Items with the same key before and after are the same item and keep their unknown
+// fields.
 func (p *patch) list(path, key string, stored, before, after []any) {
 	now := make([]item, len(before))
 	for i := range before {
@@ -179,7 +175,7 @@ func (p *patch) list(path, key string, stored, before, after []any) {
 	}
 }
 
-// identity returns what two items of a list have in common if they are the same.
+// identity returns the key that identifies an item of a list.
 func (p *patch) identity(path, key string, value any) string {
 	members, isObject := value.(map[string]any)
 	if !isObject {
@@ -191,7 +187,7 @@ func (p *patch) identity(path, key string, value any) string {
 	return fmt.Sprint(members[key])
 }
 
-// put sets a value, whether or not the path has one.
+// put sets a value, whether or not the path exists.
 func (p *patch) put(path string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -202,8 +198,8 @@ func (p *patch) put(path string, value any) {
 
 func (p *patch) add(o operation) { p.operations = append(p.operations, o) }
 
-// guarded returns the patch as the API server takes it: refused as a conflict if
-// the object has another version than the given one.
+// guarded returns the patch for the API server. The API server rejects it as a conflict if the object has a version
+// other than the given one.
 func (p *patch) guarded(version string) ([]byte, error) {
 	guard, err := json.Marshal(version)
 	if err != nil {
@@ -219,7 +215,7 @@ func (p *patch) guarded(version string) ([]byte, error) {
 
 func index(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
-// escape writes the name of a member as a part of a path (RFC 6901).
+// escape escapes the name of a member for use in a path (RFC 6901).
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

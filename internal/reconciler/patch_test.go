@@ -23,7 +23,7 @@ import (
 func TestPatch(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// stored is the object in the API, of which before is what Go knows.
+		// stored is the object in the API. before has only the fields that the Go type knows.
 		stored string
 		change func(*cosiapi.BucketAccess)
 		want   []string
@@ -164,9 +164,8 @@ func TestPatchRefusesItemsWithoutKey(t *testing.T) {
 	}
 }
 
-// FuzzPatch changes an access at random, of which the stored object has a field
-// that Go does not know in every place that may have one: the patch makes all
-// the changes and leaves those fields where they are.
+// FuzzPatch changes an access at random. The stored object has an unknown field in every possible place. The patch
+// must make all changes and must not touch those fields.
 func FuzzPatch(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -197,7 +196,7 @@ func someAccess(random *rand.Rand) *cosiapi.BucketAccess {
 	return a
 }
 
-// alter adds, removes, changes and moves some of what components write.
+// alter adds, removes, changes and moves some of the values that components write.
 func alter(random *rand.Rand, a *cosiapi.BucketAccess) {
 	word := func() string { return fmt.Sprintf("w%d", random.IntN(4)) }
 	a.Status.DriverName = word()
@@ -219,7 +218,7 @@ func alter(random *rand.Rand, a *cosiapi.BucketAccess) {
 	}
 }
 
-// shuffled is a list with another item, in another order, without some.
+// shuffled returns a list with one more item, in another order, without some of its items.
 func shuffled[T any](random *rand.Rand, list []T, another T) []T {
 	list = append(slices.Clone(list), another)
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -229,7 +228,7 @@ func shuffled[T any](random *rand.Rand, list []T, another T) []T {
 	return nil
 }
 
-// keptOf is after without the items that before lacks.
+// keptOf returns after without the items that before does not have.
 func keptOf(before, after *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 	kept := after.DeepCopy()
 	kept.Status.Conditions = slices.DeleteFunc(kept.Status.Conditions, func(c metav1.Condition) bool {
@@ -241,8 +240,7 @@ func keptOf(before, after *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 	return kept
 }
 
-// future is an access as it is stored, with a field that Go does not know in
-// every object, which says where it belongs.
+// future returns an access in its stored form, with an unknown field in every object that contains its path.
 func future(t *testing.T, a *cosiapi.BucketAccess) string {
 	t.Helper()
 	object, err := convert(a)
@@ -272,7 +270,7 @@ func future(t *testing.T, a *cosiapi.BucketAccess) string {
 	return string(text)
 }
 
-// futures lists the fields that future set.
+// futures lists the fields that future has set.
 func futures(t *testing.T, object string) []string {
 	t.Helper()
 	var found []string
@@ -293,7 +291,7 @@ func parse(t *testing.T, object string) *cosiapi.BucketAccess {
 	return a
 }
 
-// apply does to an object what the API server does, but for the guard.
+// apply applies a patch as the API server does, except for the guard.
 func apply(t *testing.T, p *patch, object string) string {
 	t.Helper()
 	text, err := json.Marshal(p.operations)

@@ -17,30 +17,29 @@ import (
 // A Request is one reconcile of an object.
 type Request struct {
 	Req reconcile.Request
-	// Object is the copy that the reconcile decides by.
+	// Object is the copy of the object on which the reconcile acts.
 	Object client.Object
-	// Fresh says that the API accepted a write of this very copy, or has it.
+	// Fresh reports that the API server returned or confirmed this copy.
 	Fresh bool
-	// Gone says that the object does not exist any more.
+	// Gone reports that the object no longer exists.
 	Gone bool
 }
 
 func (r *Request) request() *Request { return r }
 
-// SharedStep returns a step that the reconcilers of all kinds share: the state of
-// each, which is W, embeds a Request.
+// SharedStep returns a step that the reconcilers of all kinds share. Their state, W, embeds a Request.
 func SharedStep[W interface{ request() *Request }](name string, do func(context.Context, *Request) (Verdict, error)) Step[W] {
 	return NewStep(name, func(ctx context.Context, w W) (Verdict, error) { return do(ctx, w.request()) })
 }
 
-// Work is the state of a reconcile; it embeds a Request.
+// Work is the state of a reconcile. It embeds a Request.
 type Work interface {
 	request() *Request
-	// DriverName is the name of the object's driver, empty as long as that is not known.
+	// DriverName returns the name of the object's driver, or an empty string if it is not known yet.
 	DriverName() string
 }
 
-// Run runs the steps of one reconcile, and counts it if it fails.
+// Run runs the steps of one reconcile and counts a failure.
 func Run[W Work](ctx context.Context, b Base, steps []Step[W], w W) (reconcile.Result, error) {
 	r, run := w.request(), b.Runner
 	if r.Gone {
@@ -53,8 +52,7 @@ func Run[W Work](ctx context.Context, b Base, steps []Step[W], w W) (reconcile.R
 	return result, err
 }
 
-// CountFailure counts a reconcile that failed, so that nothing is known of how
-// its operation will end (KEP-1979, "SLIs").
+// CountFailure counts a failed reconcile. The outcome of its operation is then unknown (KEP-1979, "SLIs").
 func (b Base) CountFailure(driver string, r *Request) {
 	o := metrics.Operation{Driver: driver, Kind: b.Kind, Name: metrics.OperationCreate}
 	if r.Gone || r.Object.GetDeletionTimestamp() != nil {
@@ -63,13 +61,12 @@ func (b Base) CountFailure(driver string, r *Request) {
 	b.Metrics.Reconciled(o, metrics.StatusUnknown)
 }
 
-// Seen establishes that the cache holds what we wrote last.
+// Seen ensures that the cache contains our last write.
 func (b Base) Seen(_ context.Context, r *Request) (Verdict, error) {
 	return b.Store.Seen(r.Object), nil
 }
 
-// Reread establishes that the object is still what the cache says. If it has
-// changed, a watch event is on its way.
+// Reread ensures that the cached object is current. If it has changed, a watch event will follow.
 func (b Base) Reread(ctx context.Context, r *Request) (Verdict, error) {
 	if r.Fresh {
 		return Next(), nil
@@ -82,15 +79,15 @@ func (b Base) Reread(ctx context.Context, r *Request) (Verdict, error) {
 	return Wait("the cache, which is behind the API server"), nil
 }
 
-// Finished reports that an operation, which began at that time, succeeded.
+// Finished records that an operation, which started at that time, succeeded.
 func (b Base) Finished(driver, operation string, began metav1.Time) {
 	o := metrics.Operation{Driver: driver, Kind: b.Kind, Name: operation}
 	b.Metrics.Finished(o, b.Now().Sub(began.Time))
 	b.Metrics.Reconciled(o, metrics.StatusSucceeded)
 }
 
-// Deleted reports that a deletion, which began at that time, succeeded. An
-// object that was never provisioned takes its creation with it.
+// Deleted records that a deletion, which started at that time, succeeded. If the object was never provisioned, its
+// creation is recorded as canceled.
 func (b Base) Deleted(driver string, began metav1.Time, of []metav1.Condition) {
 	b.Finished(driver, metrics.OperationDelete, began)
 	if !conditions.Is(of, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {

@@ -23,32 +23,29 @@ import (
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
-// persistent is the number of failures in a row from which on an API problem
-// is reported as an Event.
+// persistent is the number of consecutive failures after which an API problem is reported as an Event.
 const persistent = 5
 
-// RunnerOptions says how one kind is reconciled.
+// RunnerOptions configure the reconciles of one kind.
 type RunnerOptions struct {
 	// Component is "controller" or "sidecar", for the step metric.
 	Component string
 	// Kind is one of the Kind constants of package metrics.
 	Kind string
-	// Resync is the longest time between two reconciles of an object, made
-	// longer at random by up to a fifth.
+	// Resync is the maximum time between two reconciles of an object, before jitter of up to a fifth.
 	Resync time.Duration
-	// Backoff bounds the wait after a failure.
+	// Backoff limits the delay after a failure.
 	Backoff BackoffOptions
-	// Steps gets the duration of each step; nil drops it.
+	// Steps records the duration of each step. Nil disables it.
 	Steps *metrics.Steps
-	// Events gets persistent API problems.
+	// Events emits Events for persistent API problems.
 	Events EventRecorder
-	// TracerProvider gets a span for each reconcile and, within it, for each
-	// step; nil means OpenTelemetry's global one.
+	// TracerProvider creates a span for each reconcile and, within it, for each step. Nil means OpenTelemetry's global
+	// provider.
 	TracerProvider trace.TracerProvider
 }
 
-// A Runner keeps what outlives a single reconcile: how often each object
-// failed in a row.
+// A Runner keeps the state that outlives a single reconcile: the number of consecutive failures of each object.
 type Runner struct {
 	options   RunnerOptions
 	tracer    trace.Tracer
@@ -65,33 +62,31 @@ func NewRunner(o RunnerOptions) *Runner {
 	return &Runner{options: o, tracer: tracer, failures: NewLimiter(o.Backoff), conflicts: NewLimiter(o.Backoff)}
 }
 
-// Limiter returns the rate limiter that the controller of this kind must use, so
-// that both count the same failures.
+// Limiter returns the rate limiter that the controller of this kind must use, so that Runner and controller count the
+// same failures.
 func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
 
-// Once returns the Runner for an object that does not exist: it is not looked at
-// again when nothing changes, as every other one is at the resync. What failed
-// or conflicted is repeated all the same.
+// Once returns the Runner for an object that does not exist. It is not resynced, but failures and conflicts are
+// retried.
 func (r *Runner) Once() *Runner {
 	once := *r
 	once.options.Resync = 0
 	return &once
 }
 
-// Separate returns a Runner with its own count of conflicts, for steps that run in
-// addition to others for the same request: success of the others does not reset it.
+// Separate returns a Runner with its own count of conflicts, for steps that run in addition to others for the same
+// request. Success of the others does not reset it.
 func (r *Runner) Separate() *Runner {
 	separate := *r
 	separate.conflicts = NewLimiter(r.options.Backoff)
 	return &separate
 }
 
-// RunSteps runs the steps for one request. obj is the object that Events go to.
+// RunSteps runs the steps for one request. Events refer to obj.
 //
-// Verdicts end in a wait for watches, with the resync behind them. Conflicts
-// are repeated silently, because somebody else was merely faster. Every other
-// error is returned, to be logged and repeated with backoff. What comes back by the
-// clock or after an error comes after all that has changed.
+// A wait ends the reconcile until a watch event or the resync. Conflicts are retried without a log entry, because
+// another writer was just faster. Every other error is returned, to be logged and retried with backoff. Resyncs and
+// retries have a lower priority than changes.
 func RunSteps[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []Step[W], work W) (reconcile.Result, error) {
 	ctx, span := r.tracer.Start(ctx, "reconcile "+r.options.Kind, trace.WithAttributes(
 		attribute.String("cosi.component", r.options.Component),
@@ -121,7 +116,7 @@ func RunSteps[W any](ctx context.Context, r *Runner, req reconcile.Request, obj 
 	}
 }
 
-// next returns the time until the object is looked at again in any case.
+// next returns the time after which the object is reconciled again even if nothing changes.
 func (r *Runner) next(v Verdict) time.Duration {
 	resync := Jitter(r.options.Resync)
 	if after := v.After(); after > 0 && (resync == 0 || after < resync) {
@@ -139,15 +134,15 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row. COSI retries with backoff: %v.", failures, err))
 }
 
-// An outcome is what one step did.
+// An outcome is the result of one step.
 type outcome struct {
 	step    string
 	verdict Verdict
-	// err names the step.
+	// err contains the name of the step.
 	err error
 }
 
-// run runs one step in a span of its own.
+// run runs one step in its own span.
 func run[W any](ctx context.Context, r *Runner, s Step[W], work W) outcome {
 	ctx, span := r.tracer.Start(ctx, s.Name())
 	defer span.End()
@@ -165,7 +160,7 @@ func run[W any](ctx context.Context, r *Runner, s Step[W], work W) outcome {
 	return o
 }
 
-// describe says in a span how it went.
+// describe records the outcome in a span.
 func (o outcome) describe(span trace.Span) {
 	span.SetAttributes(attribute.String("cosi.step", o.step), attribute.String("cosi.verdict", o.verdict.String()))
 	if reason := o.verdict.Reason(); reason != "" {

@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 			if tc.failed && !strings.Contains(err.Error(), `BucketClaim "team/photos": only: broken`) {
 				t.Errorf("the error must name kind, object and step: %v", err)
 			}
-			// A conflict is no retry: somebody else was merely faster.
+			// A conflict is not a retry: another writer was just faster.
 			if late := got.Priority != nil && *got.Priority == handler.LowPriority; late == apierrors.IsConflict(tc.err) {
 				t.Errorf("comes after all that has changed: got %v", late)
 			}
@@ -94,7 +94,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Conflicts of the steps for orphans are counted, whatever becomes of the other steps for the same request.
+// Conflicts of the steps for orphans are counted, regardless of the other steps for the same request.
 func TestSeparateCountsItsOwnConflicts(t *testing.T) {
 	t.Parallel()
 	recorder := kevents.NewFakeRecorder(10)
@@ -112,7 +112,7 @@ func TestSeparateCountsItsOwnConflicts(t *testing.T) {
 	}
 }
 
-// A persistent API problem is one Event, and no other problem is.
+// A persistent API problem causes one Event. Other problems cause none.
 func TestPersistentAPIProblemIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -131,7 +131,7 @@ func TestPersistentAPIProblemIsReportedOnce(t *testing.T) {
 			fail := func() {
 				for range 8 {
 					if _, err := reconciler.RunSteps(t.Context(), r, request(), &cosiapi.BucketClaim{}, steps(reconciler.Verdict{}, tc.err), 0); err != nil {
-						r.Limiter().When(request()) // as the queue does for an error
+						r.Limiter().When(request()) // the queue does this for an error
 					}
 				}
 			}
@@ -204,7 +204,7 @@ func TestStepsRunInOrderUntilOneEndsTheReconcile(t *testing.T) {
 	}
 }
 
-// observed returns the labels of the steps that were measured, in order.
+// observed returns the labels of the measured steps, in order.
 func observed(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()

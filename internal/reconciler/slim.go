@@ -12,9 +12,10 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Slim is a transform of caches. It leaves out managed fields, which nobody reads, keeps one copy of the strings
-// that thousands of objects have in common, and makes lists as long as they are: a decoder leaves room for four.
-// What is no object, as the note of one whose deletion a watch missed, passes as it is: it has been here before.
+// Slim is a cache transform that saves memory. It removes managed fields, which no component reads, interns strings
+// that thousands of objects share, and clips lists, for which the decoder allocates space for four items. Values that
+// are not API objects, such as the tombstone of a missed deletion, are returned unchanged; they were transformed
+// before.
 func Slim(cached any) (any, error) {
 	obj, ok := cached.(client.Object)
 	if !ok {
@@ -47,7 +48,7 @@ func slim(conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]
 		share(&c.Type, &c.Reason)
-		if !strings.Contains(c.Message, `"`) { // one that quotes names an object, and has no equal
+		if !strings.Contains(c.Message, `"`) { // a message with quotes names an object and is therefore unique
 			share(&c.Message)
 		}
 		c.Status = metav1.ConditionStatus(unique.Make(string(c.Status)).Value())
@@ -55,7 +56,7 @@ func slim(conditions []metav1.Condition) []metav1.Condition {
 	return clipped(conditions)
 }
 
-// clipped returns a list that has no room for more. One that is empty stays what it is.
+// clipped returns a list without spare capacity. An empty list is returned unchanged.
 func clipped[T any](list []T) []T {
 	if len(list) == 0 || len(list) == cap(list) {
 		return list

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// newBucket is one as it is decoded: no string of it is that of another.
+// newBucket returns a Bucket as a decoder does: it shares no string with another one.
 func newBucket() *cosiapi.Bucket {
 	text := strings.Clone
 	return &cosiapi.Bucket{

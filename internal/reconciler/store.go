@@ -15,21 +15,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recordTries is how often the outcome of a call is written when somebody else
-// writes to the object at the same time.
+// recordTries is the maximum number of attempts to write the outcome of a call while other clients write to the
+// object.
 const recordTries = 3
 
-// ReadOnly lists from the cache without a copy of every object, which is most of
-// what a lookup at each event costs. It is safe where the items are only read: the
-// cache replaces its objects and alters none, but whoever altered one would alter
-// what all others read.
+// ReadOnly lists from the cache without a deep copy of every object, which is most of the cost of a lookup per event.
+// It is safe only if the caller does not modify the items: the cache replaces objects and never modifies them, but a
+// modification by a caller would be visible to all readers.
 const ReadOnly = client.UnsafeDisableDeepCopy
 
 // A Store reads and writes the objects of one kind. Use NewStore.
 type Store struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server, past every cache.
+	// Live reads from the API server and bypasses all caches.
 	Live client.Reader
 
 	writes *writes
@@ -40,35 +39,33 @@ func NewStore(c client.Client, live client.Reader) Store {
 	return Store{Client: c, Live: live, writes: &writes{}}
 }
 
-// Patch applies change, which alters metadata or spec of obj in memory, to the
-// object in the API and reports whether there was anything to write. The patch
-// holds nothing but the change, down to the fields of the items of lists. It
-// is refused as a conflict if the object is not the one that obj was read as.
-// After a success obj is what the API server returned.
+// Patch applies change, which modifies metadata or spec of obj in memory, to the object in the API, and reports
+// whether there was anything to write. The patch contains only the change, down to single fields of list items. It
+// fails with a conflict if the object has changed since obj was read. After a success, obj is the object that the API
+// server returned.
 func (s Store) Patch(ctx context.Context, obj client.Object, change func()) (bool, error) {
 	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Patch(ctx, obj, p) })
 }
 
-// PatchStatus is Patch for changes of the status.
+// PatchStatus is like Patch, for changes of the status.
 func (s Store) PatchStatus(ctx context.Context, obj client.Object, change func()) (bool, error) {
 	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Status().Patch(ctx, obj, p) })
 }
 
-// Record is Patch for the outcome of a call to somebody else, which must not
-// be repeated only because the object changed meanwhile: change is then applied
-// to the object as it is in the API by now, unless same finds that the call was
-// about something else. That is a conflict like any other.
+// Record is like Patch, for the outcome of an external call that must not be repeated only because the object has
+// changed in the meantime. In that case change is applied to the current object, unless same reports that the call no
+// longer applies to it. The latter is a conflict.
 func (s Store) Record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, change func()) error {
 	return s.record(ctx, obj, same, func() (bool, error) { return s.Patch(ctx, obj, change) })
 }
 
-// RecordStatus is Record for changes of the status.
+// RecordStatus is like Record, for changes of the status.
 func (s Store) RecordStatus(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, change func()) error {
 	return s.record(ctx, obj, same, func() (bool, error) { return s.PatchStatus(ctx, obj, change) })
 }
 
-// Seen establishes that obj, from the cache, is at least as new as what this
-// Store wrote last. If it is not, a watch event for it is on its way.
+// Seen ensures that obj, from the cache, is at least as new as the last write of this Store. If it is not, a watch
+// event for it will follow.
 func (s Store) Seen(obj client.Object) Verdict {
 	if s.writes.seen(obj) {
 		return Next()
@@ -76,8 +73,8 @@ func (s Store) Seen(obj client.Object) Verdict {
 	return Wait("the cache, which is behind our own write")
 }
 
-// Current reports whether obj is what the API server has right now. If not, a
-// watch event about it is on its way, or it is gone.
+// Current reports whether obj is the latest version in the API. If it is not, a watch event will follow, or the object
+// was deleted.
 func (s Store) Current(ctx context.Context, obj client.Object) (bool, error) {
 	live, err := blank(obj)
 	if err != nil {
@@ -90,8 +87,7 @@ func (s Store) Current(ctx context.Context, obj client.Object) (bool, error) {
 	return sameVersion(obj, live), nil
 }
 
-// ObjectName names an object in messages: its kind and, in quotes, its namespace, if
-// it has one, and name.
+// ObjectName returns an object's kind and, in quotes, its namespace, if any, and name, for messages.
 func ObjectName(obj client.Object) string {
 	name := obj.GetName()
 	if obj.GetNamespace() != "" {
@@ -121,10 +117,9 @@ func (s Store) patch(ctx context.Context, obj client.Object, change func(), writ
 	return true, nil
 }
 
-// fit writes a patch that the API server refused. It may have been about
-// another version of the object, which is a conflict, or about an object whose
-// form differs from what Go's type of it shows, such as one with fields that
-// are not known: then the patch is made for the object as it is stored.
+// fit retries a patch that the API server refused. There are two causes: the patch was based on another version of the
+// object, which is a conflict, or the stored object has fields that its Go type lacks. In the second case the patch is
+// computed again from the stored object.
 func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.Object, why error, write func(client.Patch) error) error {
 	gvk, err := s.Client.GroupVersionKindFor(obj)
 	if err != nil {
@@ -134,7 +129,7 @@ func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.O
 		live := &unstructured.Unstructured{}
 		live.SetGroupVersionKind(gvk)
 		err := s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
-		if client.IgnoreNotFound(err) != nil { // what was refused is no reason to give up: it may have been a conflict
+		if client.IgnoreNotFound(err) != nil { // the refusal is not final: it may have been a conflict
 			return fmt.Errorf("read it after the API server refused to write it (%v): %w", why, err) //nolint:errorlint // one cause
 		}
 		if err != nil || !sameVersion(obj, live) {
@@ -150,7 +145,7 @@ func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.O
 		if why = send(p, obj, write); !apierrors.IsInvalid(why) {
 			return why
 		}
-		refused = p // it changed since it was read, or that is what the API server has against it
+		refused = p // the object has changed since it was read, or the API server rejects its content
 	}
 }
 

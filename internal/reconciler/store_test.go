@@ -24,9 +24,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// A newer API server has an optional field "future" in the spec and status of
-// BucketAccesses and in the items of both lists of the status. Its status has
-// no default.
+// newer returns a newer API server, which has an optional field "future" in the spec and status of BucketAccesses and
+// in the items of both lists of the status. Its status has no default.
 func newer(t *testing.T) *testenv.Env {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{Private: true})
@@ -87,7 +86,7 @@ func access(name string) *unstructured.Unstructured {
 	}}
 }
 
-// fixture makes an access with a status and returns it as Go knows it.
+// fixture creates an access with a status and returns it as decoded by Go.
 func fixture(t *testing.T, env *testenv.Env, name string, status map[string]any) (reconciler.Store, *cosiapi.BucketAccess) {
 	t.Helper()
 	stored := access(name)
@@ -106,7 +105,7 @@ func fixture(t *testing.T, env *testenv.Env, name string, status map[string]any)
 	return reconciler.NewStore(env.Client, env.Client), testenv.Get(env, a)
 }
 
-// rich is a status with an unknown field in every place.
+// rich returns a status with an unknown field in every possible place.
 func rich() map[string]any {
 	return map[string]any{
 		"future": "status", "driverName": "d", "authenticationType": "Key",
@@ -130,11 +129,11 @@ func TestStore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		name   string
 		status map[string]any
-		// meanwhile is what somebody else does after the object was read.
+		// meanwhile is the write of another client after the object was read.
 		meanwhile func(*cosiapi.BucketAccess)
 		write     func(context.Context, reconciler.Store, *cosiapi.BucketAccess) error
 		refused   func(error) bool
-		// unknown are the fields that Go does not know and that must be left.
+		// unknown are the fields that the Go type does not have and that must not change.
 		unknown []string
 	}{
 		"a change of the status keeps what it does not know": {
@@ -191,7 +190,7 @@ func TestStore(t *testing.T) {
 			name: "gone", status: rich(), unknown: everything, refused: apierrors.IsConflict,
 			meanwhile: func(a *cosiapi.BucketAccess) { a.Finalizers = nil },
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
-				a.Finalizers = []string{"cosi.io/a", "cosi.io/b"} // as it was read before
+				a.Finalizers = []string{"cosi.io/a", "cosi.io/b"} // as read earlier
 				_, err := s.Patch(ctx, a, func() { a.Finalizers = a.Finalizers[1:] })
 				return err
 			},
@@ -275,8 +274,7 @@ func sameProtocol(before, now client.Object) bool {
 	return was.Spec.Protocol == is.Spec.Protocol
 }
 
-// unknownOf returns the unknown fields that the API server has of an access, in
-// the order of the object.
+// unknownOf returns the unknown fields of an access in the API server, in the order of the object.
 func unknownOf(t *testing.T, env *testenv.Env, a *cosiapi.BucketAccess) []string {
 	t.Helper()
 	stored := access(a.Name)
@@ -305,8 +303,8 @@ func unknownOf(t *testing.T, env *testenv.Env, a *cosiapi.BucketAccess) []string
 	return found
 }
 
-// TestRefusedWrites writes to an access that has an empty map where Go's type of it has none, so that the first try is
-// refused, and disturbs the second look.
+// TestRefusedWrites writes to an access that has an empty map where its Go type has none, so the first attempt is
+// refused, and disturbs the second read.
 func TestRefusedWrites(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -335,7 +333,7 @@ func TestRefusedWrites(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status := map[string]any{ // of no driver yet: afterwards parameters are fixed
+			status := map[string]any{ // not handed off yet: afterwards parameters are immutable
 				"conditions": []any{condition("A", "False"), condition("B", "False"), condition("C", "False")},
 				"parameters": map[string]any{},
 			}

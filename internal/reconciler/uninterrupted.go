@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Uninterrupted returns steps that, once begun, run to their end although the
-// context is cancelled, each for at most limit. A component that stops thereby
-// never leaves an outcome unrecorded for its successor. Steps of BeforeStop do
-// not begin any more.
+// Uninterrupted returns steps that, once started, run to their end even if the context is cancelled, for at most limit
+// each. A component that shuts down therefore records all outcomes for its successor. Steps wrapped with BeforeStop
+// are not started after the cancellation.
 func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
 	wrapped := make([]Step[T], len(steps))
 	for i, s := range steps {
@@ -19,9 +18,8 @@ func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
 	return wrapped
 }
 
-// BeforeStop returns a step that does not begin once the component stops. It
-// is for steps that start something long, such as an RPC, and means something
-// only under Uninterrupted.
+// BeforeStop returns a step that does not start once the component shuts down. Use it for steps that start something
+// long, such as an RPC. It has an effect only within Uninterrupted.
 func BeforeStop[T any](s Step[T]) Step[T] { return beforeStop[T]{Step: s} }
 
 type beforeStop[T any] struct{ Step[T] }

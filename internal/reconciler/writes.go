@@ -12,16 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long an entry counts. A watch is never that late; the bound
-// only keeps an API server that was restored from a backup, whose
-// resourceVersions went back, from blocking an object.
+// patience is how long an entry is valid. A watch is never that late. The limit only prevents that an object is
+// blocked after the API server was restored from a backup, which resets resourceVersions.
 const patience = time.Minute
 
-// writes holds the last write of each object of one kind, so that a reconcile
-// that starts from an older copy in the cache waits for the watch instead of
-// repeating a write and running into a conflict. Nothing depends on it for
-// correctness: every write is guarded by its resourceVersion anyway. The zero
-// value is ready to use, by several goroutines.
+// writes holds the last write of each object of one kind. A reconcile that starts with a stale object from the cache
+// then waits for the watch instead of repeating a write and causing a conflict. Correctness does not depend on it:
+// every write is guarded by its resourceVersion. The zero value is ready to use and safe for concurrent use.
 type writes struct {
 	mu    sync.Mutex
 	last  map[types.UID]write
@@ -31,12 +28,12 @@ type writes struct {
 type write struct {
 	version string
 	at      time.Time
-	// last is true if the object went with it. What the API server returns then
-	// still has the resourceVersion of before.
+	// last reports that the write removed the object. The API server's response then still has the previous
+	// resourceVersion.
 	last bool
 }
 
-// note remembers the object as the API server returned it after a write.
+// note records the object that the API server returned after a write.
 func (w *writes) note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +48,7 @@ func (w *writes) note(obj client.Object) {
 	w.sweep(now)
 }
 
-// sweep drops what no longer counts: objects that are gone are never seen.
+// sweep drops expired entries. Deleted objects are never seen again.
 func (w *writes) sweep(now time.Time) {
 	if now.Sub(w.swept) < patience {
 		return
@@ -60,8 +57,8 @@ func (w *writes) sweep(now time.Time) {
 	maps.DeleteFunc(w.last, func(_ types.UID, last write) bool { return now.Sub(last.at) >= patience })
 }
 
-// seen reports whether the cached object is at least as new as the last write.
-// If not, a watch event for it is on its way.
+// seen reports whether the cached object is at least as new as the last write. If it is not, a watch event for it will
+// follow.
 func (w *writes) seen(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

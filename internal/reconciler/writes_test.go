@@ -15,7 +15,7 @@ func claim(uid, version string) *cosiapi.BucketClaim {
 	return &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version}}
 }
 
-// leaving is a claim that is being deleted.
+// leaving returns a claim that is being deleted.
 func leaving(version string, finalizers ...string) *cosiapi.BucketClaim {
 	c, now := claim("a", version), metav1.Now()
 	c.DeletionTimestamp, c.Finalizers = &now, finalizers

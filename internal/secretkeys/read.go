@@ -7,8 +7,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Keys returns the keys that Data may give a Secret of the protocol, in the order in which people read them. Whatever
-// else a Secret holds is not COSI's.
+// Keys returns the keys that Data may set in a Secret of the protocol, in the order in which they are shown to users.
+// Other keys of a Secret do not belong to COSI.
 func Keys(protocol cosiapi.Protocol) []string {
 	switch protocol {
 	case cosiapi.ProtocolS3:
@@ -25,7 +25,7 @@ func Keys(protocol cosiapi.Protocol) []string {
 	}
 }
 
-// Read is the reverse of Data.
+// Read is the inverse of Data.
 func Read(data map[string][]byte) (cosiapi.Protocol, *cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo) {
 	value := func(key string) string { return string(data[key]) }
 	info := &cosi.ObjectProtocolAndBucketInfo{}
@@ -55,7 +55,7 @@ func Read(data map[string][]byte) (cosiapi.Protocol, *cosi.ObjectProtocolAndBuck
 	return protocol, info, credential
 }
 
-// Type is what the contract calls a protocol; UNKNOWN stands for one that it lacks.
+// Type returns the contract's type of a protocol, or UNKNOWN if the contract has none.
 func Type(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
 	switch protocol {
 	case cosiapi.ProtocolS3:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secretkeys holds the keys of access Secrets and of a Bucket's
-// bucketInfo, exactly as KEP-1979, section "BucketAccess Secret data", names
-// them, and renders a driver's responses under them.
+// Package secretkeys defines the keys of access Secrets and of a Bucket's bucketInfo, exactly as named in KEP-1979,
+// section "BucketAccess Secret data", and converts a driver's responses to them.
 //
-// It does not judge responses (the contract's ValidateResponse does) and must not
-// read or write Secrets.
+// It does not validate responses (the contract's ValidateResponse does) and does not read or write Secrets.
 package secretkeys
 
 import (
@@ -19,8 +17,8 @@ import (
 
 // Keys of every protocol.
 const (
-	// Protocol is S3, Azure or GCS. In the bucketInfo of a Bucket with several
-	// protocols it is their list, separated by commas.
+	// Protocol is S3, Azure or GCS. In the bucketInfo of a Bucket with several protocols it is their comma-separated
+	// list.
 	Protocol = "COSI_PROTOCOL"
 	// CertificateAuthority holds PEM certificates that verify the endpoint.
 	CertificateAuthority = "COSI_CERTIFICATE_AUTHORITY"
@@ -62,8 +60,7 @@ const (
 	addressingVirtual = "virtual"
 )
 
-// Protocols returns the protocols that info offers, in the order S3, Azure,
-// GCS.
+// Protocols returns the protocols that info offers, in the order S3, Azure, GCS.
 func Protocols(info *cosi.ObjectProtocolAndBucketInfo) []cosiapi.Protocol {
 	var offered []cosiapi.Protocol
 	if info.GetS3() != nil {
@@ -78,9 +75,8 @@ func Protocols(info *cosi.ObjectProtocolAndBucketInfo) []cosiapi.Protocol {
 	return offered
 }
 
-// BucketInfo renders info for a Bucket's status. Where two protocols share a
-// key, the first of S3, Azure and GCS that has a value gives it: the map is for
-// people, and Known.
+// BucketInfo converts info to the bucketInfo of a Bucket's status. If protocols share a key, the first of S3, Azure
+// and GCS that has a value provides it. Only users and Known read the map.
 func BucketInfo(info *cosi.ObjectProtocolAndBucketInfo) map[string]string {
 	offered := Protocols(info)
 	names := make([]string, len(offered))
@@ -93,8 +89,8 @@ func BucketInfo(info *cosi.ObjectProtocolAndBucketInfo) map[string]string {
 	return rendered
 }
 
-// Known returns what bucketInfo says of the buckets of drivers that say it when they make
-// one, and no more when they grant access to it: those of COSI v1alpha1.
+// Known converts bucketInfo back for drivers of COSI v1alpha1, which return this data only when they create a bucket
+// and not when they grant access.
 func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
 	return &cosi.ObjectProtocolAndBucketInfo{
 		S3:    &cosi.S3BucketInfo{BucketId: bucketInfo[S3BucketName], Region: bucketInfo[S3Region]},
@@ -102,9 +98,9 @@ func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
 	}
 }
 
-// Data renders a grant for one Secret: what the driver returned for one bucket, and the credential that all buckets of the
-// access share. Values that the driver left out have no key, except the expiry of an Azure SAS token, which is then empty
-// (KEP-1979, "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
+// Data converts a grant to the data of one Secret: the driver's response for one bucket, and the credential that all
+// buckets of the access share. Values that the driver did not set have no key, except the expiry of an Azure SAS
+// token, which is then empty (KEP-1979, "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
 func Data(
 	protocol cosiapi.Protocol, info *cosi.ObjectProtocolAndBucketInfo, credential *cosi.CredentialInfo,
 ) map[string][]byte {
@@ -118,7 +114,7 @@ func Data(
 	return data
 }
 
-// Secrets returns the values in data that nobody else may see.
+// Secrets returns the secret values in data.
 func Secrets(data map[string][]byte) []string {
 	var secrets []string
 	for _, key := range []string{S3AccessSecretKey, AzureAccessToken, GCSPrivateKey, GCSHMACSecret} {
@@ -129,8 +125,7 @@ func Secrets(data map[string][]byte) []string {
 	return secrets
 }
 
-// Expiry returns the time at which the credential in data stops working; ok is
-// false if it does not expire.
+// Expiry returns the time at which the credential in data expires; ok is false if it does not expire.
 func Expiry(data map[string][]byte) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, string(data[AzureExpiry]))
 	return at, err == nil

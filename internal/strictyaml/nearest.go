@@ -4,8 +4,8 @@ package strictyaml
 
 import "strings"
 
-// Nearest returns the known name that somebody who wrote name most likely meant, if there is one that is near: it differs
-// in case alone, in few letters, or one of the two is a part of the other.
+// Nearest returns the known name that name is most likely a misspelling of, if there is a similar one: it differs only
+// in case or in a few letters, or one of the two names contains the other.
 func Nearest(name string, known []string) (string, bool) {
 	best, least := "", len(name)/4+2
 	for _, candidate := range known {
@@ -28,7 +28,7 @@ func Nearest(name string, known []string) (string, bool) {
 	return "", false
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour to make b of a.
+// distance returns the number of insertions, deletions, replacements and swaps of adjacent letters that turn a into b.
 func distance(a, b string) int {
 	above, row := []int(nil), make([]int, len(b)+1)
 	for j := range row {

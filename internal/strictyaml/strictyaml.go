@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictyaml reads configuration files. What a file says that the configuration does not know is an error that
-// names its place and the nearest field. It must not know any configuration.
+// Package strictyaml reads configuration files. An unknown field is an error that names its path and the most similar
+// known field.
 package strictyaml
 
 import (
@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Unmarshal reads YAML into a pointer to a struct with JSON tags. It finds all unknown fields and all values of a wrong
-// shape at once: each has a line of the error, which begins with its path, such as backends.a.region. Names of fields
-// are compared exactly.
+// Unmarshal decodes YAML into a pointer to a struct with JSON tags. It reports all unknown fields and all values of a
+// wrong type at once, one per line. Each line starts with the path of the value, such as backends.a.region. Field
+// names are case-sensitive.
 func Unmarshal(data []byte, into any) error {
 	var tree any
 	if err := yaml.UnmarshalStrict(data, &tree); err != nil {
@@ -40,7 +40,8 @@ func Unmarshal(data []byte, into any) error {
 
 // checker compares a document with a type.
 type checker struct {
-	// places is where each name is a field, for those who put it in a wrong place. Of several the first counts.
+	// places maps each field name to its path, for hints about misplaced fields. If there are several, the first is
+	// used.
 	places   map[string]string
 	problems []error
 }
@@ -52,7 +53,7 @@ func (c *checker) problem(path, format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("%s: %w", path, fmt.Errorf(format, args...)))
 }
 
-// learn notes the places of the fields below a type.
+// learn records the paths of the fields of a type.
 func (c *checker) learn(path string, kind reflect.Type) {
 	switch shapeOf(kind) {
 	case shapeFields:
@@ -119,7 +120,7 @@ func (c *checker) checkMap(path string, value map[string]any, kind reflect.Type,
 	}
 }
 
-// hint says what may have been meant by a name at a path.
+// hint returns a suggestion for an unknown name at a path.
 func (c *checker) hint(path, name string, known []string) string {
 	if nearest, ok := Nearest(name, known); ok {
 		return "; did you mean " + join(path, nearest) + "?"
@@ -137,7 +138,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// shape is what a part of a document looks like. Its text goes into errors.
+// shape is the type of a value in a document, in the words of error messages.
 type shape string
 
 const (
@@ -170,7 +171,7 @@ func shapeOf(kind reflect.Type) shape {
 	}
 }
 
-// fieldsOf are the fields of a struct that a document can set.
+// fieldsOf returns the fields of a struct that a document can set.
 func fieldsOf(kind reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for member := range kind.Fields() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unixsocket parses the addresses of UNIX sockets and listens on them. It must not know what is served.
+// Package unixsocket parses addresses of UNIX sockets and listens on them.
 package unixsocket
 
 import (
@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// maxSocketPath is what fits into the kernel's sun_path with its closing zero byte.
+	// maxSocketPath is the maximum length of a path in the kernel's sun_path, without the closing zero byte.
 	maxSocketPath = 107
-	// probeTimeout bounds the question whether somebody responds on an existing socket.
+	// probeTimeout limits the check whether a process listens on an existing socket.
 	probeTimeout = time.Second
 )
 
-// Path returns the path of an endpoint of the form unix:///path/to/driver.sock, the only one
-// the specification allows. Its errors say what is wrong and what to write instead; the caller
-// knows where the endpoint came from and says that.
+// Path returns the path of an endpoint of the form unix:///path/to/driver.sock, the only form that the specification
+// allows. Its errors explain what is wrong and what to write instead. The caller should add where the endpoint was
+// configured.
 func Path(endpoint string) (string, error) {
 	const form = "use unix:///path/to/driver.sock"
 	if endpoint == "" {
@@ -48,9 +48,8 @@ func Path(endpoint string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// Listen makes the socket with the given mode. It creates the directory if it is missing, and
-// replaces a socket that a dead process left, but nothing else. Closing the listener removes the
-// socket.
+// Listen creates the socket with the given mode. It creates the directory if it is missing. It replaces a stale socket
+// of a process that has ended, but no other file. Closing the listener removes the socket.
 func Listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listener, error) {
 	path, err := Path(endpoint)
 	if err != nil {
@@ -73,7 +72,7 @@ func Listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listene
 	return listener, nil
 }
 
-// removeStale removes a socket on which nobody responds.
+// removeStale removes a socket that no process listens on.
 func removeStale(ctx context.Context, path string) error {
 	found, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

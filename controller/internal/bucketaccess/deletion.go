@@ -34,8 +34,8 @@ func (r *Reconciler) removeReferences(ctx context.Context, w *work) (reconciler.
 	return reconciler.Next(), nil
 }
 
-// removeReference removes the UID of the access from one claim. It reads the
-// claim from the API server if the cache is behind our own writes.
+// removeReference removes the UID of the access from one claim. It reads the claim from the API server if the cache
+// does not have our last write yet.
 func (r *Reconciler) removeReference(ctx context.Context, access *cosiapi.BucketAccess, name string) error {
 	key, claim := types.NamespacedName{Namespace: access.Namespace, Name: name}, &cosiapi.BucketClaim{}
 	found, err := get(ctx, r.Client, key, claim)

@@ -16,26 +16,25 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// facts are the objects that an access refers to. An object that is missing does
-// not exist.
+// facts are the objects that an access refers to. An object that does not exist is missing or nil.
 type facts struct {
 	class *cosiapi.BucketAccessClass
-	// claims by name.
+	// claims are the claims by name.
 	claims map[string]*cosiapi.BucketClaim
-	// buckets by the name of the claim that is bound to them.
+	// buckets are the Buckets by the name of the claim that is bound to them.
 	buckets map[string]*cosiapi.Bucket
-	// fresh says that they come from the API server and not from the cache.
+	// fresh reports that they were read from the API server and not from the cache.
 	fresh bool
 }
 
-// gather looks up class, claims and Buckets in the cache.
+// gather reads class, claims and Buckets from the cache.
 func (r *Reconciler) gather(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var err error
 	w.facts, err = gatherFrom(ctx, r.Client, r.Client, w.access)
 	return reconciler.Next(), err
 }
 
-// regather looks them up in the API server, once for each reconcile.
+// regather reads them from the API server, at most once per reconcile.
 func (r *Reconciler) regather(ctx context.Context, w *work) error {
 	if w.facts.fresh {
 		return nil
@@ -46,12 +45,12 @@ func (r *Reconciler) regather(ctx context.Context, w *work) error {
 	return err
 }
 
-// gatherFrom looks up class and claims in one place, and Buckets in another.
+// gatherFrom reads class and claims with one reader and Buckets with another.
 func gatherFrom(ctx context.Context, reader, ofBuckets client.Reader, access *cosiapi.BucketAccess) (facts, error) {
 	f := facts{claims: map[string]*cosiapi.BucketClaim{}, buckets: map[string]*cosiapi.Bucket{}}
 	var mu sync.Mutex
 	reads, ctx := errgroup.WithContext(ctx)
-	if access.Status.DriverName == "" { // afterwards the access has a copy
+	if access.Status.DriverName == "" { // after the hand-off, the access has a copy
 		reads.Go(func() error {
 			class := &cosiapi.BucketAccessClass{}
 			found, err := get(ctx, reader, types.NamespacedName{Name: access.Spec.BucketAccessClassName}, class)
@@ -75,11 +74,11 @@ func gatherFrom(ctx context.Context, reader, ofBuckets client.Reader, access *co
 			return err
 		})
 	}
-	err := reads.Wait() // and only then f
+	err := reads.Wait() // before f is read
 	return f, err       //nolint:wrapcheck // get wraps it
 }
 
-// gatherClaim looks up a claim and its Bucket; what does not exist is nil.
+// gatherClaim reads a claim and its Bucket; nil if one does not exist.
 func gatherClaim(ctx context.Context, reader, ofBuckets client.Reader, key types.NamespacedName) (*cosiapi.BucketClaim, *cosiapi.Bucket, error) {
 	claim, bucket := &cosiapi.BucketClaim{}, &cosiapi.Bucket{}
 	if found, err := get(ctx, reader, key, claim); err != nil || !found {

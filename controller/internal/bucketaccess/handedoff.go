@@ -17,9 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// restoreLimits hands off what the class disallows, for an access that an
-// earlier version handed off without it. It causes no new grant: the driver
-// gets it with the next one.
+// restoreLimits adds the class's disallowed access modes to an access that an earlier version handed off without them.
+// It causes no new grant: the driver gets them with the next one.
 func (r *Reconciler) restoreLimits(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !lacksLimits(w.access) {
 		return reconciler.Next(), nil
@@ -35,17 +34,15 @@ func (r *Reconciler) restoreLimits(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), err
 }
 
-// lacksLimits reports whether nothing is disallowed for an access whose sidecar
-// keeps the fields that the KEP does not have. Other sidecars may drop them with
-// each write, and they would be restored without end.
+// lacksLimits reports whether an access has no disallowed modes although its sidecar preserves fields that are not in
+// the KEP. Other sidecars may drop those fields at each write, and restoring them would never end.
 func lacksLimits(a *cosiapi.BucketAccess) bool {
 	return a.Status.Cleanup == cosiapi.CleanupPending &&
 		equality.Semantic.DeepEqual(a.Status.DisallowedBucketAccessModes, cosiapi.DisallowedBucketAccessModes{})
 }
 
-// handedOffFrom reports whether an access must have been handed off from this
-// class: it is older than the access, and its spec is immutable. A younger class
-// may have replaced another one of its name.
+// handedOffFrom reports whether an access must have been handed off from this class: the class is older than the
+// access, and its spec is immutable. A newer class may have replaced another one of the same name.
 func handedOffFrom(a *cosiapi.BucketAccess, class *cosiapi.BucketAccessClass) bool {
 	return !class.CreationTimestamp.After(a.CreationTimestamp.Time)
 }
@@ -53,10 +50,9 @@ func handedOffFrom(a *cosiapi.BucketAccess, class *cosiapi.BucketAccessClass) bo
 // cacheDelay is how long a reconcile waits for the cache to show our own write.
 const cacheDelay = time.Second
 
-// restoreReferences adds the UID to claims that do not have it, because an
-// earlier version handed the access off or a user removed it. If the cache is
-// behind our own writes, for other accesses of the claim, it tries again after
-// cacheDelay: changes of the UIDs do not start this reconciler.
+// restoreReferences adds the UID to claims that do not have it, because an earlier version handed the access off or a
+// user removed it. If the cache does not have our last writes yet, which may be for other accesses of the claim, it
+// retries after cacheDelay: changes of the UIDs do not trigger this reconciler.
 func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	verdict := reconciler.Next()
 	for _, b := range w.access.Status.AccessedBuckets {
@@ -76,8 +72,8 @@ func (r *Reconciler) restoreReferences(ctx context.Context, w *work) (reconciler
 	return verdict, nil
 }
 
-// reportClaims reports whether the claims are as they were at the hand-off. The
-// access works on: the sidecar owns the condition Provisioned.
+// reportClaims reports whether the claims are unchanged since the hand-off. The access continues to work: the sidecar
+// owns the condition Provisioned.
 func (r *Reconciler) reportClaims(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	p := handedOffProblem(w.access, w.facts)
 	if p != nil && p.Reason == conditions.BucketClaimDeleting {
@@ -101,8 +97,8 @@ func (r *Reconciler) reportClaims(ctx context.Context, w *work) (reconciler.Verd
 	return reconciler.Next(), err
 }
 
-// deletionPatienceLeft returns for how long the deletion of the claims is not
-// reported yet: if their namespace is deleted, the access is deleted, too.
+// deletionPatienceLeft returns how long the deletion of the claims is not reported yet. If the whole namespace is
+// being deleted, the access will be deleted, too.
 func (r *Reconciler) deletionPatienceLeft(w *work) time.Duration {
 	left := r.Patience
 	for _, claim := range w.facts.claims {

@@ -19,30 +19,29 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// referenceTries is how often a reconcile tries to add its UID to the claims
-// while other accesses do the same.
+// referenceTries is the maximum number of attempts per reconcile to add the UID to the claims while other accesses do
+// the same.
 const referenceTries = 3
 
-// checkClass stops an access whose class is missing or does not allow it. It
-// comes before the finalizer, so that such an access holds nothing.
+// checkClass stops an access if its class does not exist or does not allow it. It runs before the finalizer is added,
+// so such an access blocks no deletion.
 func (r *Reconciler) checkClass(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	return r.checkOrRelease(ctx, w, classProblem)
 }
 
-// checkClaims stops an access whose claims are missing or being deleted.
+// checkClaims stops an access if one of its claims does not exist or is being deleted.
 func (r *Reconciler) checkClaims(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	return r.checkOrRelease(ctx, w, claimsProblem)
 }
 
-// checkBuckets waits until the claims are provisioned, and stops an access that
-// asks for something that their Buckets do not offer.
+// checkBuckets waits until the claims are provisioned. It stops an access that requests something that the Buckets do
+// not offer.
 func (r *Reconciler) checkBuckets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	return r.check(ctx, w, bucketsProblem)
 }
 
-// checkOrRelease is check for problems that may appear after the finalizer was
-// added. An access that is stopped then gives up its claims, which could not be
-// deleted otherwise. It does so even if its finalizer was removed manually.
+// checkOrRelease is like check, for problems that may appear after the finalizer was added. A stopped access then
+// releases its claims, which could not be deleted otherwise. It does so even if its finalizer was removed manually.
 func (r *Reconciler) checkOrRelease(ctx context.Context, w *work, find rule) (reconciler.Verdict, error) {
 	verdict, err := r.check(ctx, w, find)
 	if err != nil || verdict.Goes() || !cosiapi.HasProtection(w.access) && !referenced(w.access, w.facts) {
@@ -63,9 +62,8 @@ func referenced(access *cosiapi.BucketAccess, f facts) bool {
 	})
 }
 
-// check continues if a rule finds no problem. The cache is good enough for a
-// wait, since its watch ends that; an access is refused only for what the API
-// server has.
+// check continues if a rule finds no problem. A problem that waits may be based on the cache, because its watch ends
+// the wait. A problem that refuses the access must be based on reads from the API server.
 func (r *Reconciler) check(ctx context.Context, w *work, find rule) (reconciler.Verdict, error) {
 	p := find(w.access, w.facts)
 	if p != nil && p.Confirm && !w.facts.fresh {
@@ -80,11 +78,9 @@ func (r *Reconciler) check(ctx context.Context, w *work, find rule) (reconciler.
 	return r.reportProblem(ctx, w, p)
 }
 
-// reportProblem puts a problem into the conditions of an access that is not
-// handed off yet, and ends the reconcile. Each new cause is one Event. An access
-// that waits for a claim on which nothing is wrong, as each one that is created
-// together with its claim, gets the Event with its finalizer, and the condition
-// only after Patience.
+// reportProblem reports a problem in the conditions of an access that is not handed off yet, and ends the reconcile.
+// Each new cause emits one Event. If the access only waits for valid claims, as every access that is created together
+// with its claim does, the Event is sent when the finalizer is added, and the condition is set only after Patience.
 func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (reconciler.Verdict, error) {
 	known := p.Known(w.access.Status.Conditions)
 	if p.Reason == conditions.WaitingForBucketClaim && cosiapi.HasProtection(w.access) && !judged(w.access) {
@@ -122,8 +118,8 @@ func judged(access *cosiapi.BucketAccess) bool {
 
 // protect adds the protection finalizer to the access.
 //
-// If the hand-off follows, it reads the class at the same time; confirmClass
-// reads it again if that fails.
+// If the hand-off follows, protect reads the class concurrently. If that read fails, confirmClass reads the class
+// again.
 func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var reads sync.WaitGroup
 	if w.access.Status.DriverName == "" && !cosiapi.HasProtection(w.access) && bucketsProblem(w.access, w.facts) == nil {
@@ -139,14 +135,13 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, 
 	reads.Wait()
 	if changed {
 		w.protected = true
-		w.facts.fresh = false // it was read before the finalizer was there
+		w.facts.fresh = false // the objects were read before the finalizer was added
 	}
 	return reconciler.Next(), err
 }
 
-// confirmClass checks the class as the API server has it, since the hand-off
-// cannot be undone. Then it checks the claims that referenceClaims will patch: a
-// check of their Buckets may have read them again from the API server.
+// confirmClass checks the class from the API server, since the hand-off cannot be undone. Then it checks the claims
+// that referenceClaims will patch: checkBuckets may have read them again from the API server.
 func (r *Reconciler) confirmClass(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !w.facts.fresh {
 		class := w.class
@@ -171,10 +166,9 @@ func (r *Reconciler) confirmClass(ctx context.Context, w *work) (reconciler.Verd
 	return r.checkClaims(ctx, w)
 }
 
-// referenceClaims adds the UID of the access to each of its claims, in the
-// version that was checked: a claim that changed meanwhile is a conflict, and is
-// read and checked again. From here on the claims cannot be deleted, nor their
-// Buckets, whose IDs never change: of those the cache is good enough.
+// referenceClaims adds the UID of the access to each of its claims, in the version that was checked. If a claim has
+// changed in the meantime, the write is a conflict, and the claim is read and checked again. After this step neither
+// the claims nor their Buckets can be deleted. Bucket IDs never change, so the cached Buckets are sufficient.
 func (r *Reconciler) referenceClaims(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	for tries := 1; ; tries++ {
 		err := r.addReferences(ctx, w)
@@ -204,7 +198,7 @@ func (r *Reconciler) addReferences(ctx context.Context, w *work) error {
 	return nil
 }
 
-// handOff gives the access to the sidecar, in one write.
+// handOff hands the access off to the sidecar in one write.
 func (r *Reconciler) handOff(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	waitsFor := fmt.Sprintf("Waiting for the sidecar of driver %q to grant this BucketAccess.", w.facts.class.Spec.DriverName)
 	_, err := r.PatchStatus(ctx, w.access, func() {
@@ -215,8 +209,8 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (reconciler.Verdict, 
 	return reconciler.Wait(waitsFor), err
 }
 
-// fill puts into the status all that the sidecar needs, also to revoke the
-// access after class and claims were deleted.
+// fill sets everything in the status that the sidecar needs, also for a revocation after class and claims were
+// deleted.
 func fill(access *cosiapi.BucketAccess, f facts) {
 	access.Status.DriverName = f.class.Spec.DriverName
 	access.Status.AuthenticationType = authenticationType(f.class)

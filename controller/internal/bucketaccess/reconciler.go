@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketaccess reconciles BucketAccesses: it checks them against their
-// class and claims, adds their UIDs to the claims, hands them off to the
-// sidecar of the driver, and removes UIDs and finalizer when the sidecar has
-// cleaned up (KEP-1979, "Generating Bucket Access Credentials", "Deleting a
-// BucketAccess").
+// Package bucketaccess reconciles BucketAccesses: it checks them against their class and claims, adds their UIDs to
+// the claims, hands them off to the sidecar of the driver, and removes UIDs and finalizer after the sidecar's cleanup
+// (KEP-1979, "Generating Bucket Access Credentials", "Deleting a BucketAccess").
 //
-// A reconcile is one of the lists of steps below. Once an access is handed
-// off, this package writes only its finalizer, the condition ResourcesValidated,
-// which the sidecar writes too, and limits that an earlier version did not hand
-// off. It never makes an RPC.
+// Each reconcile runs one of the lists of steps below. After the hand-off, this package only writes the finalizer, the
+// condition ResourcesValidated, which the sidecar writes too, and limits that an earlier version did not hand off. It
+// makes no RPC.
 package bucketaccess
 
 import (
@@ -30,12 +27,12 @@ import (
 type Reconciler struct {
 	reconciler.Base
 
-	// Patience is how long an access may wait for its claims, and how long a claim
-	// may be in use after its deletion, before the conditions say so.
+	// Patience is how long an access may wait for its claims, and a terminating claim may be in use, before the
+	// conditions report it.
 	Patience time.Duration
 }
 
-// provisioning are the steps for an access that is not handed off yet.
+// provisioning returns the steps for an access that is not handed off yet.
 func (r *Reconciler) provisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.SharedStep[*work]("seen", r.Seen),             // does the cache hold our last write?
@@ -50,19 +47,19 @@ func (r *Reconciler) provisioning() []reconciler.Step[*work] {
 	}
 }
 
-// handedOff are the steps for an access that its sidecar serves.
+// handedOff returns the steps for an access that its sidecar serves.
 func (r *Reconciler) handedOff() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.SharedStep[*work]("seen", r.Seen),                 // does the cache hold our last write?
 		reconciler.NewStep("protect", r.protect),                     // add the finalizer, if it was removed
 		reconciler.NewStep("gather", r.gather),                       // look up claims and Buckets
-		reconciler.NewStep("restoreLimits", r.restoreLimits),         // what the class disallows, if an earlier version did not hand it off
+		reconciler.NewStep("restoreLimits", r.restoreLimits),         // add limits that an earlier version did not hand off
 		reconciler.NewStep("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
 		reconciler.NewStep("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}
 }
 
-// deprovisioning are the steps for an access that is being deleted.
+// deprovisioning returns the steps for an access that is being deleted.
 func (r *Reconciler) deprovisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.SharedStep[*work]("seen", r.Seen),               // does the cache hold our last write?
@@ -100,13 +97,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 type work struct {
 	reconciler.Request
 
-	// access as it was read or written last.
+	// access is the access as last read or written.
 	access *cosiapi.BucketAccess
 	// facts are the objects that the access refers to.
 	facts facts
-	// protected says that this reconcile added the finalizer.
+	// protected reports that this reconcile added the finalizer.
 	protected bool
-	// class is the class as the API server has it, nil unless protect read it.
+	// class is the class from the API server, or nil if protect did not read it.
 	class *cosiapi.BucketAccessClass
 }
 
@@ -118,8 +115,7 @@ func (w *work) DriverName() string {
 	return w.access.Status.DriverName
 }
 
-// merge changes a condition of the access in memory, unless the sidecar reports
-// something more serious in it.
+// merge changes a condition of the access in memory, unless the sidecar reports something more severe in it.
 func (w *work) merge(conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
 	conditions.Merge(&w.access.Status.Conditions, conditions.Change{
 		Type: conditionType, Status: status, Reason: reason, Message: message, Generation: w.access.Generation,

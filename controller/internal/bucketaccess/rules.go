@@ -17,10 +17,10 @@ import (
 // validMessage is the message of a valid access.
 const validMessage = "The class and the claims are valid."
 
-// A rule finds a problem in the objects that an access refers to, or nil.
+// A rule returns the problem with the objects that an access refers to, or nil.
 type rule func(*cosiapi.BucketAccess, facts) *conditions.Problem
 
-// classProblem returns why the class does not allow the access.
+// classProblem checks whether the class allows the access.
 func classProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	class := f.class
 	switch {
@@ -49,8 +49,8 @@ func classProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return nil
 }
 
-// authenticationType is that of the class, which may have been stored before
-// there was a default.
+// authenticationType returns the authentication type of the class. The class may have been stored before the field had
+// a default.
 func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.AuthenticationType {
 	if class.Spec.AuthenticationType == "" {
 		return cosiapi.AuthenticationTypeKey
@@ -58,8 +58,8 @@ func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.Authentication
 	return class.Spec.AuthenticationType
 }
 
-// modesProblem returns the mode that the class disallows, literally and by
-// category. A category that is not asked for is never refused.
+// modesProblem checks whether the class disallows one of the modes, compared literally and per category. A category
+// that is not requested is never refused.
 func modesProblem(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *conditions.Problem {
 	disallowed := class.Spec.DisallowedBucketAccessModes
 	for _, category := range []struct {
@@ -80,7 +80,7 @@ func modesProblem(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMo
 	return nil
 }
 
-// claimsProblem returns why not all claims exist without being deleted.
+// claimsProblem checks that all claims exist and none is being deleted.
 func claimsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	missing := false
 	for _, c := range access.Spec.BucketClaims {
@@ -99,9 +99,8 @@ func claimsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return nil
 }
 
-// waitForClaims names all claims that are missing and all that are not
-// provisioned. A missing claim must be confirmed by the API server: one that was
-// created together with the access may not be in the cache yet.
+// waitForClaims lists all claims that do not exist or are not provisioned. A missing claim must be confirmed with the
+// API server: if it was created together with the access, the cache may not have it yet.
 func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	var missing, unready []string
 	for _, c := range access.Spec.BucketClaims {
@@ -127,7 +126,7 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return p
 }
 
-// allInProgress reports whether all claims exist, and none reports a problem.
+// allInProgress reports whether all claims exist and none reports a problem.
 func allInProgress(access *cosiapi.BucketAccess, f facts) bool {
 	return !slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
 		claim := f.claims[c.BucketClaimName]
@@ -157,8 +156,8 @@ func provisioned(claim *cosiapi.BucketClaim) bool {
 		conditions.Is(claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// bucketsProblem returns why not all Buckets of the claims are provisioned, belong
-// to their claims and to the driver of the class, and offer what is asked for.
+// bucketsProblem checks that all Buckets are provisioned, belong to their claims and to the driver of the class, and
+// offer everything that the access requests.
 func bucketsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	if p := waitForClaims(access, f); p != nil {
 		return p
@@ -172,7 +171,7 @@ func bucketsProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return mergedProblem(access, f)
 }
 
-// bucketProblem is bucketsProblem for one claim, which is provisioned.
+// bucketProblem is bucketsProblem for one provisioned claim.
 func bucketProblem(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *conditions.Problem {
 	name := conditions.Names("BucketClaim", claim.Name)
 	lacks := conditions.Lacks(name, claim.Status.Protocols, []cosiapi.Protocol{access.Spec.Protocol}, "this BucketAccess")
@@ -197,14 +196,13 @@ func bucketProblem(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, buc
 	}
 }
 
-// bound reports whether Bucket and claim name each other.
+// bound reports whether Bucket and claim reference each other.
 func bound(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	ref := bucket.Spec.BucketClaimRef
 	return claim.Status.BoundBucketName == bucket.Name && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// mergedProblem returns why the class disallows the modes of claims that share
-// one bucket of the backend, where their modes add up.
+// mergedProblem checks the merged modes of claims that share one backend bucket against the class.
 func mergedProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	type share struct {
 		modes  cosiapi.BucketAccessModes
@@ -228,8 +226,7 @@ func mergedProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return nil
 }
 
-// handedOffProblem returns why the claims of an access are not as they were at
-// its hand-off.
+// handedOffProblem checks whether the claims of an access are unchanged since its hand-off.
 func handedOffProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	for _, b := range access.Status.AccessedBuckets {
 		claim := f.claims[b.BucketClaimName]

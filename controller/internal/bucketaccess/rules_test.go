@@ -13,8 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// newFacts is an access to the claims photos and films, with a class that
-// allows it and Buckets that are ready.
+// newFacts returns an access to the claims photos and films, with a class that allows it and provisioned Buckets.
 func newFacts() (*cosiapi.BucketAccess, facts) {
 	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
 	access.Spec = cosiapi.BucketAccessSpec{BucketAccessClassName: "keys", Protocol: cosiapi.ProtocolS3}
@@ -85,12 +84,12 @@ func TestHandedOffFrom(t *testing.T) {
 	}
 }
 
-// A ruleCase changes what newFacts made, and names the problem that follows.
+// A ruleCase changes the result of newFacts and has the expected problem.
 type ruleCase struct {
 	alter func(*cosiapi.BucketAccess, *facts)
 	want  conditions.Reason // empty: no problem
 	wait  bool
-	says  string // part of the message
+	says  string // substring of the message
 }
 
 func (tc ruleCase) check(t *testing.T, check rule) {
@@ -283,8 +282,8 @@ func TestCheckHandedOff(t *testing.T) {
 	}
 }
 
-// What a user reads of a wait says whether to create the claim or to look at it,
-// and only a claim that is missing must be looked for in the API server.
+// The message of a wait tells the user whether to create the claim or to check it. Only a missing claim must be
+// confirmed with the API server.
 func TestWaitForClaims(t *testing.T) {
 	t.Parallel()
 	missing := func(f facts, name string) { delete(f.claims, name) }

@@ -22,8 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Watch starts the reconciler on every change that may concern an access: of
-// the access itself, its claims, its class and the Buckets of its claims.
+// Watch triggers a reconcile on changes of the access, its claims, its class and the Buckets of its claims.
 func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -35,7 +34,7 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		Complete(r)
 }
 
-// claimChanged passes the changes of a claim that matter to its accesses.
+// claimChanged selects the changes of a claim that are relevant for its accesses.
 func claimChanged() predicate.Predicate {
 	type state struct {
 		deleting, referenced, provisioned, inProgress bool
@@ -67,14 +66,13 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 	return r.accesses(ctx, nil, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.AccessByClaim: obj.GetName()})
 }
 
-// ofClass enqueues the accesses of a class that are not handed over yet; the
-// others have a copy of the class.
+// ofClass enqueues the accesses of a class that are not handed off yet. The others have a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.accesses(ctx, nil, client.MatchingFields{index.AccessByClass: obj.GetName()})
 }
 
-// ofBucket enqueues the accesses to the claim that a Bucket names, as long as they
-// wait for it. A Bucket that is not provisioned is seen on the claim.
+// ofBucket enqueues the accesses that wait for the claim that a Bucket references. A Bucket that is not provisioned
+// enqueues none: its claim shows that state.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
 	if !ok || !r.Options.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) ||
@@ -87,8 +85,8 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 
 func notHandedOff(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }
 
-// accesses are requests for the accesses that the list options select; a nil
-// filter takes all.
+// accesses returns requests for the accesses that the list options select and filter accepts. A nil filter accepts
+// all.
 func (r *Reconciler) accesses(ctx context.Context, filter func(*cosiapi.BucketAccess) bool, options ...client.ListOption) []reconcile.Request {
 	list := &cosiapi.BucketAccessList{}
 	if err := r.Client.List(ctx, list, append(options, reconciler.ReadOnly)...); err != nil {

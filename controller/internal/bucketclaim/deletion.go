@@ -16,11 +16,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// releaseBucket releases the claim's Bucket. The claim does not wait for the
-// backend: the Bucket object reports what happens to the bucket.
+// releaseBucket releases the claim's Bucket. The claim does not wait for the backend: the Bucket object reports the
+// state of the backend bucket.
 //
-// It reads the claim from the API server first: a claim that does not exist any
-// more has released its Bucket, and must not act on the state of it since then.
+// It reads the claim from the API server first. If the claim no longer exists, it has already released its Bucket and
+// must not act on the Bucket's newer state.
 func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
@@ -45,9 +45,8 @@ func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), nil
 }
 
-// keepForeign keeps a bound claim whose Bucket belongs to another claim: an
-// administrator must find out why before the claim is removed. A claim that was
-// never bound is removed.
+// keepForeign keeps a bound claim if its Bucket belongs to another claim: an administrator must investigate before the
+// claim is removed. A claim that was never bound is removed.
 func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.Bucket) (reconciler.Verdict, error) {
 	if w.claim.Status.BoundBucketName == "" {
 		return reconciler.Next(), nil
@@ -68,16 +67,13 @@ func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.B
 	return reconciler.Done(), nil
 }
 
-// release marks a Bucket whose claim is being deleted or does not exist and, if
-// its policy is Delete, deletes it. bucket must come from the API server. The
-// mark comes first: the sidecar deprovisions only with both. Its value is the
-// policy that was followed, which distinguishes an interrupted deletion from a
-// policy that changed after the claim was deleted, and the Bucket's UID, which
-// distinguishes the Bucket from one in a backup.
+// release marks a Bucket with a deleted or missing claim and, if its policy is Delete, deletes it. bucket must come
+// from the API server. The mark is written first: the sidecar deprovisions only with both. The mark's value contains
+// the policy that was followed, to distinguish an interrupted deletion from a policy that changed after the claim was
+// deleted, and the Bucket's UID, to distinguish the Bucket from one in a backup.
 //
-// The finalizer of a Bucket for which no sidecar made anything is removed with
-// the mark, since no sidecar may ever run. A sidecar that is about to store an ID
-// for it gets a conflict, and has made nothing.
+// If no sidecar created anything for the Bucket, its finalizer is removed together with the mark, since a sidecar may
+// never run. A sidecar that is about to store an ID for the Bucket gets a conflict and has created nothing.
 func (r *Reconciler) release(ctx context.Context, bucket *cosiapi.Bucket) error {
 	mark := func() {
 		cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, cosiapi.ReleaseMark(bucket))
@@ -102,9 +98,8 @@ func (r *Reconciler) release(ctx context.Context, bucket *cosiapi.Bucket) error 
 	return nil
 }
 
-// removeFinalizer removes the finalizer from the claim, together with UIDs of
-// accesses that do not exist any more. The patch is refused if the claim is not
-// the one that awaitAccesses judged.
+// removeFinalizer removes the finalizer from the claim, together with UIDs of accesses that no longer exist. The patch
+// is refused if the claim has changed since awaitAccesses checked it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if err := r.findClass(ctx, w); err != nil {
 		return reconciler.Verdict{}, err
@@ -121,8 +116,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.V
 	return reconciler.Done(), nil
 }
 
-// findClass looks up the class of a claim without a Bucket, which names the
-// driver for the metrics.
+// findClass reads the class of a claim without a Bucket. The class names the driver for the metrics.
 func (r *Reconciler) findClass(ctx context.Context, w *work) error {
 	if w.bucket != nil || w.claim.Spec.BucketClassName == "" {
 		return nil

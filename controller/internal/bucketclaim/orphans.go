@@ -22,13 +22,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// atOnce is how far metadata.creationTimestamp may be from the time that the
-// Controller created a Bucket, by two clocks; no backup is restored that soon.
+// atOnce is the maximum difference between metadata.creationTimestamp and the time at which the Controller created a
+// Bucket, which come from two clocks. No backup is restored that quickly.
 const atOnce = 10 * time.Second
 
-// releaseOrphans releases Buckets that are bound to an earlier claim of this name, which did not release them: its
-// finalizer was removed manually, or a backup was restored, which gives claims other UIDs. A Bucket that cannot be
-// released does not keep the others waiting.
+// releaseOrphans releases Buckets that are bound to an earlier claim of this name and were not released, because its
+// finalizer was removed manually or a backup was restored, which gives claims new UIDs. A Bucket that cannot be
+// released does not block the others.
 func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	names, err := r.cachedOrphans(ctx, w)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (reconciler.Ve
 	return reconciler.Next(), errors.Join(failures...)
 }
 
-// cachedOrphans returns the names of the Buckets in the cache that refer to an earlier claim of this name and are not
+// cachedOrphans returns the names of the Buckets in the cache that reference an earlier claim of this name and are not
 // released.
 func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, error) {
 	buckets := &cosiapi.BucketList{}
@@ -58,27 +58,25 @@ func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, erro
 	return names, nil
 }
 
-// released reports whether nothing is left for the Controller to do on a Bucket
-// whose claim does not exist.
+// released reports whether the Controller has finished its work on a Bucket whose claim no longer exists.
 func released(bucket *cosiapi.Bucket) bool {
 	policy, _, tied := strings.Cut(bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation], "/")
 	switch {
 	case !cosiapi.Released(bucket):
 		return false
 	case !tied:
-		// Another controller marked it, or an older one, whose marks name no Bucket. The
-		// mark may come from a backup, unless the Bucket is being deleted, which no backup brings.
+		// The mark is from another controller or an older version, whose marks do not contain the Bucket's UID. It may
+		// come from a backup, unless the Bucket is being deleted, which a backup does not restore.
 		return !bucket.DeletionTimestamp.IsZero()
 	}
-	// A Bucket that was marked with the policy Delete and is not being deleted: the
-	// release was interrupted.
+	// A Bucket that is marked with the policy Delete but is not being deleted: the release was interrupted.
 	unfinished := policy == string(cosiapi.DeletionPolicyDelete) && bucket.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete &&
 		bucket.DeletionTimestamp.IsZero()
 	return !unfinished && !held(bucket)
 }
 
-// releaseOrphan releases one Bucket after the API server has confirmed that its claim does not exist and that no access
-// uses the bucket any more. If the release would delete anything, the Bucket is held until an administrator agrees.
+// releaseOrphan releases one Bucket after the API server has confirmed that its claim does not exist and that no
+// access uses the bucket. If the release would delete anything, the Bucket is held until an administrator confirms it.
 func (r *Reconciler) releaseOrphan(ctx context.Context, w *work, name string) error {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil || bucket == nil || released(bucket) {
@@ -91,7 +89,7 @@ func (r *Reconciler) releaseOrphan(ctx context.Context, w *work, name string) er
 		return fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
 	}
 	if err == nil && claim.UID == ref.UID {
-		return nil // the cache is behind: a reconcile of that claim follows
+		return nil // the cache is stale: a reconcile of that claim follows
 	}
 	graceOver := r.LostClaimGrace > 0 && held(bucket) && graceLeft(bucket, r.LostClaimGrace, r.Now()) == 0
 	if _, unbound := r.unbound.Load(ref.UID); !unbound && !agreed(bucket) && !graceOver {
@@ -111,9 +109,8 @@ func (r *Reconciler) releaseOrphan(ctx context.Context, w *work, name string) er
 	return nil
 }
 
-// agreed reports whether a Bucket without its claim may be released without
-// asking: nothing is deleted, nothing was made, its claim was seen to be
-// deleted, or an administrator has confirmed it.
+// agreed reports whether a Bucket without its claim may be released immediately: nothing would be deleted, nothing was
+// created, the deletion of its claim was seen, or an administrator has confirmed it.
 func agreed(bucket *cosiapi.Bucket) bool {
 	return bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete ||
 		untouched(bucket) ||
@@ -121,9 +118,9 @@ func agreed(bucket *cosiapi.Bucket) bool {
 		bucket.Annotations[cosiapi.ConfirmReleaseAnnotation] == string(bucket.UID)
 }
 
-// untouched reports whether no sidecar ever made anything for the Bucket: before that, a sidecar stores the ID, or that
-// it asks for one, or the reason why it cannot. A Bucket that was restored without its status looks the same, except for
-// the time of its creation.
+// untouched reports whether no sidecar ever created anything for the Bucket. Before it does, a sidecar stores the ID,
+// or that it requests one, or the reason why it cannot. A Bucket that was restored without its status looks the same,
+// except for its creation time.
 func untouched(bucket *cosiapi.Bucket) bool {
 	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
 	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
@@ -133,14 +130,13 @@ func untouched(bucket *cosiapi.Bucket) bool {
 	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && !asked && !said
 }
 
-// held reports whether the Bucket says that its release is held.
+// held reports whether the Bucket's conditions say that its release is held.
 func held(bucket *cosiapi.Bucket) bool {
 	return conditions.Is(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld, metav1.ConditionTrue)
 }
 
-// graceLeft returns how long the Bucket is held if its release is not confirmed;
-// zero means that the grace has passed. The condition may come from a backup, so
-// the grace does not begin before the creation of the object.
+// graceLeft returns how long the Bucket is still held without a confirmation. Zero means that the grace has expired.
+// The condition may come from a backup, so the grace starts at the creation of the object at the earliest.
 func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.Duration {
 	since := now
 	if said := meta.FindStatusCondition(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld); said != nil {
@@ -152,7 +148,7 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 	return max(0, since.Add(grace).Sub(now))
 }
 
-// heldMessage says why the Bucket is held, and how it is released.
+// heldMessage returns why the Bucket is held and how to release it.
 func heldMessage(bucket *cosiapi.Bucket) string {
 	loss := "deleted with its data, or deletionPolicy: Retain to keep them"
 	if bucket.Spec.ExistingBucketID != "" {
@@ -163,9 +159,8 @@ func heldMessage(bucket *cosiapi.Bucket) string {
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
-// hold holds a Bucket whose claim was lost, and remembers how long the grace still
-// lasts. It removes a mark that came with a backup: for a sidecar that would be
-// one of two signs to delete the bucket.
+// hold holds a Bucket whose claim was lost and records the remaining grace. It removes a mark that came from a backup:
+// a sidecar would take it as one of the two signals to delete the backend bucket.
 func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) error {
 	_, err := r.Patch(ctx, bucket, func() { cosiapi.RemoveAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) })
 	if err != nil {
@@ -173,7 +168,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	}
 	message := heldMessage(bucket)
 	said := meta.FindStatusCondition(bucket.Status.Conditions, cosiapi.ConditionReleaseHeld)
-	known := said != nil && said.Message == message // one from a backup names another UID
+	known := said != nil && said.Message == message // a condition from a backup names another UID
 	_, err = r.PatchStatus(ctx, bucket, func() {
 		conditions.Set(&bucket.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionReleaseHeld, Status: metav1.ConditionTrue, Reason: conditions.BucketClaimMissing,
@@ -184,7 +179,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 		return client.IgnoreNotFound(err)
 	}
 	if left := graceLeft(bucket, r.LostClaimGrace, r.Now()); r.LostClaimGrace > 0 && (w.grace == 0 || left < w.grace) {
-		w.grace = max(left, time.Second) // zero would be none
+		w.grace = max(left, time.Second) // zero would mean no limit
 	}
 	if known {
 		return nil
@@ -205,7 +200,7 @@ func (r *Reconciler) unhold(ctx context.Context, bucket *cosiapi.Bucket) error {
 	return err
 }
 
-// awaitGrace comes back when the grace of a held Bucket has passed.
+// awaitGrace requeues the claim for the time when the grace of a held Bucket expires.
 func (r *Reconciler) awaitGrace(_ context.Context, w *work) (reconciler.Verdict, error) {
 	if w.grace > 0 {
 		return reconciler.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil

@@ -16,9 +16,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// protect adds the protection finalizer to the claim, before anything exists
-// that must be cleaned up after it. At the same time it reads the class, which
-// createBucket needs next and reads again if that fails.
+// protect adds the protection finalizer to the claim before anything exists that needs a cleanup. It reads the class
+// concurrently, for createBucket. If that read fails, createBucket reads the class again.
 func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	var reads sync.WaitGroup
 	if class := w.claim.Spec.BucketClassName; class != "" && !cosiapi.HasProtection(w.claim) {
@@ -29,9 +28,8 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, 
 	return reconciler.Next(), err
 }
 
-// findBucket looks up the claim's Bucket. A missing Bucket of a bound claim is
-// never created again: its data are lost, or an administrator is about to restore it. That a
-// Bucket is missing must be confirmed by the API server.
+// findBucket reads the claim's Bucket. If the Bucket of a bound claim is missing, it is never created again: its data
+// are lost, or an administrator is about to restore it. A missing Bucket must be confirmed with the API server.
 func (r *Reconciler) findBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	name := bucketName(w.claim)
 	bucket := &cosiapi.Bucket{}
@@ -68,12 +66,12 @@ func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent 
 	return reconciler.Next(), nil
 }
 
-// liveBucket reads a Bucket from the API server; nil means that there is none.
+// liveBucket reads a Bucket from the API server. It returns nil if there is none.
 func (r *Reconciler) liveBucket(ctx context.Context, name string) (*cosiapi.Bucket, error) {
 	bucket := &cosiapi.Bucket{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, bucket)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no Bucket and no failure to find out
+		return nil, nil //nolint:nilnil // there is no Bucket and no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Bucket %q: %w", name, err)
@@ -81,10 +79,9 @@ func (r *Reconciler) liveBucket(ctx context.Context, name string) (*cosiapi.Buck
 	return bucket, nil
 }
 
-// createBucket creates the Bucket of a claim that has none, from the claim's
-// class. It reads the class from the API server, since the copy on the Bucket
-// cannot be corrected later, and the claim, since no Bucket may be created for a
-// claim that is already bound or being deleted.
+// createBucket creates the Bucket of a claim from the claim's class. It reads the class from the API server, since the
+// copy on the Bucket cannot be corrected later, and the claim, since no Bucket may be created for a claim that is
+// already bound or being deleted.
 func (r *Reconciler) createBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket != nil {
 		return reconciler.Next(), nil
@@ -115,11 +112,11 @@ func (r *Reconciler) liveClass(ctx context.Context, name string) (*cosiapi.Bucke
 	return class, nil
 }
 
-// createFrom creates the Bucket from w.class. An existing one may be the work of
-// an earlier reconcile that was interrupted; the next step finds out.
+// createFrom creates the Bucket from w.class. An existing Bucket may be the result of an earlier reconcile that was
+// interrupted; the next step checks that.
 func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	bucket := newBucket(w.claim, w.class, r.Now())
-	r.unbound.Store(w.claim.UID, nil) // also if the response is lost
+	r.unbound.Store(w.claim.UID, nil) // even if the response is lost
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:
@@ -142,8 +139,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdic
 	}
 }
 
-// checkBinding stops unless the Bucket belongs to this claim, or is an imported
-// one that is reserved for it.
+// checkBinding stops unless the Bucket belongs to this claim or is an imported one that is reserved for it.
 func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	p := bindingProblem(w.claim, w.bucket)
 	if p == nil {
@@ -163,9 +159,8 @@ func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verd
 	return r.reportProblem(ctx, w, p)
 }
 
-// reserveBucket puts the claim's UID on an imported Bucket that no claim is
-// bound to. This cannot be undone, so it reads the claim from the API server
-// first; the resourceVersion of the Bucket guards against another claim.
+// reserveBucket sets the claim's UID on an imported Bucket that is not bound. This cannot be undone, so it reads the
+// claim from the API server first. The resourceVersion of the Bucket guards against another claim.
 func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
 		return reconciler.Next(), nil
@@ -179,8 +174,8 @@ func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), nil
 }
 
-// bind puts the name of the Bucket on the claim, after the Bucket names the
-// claim. From here on a missing Bucket is reported and not created again.
+// bind sets the name of the Bucket on the claim, after the Bucket references the claim. After this step a missing
+// Bucket is reported and not created again.
 func (r *Reconciler) bind(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.claim.Status.BoundBucketName != "" {
 		r.unbound.Delete(w.claim.UID)

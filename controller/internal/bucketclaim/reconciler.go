@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketclaim reconciles BucketClaims: it gives each claim a Bucket, a
-// new one or one that an administrator imported, copies the state of the Bucket
-// to the claim, and releases the Bucket when the claim is deleted (KEP-1979,
-// "Creating a Bucket", "Accessing an Existing OSP Bucket", "Deleting a
-// Bucket").
+// Package bucketclaim reconciles BucketClaims: it creates a Bucket for each claim or binds one that an administrator
+// imported, copies the state of the Bucket to the claim, and releases the Bucket when the claim is deleted (KEP-1979,
+// "Creating a Bucket", "Accessing an Existing OSP Bucket", "Deleting a Bucket").
 //
-// A reconcile is one of the lists of steps below. This package alone writes
-// BucketClaims, except for the UIDs of accesses, which package bucketaccess adds
-// and removes. It never makes an RPC, and of the status of a Bucket, which the
-// sidecar owns, it writes only the condition ReleaseHeld.
+// Each reconcile runs one of the lists of steps below. Only this package writes BucketClaims, except for the UIDs of
+// accesses, which package bucketaccess adds and removes. It makes no RPC. The sidecar owns the status of a Bucket,
+// except for the condition ReleaseHeld, which this package writes.
 package bucketclaim
 
 import (
@@ -33,23 +30,22 @@ import (
 type Reconciler struct {
 	reconciler.Base
 
-	// Orphans is Kit for the Buckets of earlier claims. It has its own Runner, since
-	// a reconcile runs their steps in addition to those of the claim.
+	// Orphans is the Base for the Buckets of earlier claims. It has its own Runner, since their steps run in addition
+	// to those of the claim.
 	Orphans reconciler.Base
-	// LostClaimGrace is how long a Bucket is held whose claim was lost before it
-	// is released unconfirmed. Zero means without limit.
+	// LostClaimGrace is how long a Bucket with a lost claim is held before it is released without a confirmation. Zero
+	// means no limit.
 	LostClaimGrace time.Duration
-	// Patience is how long a claim may be in use after its deletion
-	// before its conditions say so.
+	// Patience is how long a terminating claim may be in use before its conditions report it.
 	Patience time.Duration
 
-	// unbound are the UIDs of claims for which this process created a Bucket, or tried to, and which it has not seen
-	// bound. Such a claim may be removed in spite of its finalizer: the API server removes an object whose deletion it
-	// had begun when the finalizer was added. Its Bucket was never used.
+	// unbound has the UIDs of claims for which this process created a Bucket, or tried to, and which it has not seen
+	// bound. Such a claim may disappear in spite of its finalizer: the API server removes an object if its deletion
+	// started before the finalizer was added. Its Bucket was never used.
 	unbound sync.Map
 }
 
-// provisioning are the steps for a claim that is not being deleted.
+// provisioning returns the steps for a claim that is not being deleted.
 func (r *Reconciler) provisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.SharedStep[*work]("seen", r.Seen),           // does the cache hold our last write?
@@ -64,7 +60,7 @@ func (r *Reconciler) provisioning() []reconciler.Step[*work] {
 	}
 }
 
-// deprovisioning are the steps for a claim that is being deleted.
+// deprovisioning returns the steps for a claim that is being deleted.
 func (r *Reconciler) deprovisioning() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.SharedStep[*work]("seen", r.Seen),             // does the cache hold our last write?
@@ -74,12 +70,13 @@ func (r *Reconciler) deprovisioning() []reconciler.Step[*work] {
 	}
 }
 
-// orphaned are the steps for Buckets of earlier claims of this name. They run whether or not there is a claim, and
-// apart from its own steps: a Bucket that cannot be written must not block a claim that it does not belong to.
+// orphaned returns the steps for Buckets of earlier claims of this name. They run whether or not there is a claim, and
+// separately from the claim's own steps: a Bucket that cannot be written must not block a claim that it does not
+// belong to.
 func (r *Reconciler) orphaned() []reconciler.Step[*work] {
 	return []reconciler.Step[*work]{
 		reconciler.NewStep("releaseOrphans", r.releaseOrphans), // release or hold each of them
-		reconciler.NewStep("awaitGrace", r.awaitGrace),         // come back when the grace of a held one has passed
+		reconciler.NewStep("awaitGrace", r.awaitGrace),         // requeue for the time when the grace of a held one expires
 	}
 }
 
@@ -115,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return sooner(result, other), errors.Join(err, otherErr)
 }
 
-// sooner returns the result that reconciles again first.
+// sooner returns the result with the earlier requeue.
 func sooner(a, b reconcile.Result) reconcile.Result {
 	if a.RequeueAfter == 0 || b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter {
 		return b
@@ -127,14 +124,13 @@ func sooner(a, b reconcile.Result) reconcile.Result {
 type work struct {
 	reconciler.Request
 
-	// claim as it was read or written last.
+	// claim is the claim as last read or written.
 	claim *cosiapi.BucketClaim
-	// bucket is the claim's Bucket, nil while there is none.
+	// bucket is the claim's Bucket, or nil.
 	bucket *cosiapi.Bucket
-	// class is the claim's, nil unless it was looked up.
+	// class is the claim's class, or nil if it was not read.
 	class *cosiapi.BucketClass
-	// grace is the time until the first held Bucket is released unconfirmed; zero
-	// means that none will be.
+	// grace is the time until the first held Bucket is released without a confirmation. Zero means that none will be.
 	grace time.Duration
 }
 
@@ -181,9 +177,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *work, change func()) er
 	return nil
 }
 
-// reportProblem puts a problem into the conditions of the claim and ends the
-// reconcile. Each new cause that refuses the claim is one Event, and so is a
-// missing class, whose name may be misspelt.
+// reportProblem reports a problem in the conditions of the claim and ends the reconcile. It emits one Event for each
+// new cause that refuses the claim, and for a missing class, because its name may be misspelt.
 func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (reconciler.Verdict, error) {
 	known := p.Known(w.claim.Status.Conditions)
 	err := r.writeStatus(ctx, w, func() { p.Report(&w.claim.Status.Conditions, w.claim.Generation) })

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// bucketName is the name of the claim's Bucket, whether or not it exists.
+// bucketName returns the name of the claim's Bucket, whether or not it exists.
 func bucketName(claim *cosiapi.BucketClaim) string {
 	switch {
 	case claim.Status.BoundBucketName != "":
@@ -27,9 +27,8 @@ func bucketName(claim *cosiapi.BucketClaim) string {
 	}
 }
 
-// newBucket is the Bucket for a claim of a class. It has everything that is needed
-// to delete the bucket without the class, and the finalizer that it must have
-// before the first RPC.
+// newBucket returns the Bucket for a claim of a class. It contains everything that the deletion of the backend bucket
+// needs without the class, and the finalizer that must be set before the first RPC.
 func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.Time) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,7 +45,7 @@ func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.
 	}
 }
 
-// owns reports whether the Bucket is bound to this very claim.
+// owns reports whether the Bucket is bound to this claim, including its UID.
 func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	ref := bucket.Spec.BucketClaimRef
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
@@ -58,8 +57,7 @@ func foreign(bucket *cosiapi.Bucket) string {
 	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, "this BucketClaim")
 }
 
-// bindingProblem returns why the Bucket is not, and may not become, this claim's;
-// nil means that it is, or may.
+// bindingProblem returns why the Bucket does not and may not belong to this claim, or nil if it does or may.
 func bindingProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
 	if owns(claim, bucket) {
 		return nil
@@ -108,7 +106,7 @@ func applyBucket(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) {
 	}
 }
 
-// provisioned copies True and False of the Bucket, never Unknown.
+// provisioned copies the statuses True and False of the Bucket, never Unknown.
 func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisioned)
 	now := conditionOf(claim.Status.Conditions, cosiapi.ConditionProvisioned)
@@ -137,14 +135,14 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	}
 }
 
-// waitMessage names the driver that the claim waits for. It is true until the
-// Bucket is provisioned, so that the progress of the sidecar causes no writes.
+// waitMessage names the driver that the claim waits for. It does not change until the Bucket is provisioned, so the
+// sidecar's progress causes no writes.
 func waitMessage(bucket *cosiapi.Bucket) string {
 	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed.",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
-// validated judges claim and Bucket together.
+// validated evaluates claim and Bucket together.
 func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	change := conditions.Change{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse}
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionResourcesValidated)
@@ -164,15 +162,14 @@ func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.C
 	return change, true
 }
 
-// provisionFailed copies the condition after the sidecar has reported anything.
+// provisionFailed copies the condition once the sidecar has reported anything.
 func provisionFailed(_ *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
 	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisionFailed)
 	change := conditions.Change{Type: cosiapi.ConditionProvisionFailed, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
 	return change, change.Reason != conditions.Initial
 }
 
-// conditionOf returns the condition of a type; one that is missing is in its
-// initial state.
+// conditionOf returns the condition of a type. A missing condition has its initial state.
 func conditionOf(conds []metav1.Condition, conditionType string) metav1.Condition {
 	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
 		return *c
@@ -180,8 +177,7 @@ func conditionOf(conds []metav1.Condition, conditionType string) metav1.Conditio
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
 }
 
-// lacksProtocols names the protocols that the claim asks for and the Bucket does
-// not offer; empty means none.
+// lacksProtocols lists the requested protocols that the Bucket does not offer. Empty means none.
 func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	lacks := conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
 	if lacks == "" {
@@ -190,12 +186,12 @@ func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	return lacks + " Delete this BucketClaim and create it again without it, or have another Bucket imported."
 }
 
-// inUseMessage names the accesses that hold a claim which is being deleted, and tells its user what to do.
+// inUseMessage lists the accesses that use a terminating claim, and tells the user what to do.
 func inUseMessage(accesses []*cosiapi.BucketAccess) string {
 	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete the accesses that are not needed any more.", accessNames(accesses))
 }
 
-// accessNames names accesses for a message.
+// accessNames lists accesses for a message.
 func accessNames(accesses []*cosiapi.BucketAccess) string {
 	names := make([]string, 0, len(accesses))
 	for _, a := range accesses {

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// newPair is a claim with UID u1 and a Bucket that is bound to it.
+// newPair returns a claim with UID u1 and a Bucket that is bound to it.
 func newPair(imported bool) (*cosiapi.BucketClaim, *cosiapi.Bucket) {
 	claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "photos", UID: "u1", Generation: 3}}
 	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "bc-u1"}}
@@ -35,7 +35,7 @@ func TestBindingProblem(t *testing.T) {
 		alter    func(*cosiapi.BucketClaim, *cosiapi.Bucket)
 		want     conditions.Reason // empty: may bind
 		wait     bool
-		says     string // part of the message
+		says     string // substring of the message
 	}{
 		"a Bucket made for this claim": {alter: func(*cosiapi.BucketClaim, *cosiapi.Bucket) {}},
 		"a Bucket of the right name for another claim": {
@@ -127,7 +127,7 @@ func TestHeldMessage(t *testing.T) {
 	}
 }
 
-// state is a condition without what does not matter here.
+// state is a condition without the irrelevant fields.
 type state struct {
 	status metav1.ConditionStatus
 	reason conditions.Reason
@@ -139,7 +139,7 @@ const (
 	unknown = metav1.ConditionUnknown
 )
 
-// The conditions of a claim in every state of the KEP's list.
+// The rows are the states in the KEP's list.
 func TestApplyBucket(t *testing.T) {
 	t.Parallel()
 	type states struct{ provisioned, validated, failed state }
@@ -396,8 +396,8 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// A class may name a driver that is not installed, so the claim names the driver that it waits for. A sidecar that adds
-// its finalizer and the ID causes no write of the claim.
+// A class may name a driver that is not installed, so the claim names the driver that it waits for. When a sidecar
+// adds its finalizer and the ID, the claim is not written.
 func TestApplyBucketBeforeTheSidecarReports(t *testing.T) {
 	t.Parallel()
 	bucket := &cosiapi.Bucket{}

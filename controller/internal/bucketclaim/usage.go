@@ -20,16 +20,15 @@ import (
 )
 
 const (
-	// cacheDelay is the longest wait for the cache to show an access that the
-	// API server has. The access may be deleted before the cache shows it.
+	// cacheDelay is the maximum wait for the cache to show an access that the API server has. The access may be
+	// deleted before the cache shows it.
 	cacheDelay = 10 * time.Second
-	// pageSize is how many accesses are read from the API server at a time.
+	// pageSize is the number of accesses per list request to the API server.
 	pageSize = 500
 )
 
-// dropReferences removes UIDs of accesses that do not exist any more, because
-// their finalizer was removed manually, and the annotation of an earlier version
-// when no access holds the claim.
+// dropReferences removes UIDs of accesses that no longer exist because their finalizer was removed manually, and the
+// annotation of an earlier version once no access uses the claim.
 func (r *Reconciler) dropReferences(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
 		return reconciler.Next(), nil
@@ -55,12 +54,11 @@ func (r *Reconciler) dropReferences(ctx context.Context, w *work) (reconciler.Ve
 	return reconciler.Next(), r.write(ctx, w, func() { references.Remove(w.claim, references.Unknown(w.claim, live)...) })
 }
 
-// awaitAccesses waits until no access holds a claim that is being deleted.
+// awaitAccesses waits until no access uses a claim that is being deleted.
 //
-// It judges by the cache: a claim that is being deleted gets no new UIDs, so a
-// stale copy can only have too many. A UID of which the cache knows no access
-// needs a look at the API server: the access was removed in spite of its
-// finalizer, or the cache is behind.
+// It uses the cache: a terminating claim gets no new UIDs, so a stale copy can only have too many. If the cache has no
+// access with one of the UIDs, the API server is asked: the access was removed in spite of its finalizer, or the cache
+// is stale.
 func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	accesses, err := r.cachedAccesses(ctx, w)
 	if err != nil {
@@ -81,15 +79,14 @@ func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (reconciler.Ver
 			return reconciler.WaitAtMost(cacheDelay, reconciler.ObjectName(blockers[0])), nil
 		}
 	}
-	if !cosiapi.HasProtection(w.claim) { // another finalizer holds it
+	if !cosiapi.HasProtection(w.claim) { // another finalizer keeps it
 		return reconciler.Done(), r.write(ctx, w, func() { references.Clear(w.claim) })
 	}
 	return reconciler.Next(), nil
 }
 
-// reportInUse reports which accesses the claim waits for, if no user has deleted
-// them. It does so only after Patience: if the namespace is deleted,
-// Kubernetes deletes the accesses as well.
+// reportInUse reports which accesses the claim waits for, unless they are being deleted. It does so only after
+// Patience: if the namespace is deleted, Kubernetes deletes the accesses as well.
 func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (reconciler.Verdict, error) {
 	waitsFor := reconciler.ObjectName(blockers[0])
 	staying := slices.DeleteFunc(blockers, func(a *cosiapi.BucketAccess) bool { return !a.DeletionTimestamp.IsZero() })

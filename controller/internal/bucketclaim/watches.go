@@ -22,8 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Watch starts the reconciler on every change that may concern a claim: of the
-// claim itself, its Bucket, its class and the accesses that reference it.
+// Watch triggers a reconcile on changes of the claim, its Bucket, its class and the accesses that reference it.
 func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -35,8 +34,7 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		Complete(r)
 }
 
-// bucketChanged passes the changes of a Bucket but that of its bucket ID alone, which
-// no claim shows.
+// bucketChanged selects the changes of a Bucket, except those of only its bucket ID, which claims do not show.
 func bucketChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*cosiapi.Bucket)
@@ -50,8 +48,7 @@ func bucketChanged() predicate.Predicate {
 	}}
 }
 
-// ofBucket enqueues the claim that the Bucket names, and those that want it, which
-// may be others.
+// ofBucket enqueues the claim that the Bucket references and the claims that request the Bucket.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
 	if !ok {
@@ -64,13 +61,12 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name)...)
 }
 
-// ofClass enqueues the claims of a class that have no Bucket yet; the others have
-// a copy of the class.
+// ofClass enqueues the claims of a class that have no Bucket yet. The others have a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.claims(ctx, index.ClaimByClass, obj.GetName())
 }
 
-// claims are requests for the claims with a value in an index.
+// claims returns requests for the claims with a value in an index.
 func (r *Reconciler) claims(ctx context.Context, indexName, value string) []reconcile.Request {
 	list := &cosiapi.BucketClaimList{}
 	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}, reconciler.ReadOnly); err != nil {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index registers the field indexes by which the Controller finds the
-// objects that a change of another object concerns. It must not decide what
-// to do with them.
+// Package index registers the field indexes with which the Controller maps the change of one object to others that
+// depend on it.
 package index
 
 import (
@@ -19,12 +18,12 @@ import (
 
 // Names of the indexes, for client.MatchingFields.
 const (
-	// ClaimByClass finds BucketClaims that are not bound yet by spec.bucketClassName.
-	// The others, of which there are thousands, have a copy of the class.
+	// ClaimByClass finds BucketClaims that are not bound yet by spec.bucketClassName. The thousands of bound claims
+	// have a copy of the class.
 	ClaimByClass = "claim.class"
-	// ClaimByBucket finds BucketClaims by the name of the Bucket that they ask for
-	// or would have. It knows none that stays bound to a valid Bucket made for it,
-	// which names its claim: thousands of them would each cost an entry.
+	// ClaimByBucket finds BucketClaims by the name of the Bucket that they request or would get. It omits claims that
+	// are bound to a valid Bucket created for them, because the Bucket references its claim: thousands of them would
+	// each cost an entry.
 	ClaimByBucket = "claim.bucket"
 	// BucketByClaim finds Buckets by spec.bucketClaimRef; see ClaimKey.
 	BucketByClaim = "bucket.claim"
@@ -35,7 +34,7 @@ const (
 	AccessByClass = "access.class"
 )
 
-// ClaimKey is the value of BucketByClaim for a claim.
+// ClaimKey returns the value of BucketByClaim for a claim.
 func ClaimKey(claim types.NamespacedName) string { return claim.String() }
 
 // Register adds all indexes to an indexer, once for each manager.

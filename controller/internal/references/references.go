@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references keeps, on each BucketClaim, the UIDs of the
-// BucketAccesses that hold it, and decides which accesses keep a deleted claim
-// in use. It only judges and changes the objects it is given.
+// Package references maintains, on each BucketClaim, the UIDs of the BucketAccesses that use it, and decides which
+// accesses keep a terminating claim in use. It only inspects and changes the objects that it is given.
 //
-// The UIDs are the value of the annotation has-bucketaccess-references, sorted
-// and separated by commas. An access adds its UID before its hand-off, to a
-// claim that is not being deleted, and removes it when its cleanup has
-// finished. Both are patches guarded by the resourceVersion of the claim, so a
-// claim that is being deleted gets no new UIDs (ADR 0053).
+// The UIDs are stored in the annotation has-bucketaccess-references, sorted and separated by commas. An access adds
+// its UID before its hand-off, to a claim that is not being deleted, and removes it after its cleanup. Both are
+// patches guarded by the resourceVersion of the claim, so a terminating claim gets no new UIDs (ADR 0053).
 package references
 
 import (
@@ -26,7 +23,7 @@ import (
 
 const (
 	annotation = cosiapi.HasBucketAccessReferencesAnnotation
-	// legacyValue is what earlier versions set the annotation to.
+	// legacyValue is the value of the annotation in earlier versions.
 	legacyValue = "true"
 )
 
@@ -42,11 +39,11 @@ func Of(claim *cosiapi.BucketClaim) []types.UID {
 	return slices.Compact(uids)
 }
 
-// Add puts a UID on the claim in memory.
+// Add adds a UID to the claim in memory.
 func Add(claim *cosiapi.BucketClaim, uid types.UID) { set(claim, append(Of(claim), uid)) }
 
-// Remove takes UIDs off the claim in memory, and the annotation with the last
-// one. An annotation without UIDs stays as it is.
+// Remove removes UIDs from the claim in memory, and the annotation together with the last UID. An annotation without
+// UIDs is not changed.
 func Remove(claim *cosiapi.BucketClaim, uids ...types.UID) {
 	had := Of(claim)
 	left := slices.DeleteFunc(slices.Clone(had), sets.New(uids...).Has)
@@ -55,16 +52,15 @@ func Remove(claim *cosiapi.BucketClaim, uids ...types.UID) {
 	}
 }
 
-// Legacy reports whether the claim has the annotation of an earlier version,
-// which names no access.
+// Legacy reports whether the claim has the annotation of an earlier version, which contains no UIDs.
 func Legacy(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, annotation) && len(Of(claim)) == 0
 }
 
-// Clear takes the annotation off the claim in memory.
+// Clear removes the annotation from the claim in memory.
 func Clear(claim *cosiapi.BucketClaim) { cosiapi.RemoveAnnotation(claim, annotation) }
 
-// set sorts the UIDs and makes them those of the claim.
+// set sets the sorted UIDs on the claim.
 func set(claim *cosiapi.BucketClaim, uids []types.UID) {
 	if len(uids) == 0 {
 		Clear(claim)
@@ -78,17 +74,16 @@ func set(claim *cosiapi.BucketClaim, uids []types.UID) {
 	cosiapi.SetAnnotation(claim, annotation, strings.Join(values, ","))
 }
 
-// Holds reports whether an access holds the claims that it refers to, whether
-// or not its UID is on them: it has the protection finalizer, and its cleanup
-// has not finished. An access that is deleted before its hand-off needs none.
+// Holds reports whether an access uses the claims that it refers to, whether or not its UID is on them: it has the
+// protection finalizer, and its cleanup has not finished. An access that is deleted before its hand-off needs no
+// cleanup.
 func Holds(access *cosiapi.BucketAccess) bool {
 	finished := access.DeletionTimestamp != nil && (access.Status.DriverName == "" || access.CleanedUp())
 	return cosiapi.HasProtection(access) && !finished
 }
 
-// Blockers returns the accesses for which a deleted claim must wait, by name:
-// those that refer to the claim and hold it or have their UID on it. An access
-// takes its UID off itself.
+// Blockers returns the accesses that a terminating claim must wait for, sorted by name: those that refer to the claim
+// and use it or have their UID on it. An access removes its own UID.
 func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*cosiapi.BucketAccess {
 	var blockers []*cosiapi.BucketAccess
 	uids := sets.New(Of(claim)...)
@@ -102,7 +97,7 @@ func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*co
 	return blockers
 }
 
-// Unknown returns the UIDs on the claim that none of the accesses to it has.
+// Unknown returns the UIDs on the claim that belong to none of the given accesses.
 func Unknown(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []types.UID {
 	known := sets.New[types.UID]()
 	for i := range accesses {
@@ -113,14 +108,13 @@ func Unknown(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []type
 	return slices.DeleteFunc(Of(claim), known.Has)
 }
 
-// To reports whether the access refers to the claim of that name.
+// To reports whether the access refers to the claim with that name.
 func To(access *cosiapi.BucketAccess, claimName string) bool {
 	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool { return c.BucketClaimName == claimName })
 }
 
-// Changed passes the events of accesses that may end the wait of a claim: an
-// access that holds it appears, stops holding it, is replaced by another one of
-// its name, or is deleted.
+// Changed selects the events of accesses that may end the wait of a claim: an access that uses it appears, stops using
+// it, is replaced by another one of the same name, or is deleted.
 func Changed() predicate.Predicate {
 	holds := func(obj client.Object) bool {
 		access, ok := obj.(*cosiapi.BucketAccess)

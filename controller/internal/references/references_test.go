@@ -65,7 +65,7 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
-// access is one to the claim photos, in a state that is a sum of these constants.
+// access returns an access to the claim photos, in a state that is a sum of these constants.
 func access(uid types.UID, is int) cosiapi.BucketAccess {
 	a := cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Name: "access-" + string(uid), UID: uid}}
 	a.Spec.BucketClaims = []cosiapi.BucketClaimAccess{{BucketClaimName: "photos"}}
@@ -91,7 +91,7 @@ func TestBlockers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		is int
-		// holds is the result for a claim without the UID, listed for one with it.
+		// holds is the result for a claim without the UID, listed the result for a claim with it.
 		holds, listed bool
 	}{
 		"just created":                                 {0, false, true},

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube keeps a credential store in Kubernetes Secrets of the driver's own namespace.
+// Package kube implements a credential store with Kubernetes Secrets in the driver's own namespace.
 //
-// It is imported by the sidecar, which serves it to its driver, and by the commands of drivers, never
-// by a driver. Who uses it needs a Role, not a ClusterRole, with get, list, create, update and delete
-// on secrets in that namespace.
+// The sidecar, which serves the store to its driver, and the commands of drivers import it. Drivers do not. Its users
+// need a Role, not a ClusterRole, with get, list, create, update and delete on secrets in that namespace.
 package kube
 
 import (
@@ -28,16 +27,16 @@ import (
 )
 
 const (
-	// labelStore is on every Secret of a store, with the name of the driver.
+	// labelStore is set on every Secret of a store. Its value is the name of the driver.
 	labelStore = "cooper.dev/credential-store"
-	// annotationAccount is the account of an entry, for people who look.
+	// annotationAccount has the account ID of an entry, for humans.
 	annotationAccount = "cooper.dev/account"
 	keyID             = "id"
 	keyEntry          = "entry"
 	namePrefix        = "cosi-credential-"
 )
 
-// Secrets are the Secrets of one namespace. The typed client of client-go implements it.
+// Secrets gives access to the Secrets of one namespace. The typed client of client-go implements it.
 type Secrets interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error)
 	List(ctx context.Context, o metav1.ListOptions) (*corev1.SecretList, error)
@@ -46,8 +45,8 @@ type Secrets interface {
 	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
 }
 
-// SecretsIn returns the Secrets of a namespace. It knows no other kind: with the typed client, which knows all that
-// Kubernetes has, a driver would be half as large again.
+// SecretsIn returns the Secrets of a namespace. It supports no other kind: the typed client, which has all kinds of
+// Kubernetes, would make the binary of a driver larger by half.
 func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -64,7 +63,7 @@ func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// Blobs are credstore.Blobs of one Secret a name. Their versions are resource versions.
+// Blobs implements credstore.Blobs with one Secret per name. Versions are resourceVersions.
 type Blobs struct {
 	secrets Secrets
 	driver  string
@@ -73,7 +72,7 @@ type Blobs struct {
 
 var _ credstore.Blobs = (*Blobs)(nil)
 
-// Open opens the store of a driver as OpenBlobs does.
+// Open opens the store of a driver; see OpenBlobs.
 func Open(ctx context.Context, secrets Secrets, driver string) (credstore.Store, error) {
 	blobs, err := OpenBlobs(ctx, secrets, driver)
 	if err != nil {
@@ -82,8 +81,8 @@ func Open(ctx context.Context, secrets Secrets, driver string) (credstore.Store,
 	return credstore.OnBlobs(blobs), nil
 }
 
-// OpenBlobs opens the Secrets of a driver, and makes the one with the ID if there is none. Others
-// without that one are an error that wraps credstore.ErrStoreID.
+// OpenBlobs opens the Secrets of a driver's store and creates the Secret with the store ID if the store is empty. If
+// there are entries but no ID, the error wraps credstore.ErrStoreID.
 func OpenBlobs(ctx context.Context, secrets Secrets, driver string) (*Blobs, error) {
 	blobs := &Blobs{secrets: secrets, driver: driver}
 	id, err := blobs.readID(ctx)
@@ -97,8 +96,8 @@ func OpenBlobs(ctx context.Context, secrets Secrets, driver string) (*Blobs, err
 	return blobs, nil
 }
 
-// ID implements credstore.Blobs. It reads the Secret again, so that a namespace made again while the
-// driver runs is noticed.
+// ID implements credstore.Blobs. It reads the Secret again, to detect a namespace that was recreated while the driver
+// runs.
 func (s *Blobs) ID(ctx context.Context) (string, error) {
 	id, err := s.readID(ctx)
 	if apierrors.IsNotFound(err) {
@@ -113,7 +112,7 @@ func (s *Blobs) ID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// Get implements credstore.Blobs. A Secret of that name that this store did not make is never returned.
+// Get implements credstore.Blobs. It never returns a Secret that this store did not create.
 func (s *Blobs) Get(ctx context.Context, name string) (credstore.Blob, error) {
 	secret, err := s.secrets.Get(ctx, s.name(name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -129,7 +128,7 @@ func (s *Blobs) Get(ctx context.Context, name string) (credstore.Blob, error) {
 	return credstore.Blob{Data: cosi.NewSecret(string(data)), Version: secret.ResourceVersion, Place: "secret " + secret.Name}, nil
 }
 
-// Put implements credstore.Blobs. It writes the Secret as a whole: nobody else keeps anything in it.
+// Put implements credstore.Blobs. It replaces the whole Secret, because the store is its only writer.
 func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
 	secret := s.newSecret(s.name(name), map[string][]byte{keyEntry: []byte(data.Reveal())})
 	secret.Annotations = map[string]string{annotationAccount: name}
@@ -153,8 +152,8 @@ func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version 
 	return written.ResourceVersion, nil
 }
 
-// ours reports whether Put can have returned a version. The API server does not compare 0 with
-// anything, and refuses what is no number in a way that looks as if it were to pass.
+// ours reports whether Put can have returned a version. The API server accepts 0 without a comparison, and rejects a
+// version that is not a number with an error that looks temporary.
 func ours(version string) bool {
 	number, err := strconv.ParseUint(version, 10, 64)
 	return err == nil && number != 0
@@ -212,7 +211,7 @@ func (s *Blobs) newSecret(name string, data map[string][]byte) *corev1.Secret {
 
 func (s *Blobs) idName() string { return namePrefix + "store-" + digest(s.driver) }
 
-// name is a hash: account IDs may be longer than names of Secrets, and have other characters.
+// name returns a hash, because account IDs may be longer than names of Secrets and may contain other characters.
 func (s *Blobs) name(account string) string { return namePrefix + digest(s.driver+"\n"+account) }
 
 func digest(text string) string {

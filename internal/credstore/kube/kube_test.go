@@ -38,7 +38,7 @@ func open(t *testing.T, secrets kube.Secrets, driver string) credstore.Store {
 	return store
 }
 
-// named remembers the driver of a store, for the next process.
+// named stores the driver of a store, for the next process.
 type named struct {
 	credstore.Store
 

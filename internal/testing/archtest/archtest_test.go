@@ -18,13 +18,13 @@ import (
 
 const module = "github.com/cooper-cosi/cooper"
 
-// root is the module's directory, seen from this package's.
+// root is the path of the module from this package.
 const root = "../../.."
 
 func TestThisModule(t *testing.T) {
 	t.Parallel()
-	// Reading every source file here, and not only in go list's process, also
-	// tells the test cache what this test depends on.
+	// Reading every source file here, and not only in go list's process, also registers the files in the test cache as
+	// dependencies.
 	report(t, sourceFiles(t))
 	pkgs := list(t)
 	report(t, Imports(module, pkgs))

@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// maxFileLines is the length from which on a file is two files.
+// maxFileLines is the maximum length of a file. Split longer files.
 const maxFileLines = 600
 
-// licenceHeader begins every file that somebody wrote, so that it carries its
-// licence wherever it is copied to.
+// licenceHeader is required in every file that is not generated, so that copies of the file carry the licence.
 const licenceHeader = "// SPDX-License-Identifier: Apache-2.0"
 
 // File checks one Go source file; name is its path in the module.
@@ -41,8 +40,7 @@ func File(name string, source []byte) []Violation {
 	return found
 }
 
-// sleeps finds calls of time.Sleep: a test waits for what it waits for, not for
-// a while.
+// sleeps finds calls of time.Sleep. Tests must wait for a condition, not for a period of time.
 func sleeps(fset *token.FileSet, file *ast.File) []Violation {
 	var found []Violation
 	ast.Inspect(file, func(node ast.Node) bool {

@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// directory is what every driver has in a directory of its own.
+// directory describes a directory that every driver has.
 type directory struct {
-	// needs are the files that must be there, may those that can be.
+	// needs are the required files, may the optional ones.
 	needs, may []string
-	// pure says that the package makes no calls.
+	// pure means that the package makes no calls to the backend.
 	pure bool
 }
 
-// waysOfAccounts is the directory with a package for each way to have accounts.
+// waysOfAccounts is the directory with one package per kind of account.
 const waysOfAccounts = "internal/account"
 
-// floorPlan is what the drivers have in common (docs/adr/0023), by the directory below the driver's.
+// floorPlan returns the directories that all drivers have in common (docs/adr/0023), by their path in the driver's
+// directory.
 func floorPlan() map[string]directory {
 	return map[string]directory{
 		".": {
@@ -43,7 +44,7 @@ func floorPlan() map[string]directory {
 	}
 }
 
-// ownFiles are what only one backend has: a file, or a directory with all files in it.
+// ownFiles returns the files that only one backend has: a file, or a directory with all its files.
 func ownFiles() map[string][]string {
 	return map[string][]string{
 		"azuredriver": {
@@ -57,10 +58,10 @@ func ownFiles() map[string][]string {
 		},
 		"s3driver": {
 			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", // stores of several types
-			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and what was seen at them
+			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and their observed behaviour
 			"usage.go", "usage_test.go", // backends that were renamed
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls
-			"internal/wholebody",                                   // the SDK's own connections
+			"internal/wholebody",                                   // reuse of the SDK's connections
 			"internal/account/adminapi", "internal/account/static", // no way of its own: the client of two; one key for all
 			"internal/apierror/export_test.go",
 		},
@@ -112,7 +113,7 @@ func FloorPlan(driver string, files map[string][]byte) []Violation {
 func makesCalls(source []byte) bool {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
-		return false // File says so
+		return false // File reports the parse error
 	}
 	for _, one := range file.Imports {
 		if name, _ := strconv.Unquote(one.Path.Value); name == "context" || name == "net/http" {

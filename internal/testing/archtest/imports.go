@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archtest holds the rules of the source tree that a compiler does not
-// know: who may import whom, how packages are named and documented, how long a
-// file may be. Its tests apply them to this module. Nothing imports it.
+// Package archtest checks rules of the source tree that the compiler does not check: which packages may import each
+// other, how packages are named and documented, how long a file may be. Its tests apply the rules to this module. No
+// other package imports it.
 package archtest
 
 import (
@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Package is what the rules need to know of one package; the fields are those
-// of `go list -json`.
+// Package is the part of the output of `go list -json` that the rules need.
 type Package struct {
 	ImportPath string   `json:"ImportPath"`
 	Name       string   `json:"Name"`
@@ -22,11 +21,11 @@ type Package struct {
 	GoFiles    []string `json:"GoFiles"` // without tests
 }
 
-// Violation says which package or file breaks a rule, how, and what to do.
+// Violation is a message that names the package or file, the rule that it breaks, and what to do.
 type Violation string
 
-// layers order the directories of the module: a package imports only from its own
-// layer or a lower one. The longest matching directory decides.
+// layers returns the layer of each directory of the module. A package may only import packages of its own layer or a
+// lower one. The longest matching directory determines the layer.
 func layers() map[string]int {
 	return map[string]int{
 		"proto":       0,
@@ -52,24 +51,23 @@ func layers() map[string]int {
 		"cmd":       5,
 		"bench":     5,
 		"hack":      5,
-		"lifecycle": 5, // tests alone
-		"e2e":       5, // tests alone
+		"lifecycle": 5, // tests only
+		"e2e":       5, // tests only
 	}
 }
 
-// ban forbids imports. It names directories of the module, import paths of other
-// modules (a dot in their first element) and the standard library's testing; each
-// covers what is below it.
+// ban forbids imports. It names directories of the module, import paths of other modules (with a dot in the first
+// element) and the standard library's testing. Each includes everything below it.
 type ban struct {
 	who    []string
-	except []string // directories below who that may
+	except []string // subdirectories that are exempt
 	never  []string
 	direct bool // only direct imports count
 	why    string
 }
 
 func bans() []ban {
-	// sigs.k8s.io/yaml is a YAML library like any other.
+	// sigs.k8s.io/yaml is an ordinary YAML library and allowed.
 	kubernetes := []string{"k8s.io", "sigs.k8s.io/controller-runtime"}
 	product := []string{"api", "proto", "internal", "controller", "obc", "sidecar", "drivers", "sanity", "cmd"}
 	return []ban{
@@ -158,14 +156,13 @@ func layering(module string, pkg Package) []Violation {
 	return found
 }
 
-// forTests reports whether a package is for tests: it is below internal/testing, or its name ends
-// in test as those of httptest and iotest do. It may import testing and fakes.
+// forTests reports whether a package is for tests: it is below internal/testing, or its name ends in test, like
+// httptest and iotest. It may import testing and fakes.
 func forTests(path string) bool {
 	return strings.HasSuffix(path, "test") || strings.Contains(path, "/internal/testing/")
 }
 
-// noTestPackages keeps packages for tests out of all others, since those might be
-// shipped.
+// noTestPackages forbids packages for tests in all other packages, since those may be part of a release.
 func noTestPackages(module string, pkg Package) []Violation {
 	var found []Violation
 	for _, path := range pkg.Imports {
@@ -209,8 +206,8 @@ func (b ban) check(module string, pkg Package) []Violation {
 	return found
 }
 
-// importPath turns a directory of the module into an import path and leaves
-// other modules' paths and those of the standard library alone.
+// importPath converts a directory of the module to an import path. It returns paths of other modules and of the
+// standard library unchanged.
 func importPath(module, dir string) string {
 	first, _, _ := strings.Cut(dir, "/")
 	if strings.Contains(first, ".") || dir == "testing" {
@@ -219,7 +216,7 @@ func importPath(module, dir string) string {
 	return module + "/" + dir
 }
 
-// below reports whether an import path is parent or lies below it.
+// below reports whether an import path is parent or is below it.
 func below(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, parent+"/")
 }

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// library is a package that modules outside of this one import by itself. They compile what it depends on, so the
-// table of libraries says what that may be.
+// library is a package that other modules import on its own. They compile its dependencies, so the table of libraries
+// limits those.
 type library struct {
 	dir string
-	// cooper are the directories of this module that it may depend on beside its own.
+	// cooper are the directories of this module, other than its own, that it may depend on.
 	cooper []string
-	// cloud is the SDK that it may depend on.
+	// cloud is the only SDK that it may depend on.
 	cloud string
 }
 
-// libraries covers each directory with what is below it. The packages of tests are not meant: nobody else compiles
-// them.
+// libraries returns the libraries. Each directory includes everything below it, except packages for tests, which other
+// modules do not compile.
 func libraries() []library {
 	stores := []string{"fakes/fault", "fakes/internal"}
 	return []library{
@@ -33,11 +33,11 @@ func libraries() []library {
 	}
 }
 
-// yaml is a YAML library: it has the address of a Kubernetes project and depends on none.
+// yaml is a YAML library. It is published by the Kubernetes project but does not depend on Kubernetes.
 const yaml = "sigs.k8s.io/yaml"
 
-// Libraries checks that whoever imports one library of the module compiles no other part of Cooper, no SDK of another
-// cloud and no Kubernetes.
+// Libraries checks that an import of one library does not compile any other part of Cooper, another cloud's SDK or
+// Kubernetes.
 func Libraries(module string, pkgs []Package) []Violation {
 	foreign := []string{
 		"k8s.io", "sigs.k8s.io",

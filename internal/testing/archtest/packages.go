@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// vague are names without an edge: a package called so is imported by all and
-// grows for ever.
+// vague returns names that do not describe a purpose. A package with such a name is imported everywhere and keeps
+// growing.
 func vague() []string {
 	return []string{"util", "utils", "common", "helper", "helpers", "misc", "types", "shared", "base", "kit", "kinds", "terms", "managers", "objects"}
 }
@@ -26,8 +26,8 @@ func Naming(pkgs []Package) []Violation {
 	return found
 }
 
-// Documented refuses packages without a package comment. A package of tests alone
-// has nothing to import and needs none.
+// Documented refuses packages without a package comment. A package that only contains tests needs none, since it
+// cannot be imported.
 func Documented(pkgs []Package) []Violation {
 	var found []Violation
 	for _, pkg := range pkgs {
@@ -38,8 +38,7 @@ func Documented(pkgs []Package) []Violation {
 	return found
 }
 
-// Requirements refuses modules that the main go.mod must never require.
-// required are module paths.
+// Requirements refuses modules that the main go.mod must never require. required are module paths.
 func Requirements(required []string) []Violation {
 	var found []Violation
 	for _, path := range required {

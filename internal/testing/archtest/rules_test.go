@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// expect fails unless there is one violation that holds want, or none if want
-// is empty.
+// expect fails the test unless there is one violation that contains want, or none if want is empty.
 func expect(t *testing.T, got []Violation, want string) {
 	t.Helper()
 	switch {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// An explanation is of a reference that a reader cannot look up.
+// An explanation describes a reference that a reader cannot look up.
 type explanation struct {
-	// hints are texts of which one is in each reference: to search a line for them costs next to nothing.
+	// hints are substrings, one of which is in each reference. They make the search cheap.
 	hints []string
 	what  *regexp.Regexp
-	// instead is what to write in its place.
+	// instead is the suggested replacement.
 	instead string
 }
 
@@ -29,7 +29,7 @@ var unexplained = []explanation{
 	{[]string{"esign "}, regexp.MustCompile(`\b[Dd]esign (note|doc|document)s?\b`), "the decision record that says it (docs/adr)"},
 }
 
-// decisions returns how the number of a decision begins.
+// decisions returns the possible prefixes of the number of a decision.
 func decisions() []string {
 	var all []string
 	for _, letter := range "AB" {
@@ -43,11 +43,11 @@ func decisions() []string {
 // pageName matches the name of a page, with the path before it.
 var pageName = regexp.MustCompile(`[\w./:%#?=&-]*\b[\w-]+\.md\b`)
 
-// aPage is what tests of pages call one.
+// aPage is the page name that tests of pages use.
 const aPage = "page.md"
 
-// Text checks what a file of text cites: readers must be able to look it up. name is the path of the file in the
-// module, and pages holds the file names of all pages of the repository.
+// Text checks that readers can look up the references in a text file. name is the path of the file in the module, and
+// pages has the file names of all pages of the repository.
 func Text(name string, text []byte, pages map[string]bool) []Violation {
 	var found []Violation
 	number := 0

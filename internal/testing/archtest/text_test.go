@@ -48,7 +48,7 @@ func TestNothingIsCitedThatIsNotThere(t *testing.T) {
 
 func TestTextFindsSeededViolations(t *testing.T) {
 	t.Parallel()
-	// The parts of a reference stand apart here, because this file is checked as well.
+	// The references are split into parts, because this file is checked as well.
 	for name, tc := range map[string]struct{ file, text, want string }{
 		"a case by its number":               {"a_test.go", "// Case" + " 17: name of the Bucket.\n", "the ID of the case"},
 		"cases by their numbers":             {"README" + ".md", "See cases" + " 3 and 4.\n", "the ID of the case"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browsertest opens pages in a browser, for the tests of programs that serve some. It must not know what a page says.
+// Package browsertest opens pages in a browser, for tests of programs that serve pages.
 package browsertest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Complaints are what a browser writes to its console.
+// Complaints are the messages that a browser writes to its console.
 type Complaints struct {
 	mu    sync.Mutex
 	texts []string
@@ -31,7 +31,7 @@ func (c *Complaints) add(text string) {
 	c.texts = append(c.texts, text)
 }
 
-// None fails the test if there are some.
+// None fails the test if there are any complaints.
 func (c *Complaints) None(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
@@ -41,8 +41,8 @@ func (c *Complaints) None(t *testing.T) {
 	}
 }
 
-// Start starts a browser with nothing in it, which ends with the test. Where there is none, the test is skipped, or fails where all
-// must be there.
+// Start starts an empty browser that is closed at the end of the test. If no browser is installed, the test is
+// skipped, or fails if all tools are required.
 func Start(t *testing.T) (context.Context, *Complaints) {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -68,16 +68,16 @@ func Start(t *testing.T) (context.Context, *Complaints) {
 		}
 	}))
 	t.Cleanup(end)
-	if err := chromedp.Do(browser); err != nil { // a browser lives as long as the context of its first action
+	if err := chromedp.Do(browser); err != nil { // the browser lives as long as the context of its first action
 		t.Fatal(err)
 	}
 	return browser, c
 }
 
-// patience is how long a browser may take for what a person does at once.
+// patience is the maximum duration of an action that takes a user only a moment.
 const patience = 2 * time.Minute
 
-// Must takes steps in a browser, one after the other.
+// Must runs actions in a browser, one after the other.
 func Must(browser context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	for _, step := range steps {
@@ -85,11 +85,11 @@ func Must(browser context.Context, t *testing.T, steps ...chromedp.Action[chrome
 	}
 }
 
-// stateError is the code by which the browser says that what it is asked about is not there any more.
+// stateError is the browser's error code for an object that no longer exists.
 const stateError = -32000
 
-// Ask returns what an action in a browser does. A page that is shown anew takes away the element that an action has found before
-// the action is done with it: the action is taken again, with the element that is in its place.
+// Ask returns the result of an action in a browser. If the page is rendered again, the element that the action has
+// found may disappear before the action ends. The action is then repeated with the new element.
 func Ask[T any](browser context.Context, t *testing.T, action chromedp.Action[T]) T {
 	t.Helper()
 	limited, cancel := context.WithTimeout(browser, patience)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformancetest holds the drivers of this repository against the conformance suite and keeps the page that
-// says how they did. It must hold no checks of drivers: those are sanity's.
+// Package conformancetest runs the conformance suite against the drivers of this repository and maintains the page
+// with the results. The checks themselves are in package sanity.
 package conformancetest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// page is written by the tests that call Test, each its own section, if COOPER_UPDATE is set.
+// page is written by the tests that call Test, one section each, if COOPER_UPDATE is set.
 const page = "docs/reference/conformance.md"
 
-// targets are the titles of the sections: what is tested, in the order of the page.
+// targets returns the titles of the sections, in the order of the page.
 func targets() []string {
 	return []string{
 		"cosi-driver-s3 on s3fake",
@@ -45,11 +45,11 @@ func targets() []string {
 	}
 }
 
-// Test holds a driver of this repository against the whole suite. Target is the title of the section of the page that
-// must say the same, and then nothing may be left behind; without one the page says nothing of this run.
+// Test runs the whole suite against a driver of this repository. If target is set, it is the title of a section of the
+// page: the section must match the results, and the driver must not leave anything behind.
 func Test(t *testing.T, target string, config sanity.Config) sanity.Report {
 	t.Helper()
-	// No driver here is slow; the machine may be.
+	// The drivers are fast, but the machine may be slow.
 	config.Limits.Start = cmp.Or(config.Limits.Start, 3*time.Minute)
 	config.Limits.Stop = cmp.Or(config.Limits.Stop, 2*time.Minute)
 	config.Limits.RPC = cmp.Or(config.Limits.RPC, 3*time.Minute)
@@ -74,7 +74,7 @@ func Test(t *testing.T, target string, config sanity.Config) sanity.Report {
 	return report
 }
 
-// compare compares the page with what it is after a change of its sections, or writes that.
+// compare compares the page with the result of changing its sections, or writes the result.
 func compare(t *testing.T, change func(sections map[string]string)) {
 	t.Helper()
 	docstest.CurrentPage(t, page, func(old string) []byte {
@@ -84,7 +84,7 @@ func compare(t *testing.T, change func(sections map[string]string)) {
 	})
 }
 
-// split returns the sections of a page by their targets.
+// split returns the sections of a page by target.
 func split(text string) map[string]string {
 	sections := map[string]string{}
 	for _, target := range targets() {
@@ -126,7 +126,7 @@ func render(sections map[string]string) []byte {
 	return out.Bytes()
 }
 
-// section returns what the page says about a report: nothing that differs from run to run.
+// section returns the text of a report without anything that differs between runs.
 func section(report sanity.Report) string {
 	byReason := map[string][]string{}
 	for _, result := range report.Of(sanity.NotApplicable) {
@@ -140,7 +140,7 @@ func section(report sanity.Report) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// cell makes a text fit into a table.
+// cell escapes a text for a table cell.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", ">", "&gt;").Replace(text)
 }

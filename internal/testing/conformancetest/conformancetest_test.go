@@ -4,7 +4,7 @@ package conformancetest
 
 import "testing"
 
-// TestPage compares what no driver's test does: the cases, and that every target has been tested.
+// TestPage checks the parts that no driver's test checks: the list of cases, and that every target was tested.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	compare(t, func(sections map[string]string) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credstoretest is the conformance test of credential stores. It is for tests only.
+// Package credstoretest is the conformance test of credential stores.
 package credstoretest
 
 import (
@@ -18,14 +18,14 @@ import (
 
 // Target is one kind of store.
 type Target struct {
-	// New makes an empty store.
+	// New creates an empty store.
 	New func(t *testing.T) credstore.Store
-	// Reopen opens what store wrote, as the next process would. Nil for a store that does not
-	// outlive its process.
+	// Reopen opens the data of store as the next process would. It is nil for a store that does not outlive its
+	// process.
 	Reopen func(t *testing.T, store credstore.Store) credstore.Store
 }
 
-// Run asserts that the store keeps the promises of credstore.Store.
+// Run checks that the store implements the contract of credstore.Store.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	tests := map[string]func(*testing.T, credstore.Store){
@@ -249,5 +249,5 @@ func mustGet(t *testing.T, store credstore.Store, account string) credstore.Entr
 	return entry
 }
 
-// diffEntries shows secrets, which are this package's own.
+// diffEntries shows secrets, which are test data of this package.
 func diffEntries(got, want credstore.Entry) string { return cmp.Diff(want, got) }

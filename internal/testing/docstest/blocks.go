@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// BlockKind says what becomes of a block.
+// BlockKind determines how a block is used.
 type BlockKind string
 
-// The kinds of blocks. A comment on the line before the fence marks them, except
-// for Run and Output, which are known by their language.
+// The kinds of blocks. A comment on the line before the fence sets the kind, except for Run and Output, which are
+// recognized by their language.
 const (
-	// Run is a block in the language sh: run in the page's shell, in order.
+	// Run is a block in the language sh. It runs in the page's shell, in order.
 	Run BlockKind = "run"
-	// Until is a block marked `<!-- run until: text -->`: started in the
-	// background and waited for until it has printed the text. At the end of the
-	// page it gets a Ctrl-C and must end by itself.
+	// Until is a block marked `<!-- run until: text -->`. It is started in the background, and the script waits until
+	// it has printed the text. At the end of the page it gets a Ctrl-C and must exit.
 	Until BlockKind = "run until"
-	// File is a block marked `<!-- file: name -->`: written to that file in the
-	// page's working directory, where $PAGE_DIR points.
+	// File is a block marked `<!-- file: name -->`. It is written to that file in the page's working directory,
+	// $PAGE_DIR.
 	File BlockKind = "file"
-	// Output is a block in the language text or output: what a command prints.
+	// Output is a block in the language text or output. It shows the output of a command.
 	Output BlockKind = "output"
-	// RunWith is a block marked `<!-- run with: program -->`: run where the program
-	// is there, by a test that knows how to ask it. Script leaves it out.
+	// RunWith is a block marked `<!-- run with: program -->`. A test runs it if the program is available. Script omits
+	// it.
 	RunWith BlockKind = "run with"
 	// NotRun is a block marked `<!-- not run: reason -->`.
 	NotRun BlockKind = "not run"
@@ -35,7 +34,7 @@ const (
 // Block is one fenced block.
 type Block struct {
 	Page     string // the page's name, for messages
-	Line     int    // of its opening fence, from 1
+	Line     int    // line number of the opening fence, from 1
 	Language string
 	Text     string // with a final newline
 	Kind     BlockKind
@@ -48,8 +47,8 @@ var (
 	mark  = regexp.MustCompile(`^<!-- *(run until|run with|file|not run): *(.*?) *-->$`)
 )
 
-// ParseBlocks returns the blocks of a page, or an error that names the line of the
-// first block that is not closed or not marked.
+// ParseBlocks returns the blocks of a page, or an error with the line number of the first block that is not closed or
+// not marked.
 func ParseBlocks(page, markdown string) ([]Block, error) {
 	var (
 		blocks  []Block

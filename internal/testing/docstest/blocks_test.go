@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestScript runs the script, because what it must do is what bash makes of it.
+// TestScript runs the script with bash, because its effect is what counts.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	const server = "trap 'echo bye; exit 0' INT\necho listening\nwhile true; do sleep 0.1; done\n"

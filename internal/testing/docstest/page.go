@@ -14,11 +14,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
-// WritesPages says that pages are written, and not compared.
+// WritesPages reports whether pages are written instead of compared.
 func WritesPages() bool { return os.Getenv("COOPER_UPDATE") != "" }
 
-// CurrentPage compares a page, by its path from the root of the repository, with what it is after a change, or writes that if
-// COOPER_UPDATE is set.
+// CurrentPage compares a page, given by its path from the root of the repository, with the result of change. If
+// COOPER_UPDATE is set, it writes the result instead.
 func CurrentPage(t *testing.T, page string, change func(old string) []byte) {
 	t.Helper()
 	file, err := open(page)
@@ -26,7 +26,7 @@ func CurrentPage(t *testing.T, page string, change func(old string) []byte) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	// Tests of several packages may write their parts at a time.
+	// Tests of several packages may write to the page at the same time.
 	if err := flock.Wait(file); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func CurrentPage(t *testing.T, page string, change func(old string) []byte) {
 	}
 }
 
-// open opens the page, which is in a directory above that of the test.
+// open opens the page in the nearest directory above that of the test.
 func open(page string) (*os.File, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// prelude ends what runs in the background when the script ends, however it
-// ends, the last started first, as it may need what was started before: with the interrupt that a reader's Ctrl-C would send. Job control gives
-// each background block a process group of its own to receive it.
+// prelude stops the background processes when the script ends for any reason, with the interrupt that a reader's
+// Ctrl-C would send. The last one is stopped first, as it may depend on earlier ones. Job control gives each
+// background block its own process group to receive the signal.
 const prelude = `set -euo pipefail
 set -m
 export PAGE_DIR=${PAGE_DIR:-$PWD}
@@ -47,9 +47,8 @@ await() { # await <text> <log> <process>
 }
 `
 
-// Script returns a bash script that runs the blocks of one page in order in one
-// shell and stops at the first command that fails. It writes files only to
-// $PAGE_DIR and prints each block's place before it.
+// Script returns a bash script that runs the blocks of one page in order in one shell and stops at the first command
+// that fails. It writes files only to $PAGE_DIR and prints the location of each block before it runs.
 func Script(blocks []Block) string {
 	var script strings.Builder
 	script.WriteString(prelude)
@@ -70,7 +69,7 @@ func Script(blocks []Block) string {
 	return script.String()
 }
 
-// quote makes one shell word of any text.
+// quote quotes any text as one shell word.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

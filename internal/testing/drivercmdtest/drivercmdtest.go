@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivercmdtest holds the tests that are the same for the commands of all drivers. It must not know any of
-// them.
+// Package drivercmdtest contains the tests that the commands of all drivers share.
 package drivercmdtest
 
 import (
@@ -21,15 +20,15 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Launch is how to start a command.
+// Launch describes how to start a command.
 type Launch struct {
-	// Environment is the whole environment of the process.
+	// Environment is the complete environment of the process.
 	Environment map[string]string
 	// Arguments are the command line.
 	Arguments []string
 }
 
-// Start starts the command, whose TestMain has called processtest.ProgramMain.
+// Start starts the command. Its TestMain must have called processtest.ProgramMain.
 func (l Launch) Start(t *testing.T) *processtest.Process {
 	t.Helper()
 	pairs := make([]string, 0, len(l.Environment))
@@ -39,31 +38,32 @@ func (l Launch) Start(t *testing.T) *processtest.Process {
 	return processtest.StartProgram(t, pairs, l.Arguments...)
 }
 
-// with returns the launch with more in its environment.
+// with returns the launch with additional environment variables.
 func (l Launch) with(more map[string]string) Launch {
 	whole := maps.Clone(more)
 	maps.Copy(whole, l.Environment)
 	return Launch{whole, l.Arguments}
 }
 
-// Life is what the processes of one driver go through, one after the other on the same store.
+// Life describes the processes of one driver, which run one after the other on the same store.
 type Life struct {
-	// Launches configure the processes: for each the same store, in one way or another.
+	// Launches configure the processes. All use the same store, with different configurations.
 	Launches []Launch
-	// Protocol is what the access asks for, and Parameters are those of its class.
+	// Protocol is the protocol of the access, and Parameters are those of its class.
 	Protocol   cosi.ObjectProtocol_Type
 	Parameters map[string]string
-	// Secrets returns what is secret in the credential that is granted.
+	// Secrets returns the secret values of the granted credential.
 	Secrets func(granted *cosi.CredentialInfo) []string
-	// Own are the secrets of the driver itself.
+	// Own are the driver's own secrets.
 	Own []string
-	// Metric is in the metrics, and Spans are in the traces, of a process that has made a bucket and granted access.
+	// Metric must be in the metrics, and Spans in the traces, of a process that has created a bucket and granted
+	// access.
 	Metric string
 	Spans  []string
 }
 
-// Test has each process make a bucket, grant the access, be observed, and end when it is told to. All grants return the
-// same credential, and nothing that a process tells anybody else has a secret in it.
+// Test has each process create a bucket and grant the access, reads its metrics and traces, and terminates it. All
+// grants must return the same credential, and logs, metrics and traces must not contain secrets.
 func (l Life) Test(t *testing.T) {
 	t.Helper()
 	collector := processtest.NewCollector(t)
@@ -77,7 +77,7 @@ func (l Life) Test(t *testing.T) {
 	for i, launch := range l.Launches {
 		process := launch.with(common).Start(t)
 		client := drivertest.Dial(t, endpoint)
-		// The one that is there already, and one to see the call in the metrics.
+		// The existing bucket, and a new one so that the call appears in the metrics.
 		createBucket(t, client, bucket)
 		createBucket(t, client, "bc-"+uuid.NewString())
 		secrets := l.grant(t, client, account, bucket)
@@ -111,7 +111,7 @@ func createBucket(t *testing.T, client *drivertest.Client, id string) {
 	}
 }
 
-// grant returns the secrets of the credential.
+// grant grants access and returns the secrets of the credential.
 func (l Life) grant(t *testing.T, client *drivertest.Client, account, bucket string) []string {
 	t.Helper()
 	granted, err := client.DriverGrantBucketAccess(t.Context(), &cosi.DriverGrantBucketAccessRequest{
@@ -127,7 +127,7 @@ func (l Life) grant(t *testing.T, client *drivertest.Client, account, bucket str
 	return l.Secrets(granted.GetCredentials())
 }
 
-// end tells the process to end, which leaves no socket.
+// end terminates the process and checks that it leaves no socket.
 func end(t *testing.T, process *processtest.Process, endpoint string) {
 	t.Helper()
 	process.Terminate()
@@ -143,12 +143,13 @@ func end(t *testing.T, process *processtest.Process, endpoint string) {
 type BadStart struct {
 	Launch
 
-	// Code is the exit code, and Want a part of what is printed.
+	// Code is the exit code, and Want a substring of the output.
 	Code int
 	Want string
 }
 
-// BadStarts tests that the command refuses what every driver's does, and the launches given, in words that help.
+// BadStarts checks that the command refuses the invalid launches common to all drivers and the given ones, with a
+// helpful message.
 func BadStarts(t *testing.T, starts map[string]BadStart) {
 	t.Helper()
 	all := map[string]BadStart{
@@ -168,7 +169,7 @@ func BadStarts(t *testing.T, starts map[string]BadStart) {
 	}
 }
 
-// Help tests that the help has what every driver's has, and the texts given, such as the names of variables.
+// Help checks that the help contains the parts common to all drivers and the given texts, such as names of variables.
 func Help(t *testing.T, texts ...string) {
 	t.Helper()
 	process := Launch{Arguments: []string{"--help"}}.Start(t)

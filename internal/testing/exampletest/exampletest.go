@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exampletest runs examples of functions that want a testing.TB, which an example does not get from package
-// testing. It must not know what an example shows.
+// Package exampletest runs examples of functions that need a testing.TB, which package testing does not pass to
+// examples.
 package exampletest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Run calls example as a test would be called, and returns when its cleanups are done. What the test would fail with is
-// printed, so that the output is not what the example says. A skip is silent: an example cannot be skipped.
+// Run calls example like a test and returns after its cleanups. A failure is printed, so that the output differs from
+// the example's expected output. A skip is silent, because an example cannot be skipped.
 func Run(example func(testing.TB)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tb{ctx: ctx}
@@ -29,11 +29,11 @@ func Run(example func(testing.TB)) {
 	}
 }
 
-// tb is the testing.TB of an example. What it does not have panics.
+// tb is the testing.TB of an example. Methods that it does not implement panic.
 type tb struct {
 	testing.TB
 
-	ctx context.Context //nolint:containedctx // that is what TB.Context returns
+	ctx context.Context //nolint:containedctx // TB.Context returns it
 
 	mu       sync.Mutex
 	failed   bool
@@ -41,7 +41,7 @@ type tb struct {
 	cleanups []func()
 }
 
-// wait calls f and waits for its end, which may be an exit of its goroutine.
+// wait calls f and waits for its end, which may be a call of runtime.Goexit.
 func (t *tb) wait(f func()) {
 	ended := make(chan struct{})
 	go func() {

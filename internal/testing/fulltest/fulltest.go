@@ -2,9 +2,9 @@
 
 // Package fulltest assigns tests and rows of tables to three tiers, by name. Each tier contains the one before:
 //
-//   - short: go test -short, `make test`. A person waits for it.
-//   - full: go test without flags, `make test-full`. CI runs it.
-//   - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
+//  - short: go test -short, `make test`. For use during development.
+//  - full: go test without flags, `make test-full`. CI runs it.
+//  - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
 //
 // Nothing else selects tests: the same command on the same commit always runs the same ones. If a test is not in the
 // short tier, another test in it must cover the same subject.
@@ -126,8 +126,8 @@ func Spread[T any](all []T, n int) []T {
 	return spread
 }
 
-// Alone waits until no other process of this user has called it with the same text and still runs its test. It is for
-// tests that need most of the machine, such as a system of ten containers.
+// Alone waits until no other process of this user runs a test that has called it with the same text. It is for tests
+// that need most of the machine, such as a system of ten containers.
 func Alone(tb testing.TB, what string) {
 	tb.Helper()
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cooper-test-%s-%d.lock", what, os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)

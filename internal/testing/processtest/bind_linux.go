@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// BindToTest has the process of a command, which is not started yet, killed when the test binary ends.
+// BindToTest has the kernel kill the process of a command when the test binary ends. Call it before the command
+// starts.
 func BindToTest(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}

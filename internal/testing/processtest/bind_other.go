@@ -6,5 +6,5 @@ package processtest
 
 import "os/exec"
 
-// BindToTest does nothing here.
+// BindToTest has no effect on this platform.
 func BindToTest(*exec.Cmd) {}

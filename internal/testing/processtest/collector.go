@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// A Collector stands for an OpenTelemetry collector: it takes traces by OTLP
-// over HTTP and keeps them as they came.
+// A Collector replaces an OpenTelemetry collector in tests. It receives traces by OTLP over HTTP and keeps them
+// unparsed.
 type Collector struct {
-	// URL is where it listens.
+	// URL is the address of the collector.
 	URL string
 
 	mu       sync.Mutex
 	received strings.Builder
 }
 
-// NewCollector starts a collector that ends with the test.
+// NewCollector starts a collector that stops at the end of the test.
 func NewCollector(tb testing.TB) *Collector {
 	tb.Helper()
 	c := &Collector{}
@@ -41,8 +41,7 @@ func NewCollector(tb testing.TB) *Collector {
 	return c
 }
 
-// Received are the bytes of all traces so far. Names of spans and values of
-// attributes stand in them as they are.
+// Received returns the bytes of all traces so far. They contain names of spans and values of attributes verbatim.
 func (c *Collector) Received() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

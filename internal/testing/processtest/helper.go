@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// variable makes the test binary the helper, and holds its argument.
+// variable marks a process as the helper; its value is the helper's argument.
 const variable = "COOPER_TEST_HELPER"
 
-// HelperMain is a TestMain: in a process that StartHelper started, it is the helper.
+// HelperMain is a TestMain that runs the helper in a process started by StartHelper.
 func HelperMain(m *testing.M, helper func(argument string)) {
 	if argument := os.Getenv(variable); argument != "" {
 		helper(argument)
@@ -21,8 +21,8 @@ func HelperMain(m *testing.M, helper func(argument string)) {
 	m.Run()
 }
 
-// StartHelper starts the helper, which is killed when the test ends, and returns the lines that it prints. What it puts into
-// the directory for temporary files goes with the test.
+// StartHelper starts the helper and returns its process and the lines that it prints. The helper is killed at the end
+// of the test, and its temporary directory is removed.
 func StartHelper(t *testing.T, argument string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

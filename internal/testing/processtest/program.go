@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// runAsProgram makes a test binary the command itself.
+// runAsProgram makes a test binary run as the command.
 const runAsProgram = "COOPER_TEST_RUN_AS_PROGRAM"
 
-// waitTimeout is for what a test waits for; it only delays failures.
+// waitTimeout is the maximum duration of a wait. It only delays failures.
 const waitTimeout = time.Minute
 
-// ProgramMain is what TestMain calls first: in a process that StartProgram started, it runs
-// the command and does not return.
+// ProgramMain must be called first in TestMain. In a process started by StartProgram, it runs the command and does not
+// return.
 func ProgramMain(command func()) {
 	if os.Getenv(runAsProgram) == "" {
 		return
@@ -34,17 +34,17 @@ func ProgramMain(command func()) {
 	os.Exit(0) //nolint:forbidigo // it stands for the return from main
 }
 
-// A Process is a command that runs.
+// A Process is a running command.
 type Process struct {
 	tb      testing.TB
 	command *exec.Cmd
 	out     output
 	ended   chan struct{}
-	// temporary is what it has in place of /tmp.
+	// temporary is the process's replacement for /tmp.
 	temporary string
 }
 
-// output is what a process printed so far.
+// output is the output of a process so far.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -66,8 +66,8 @@ func (o *output) read() (text string, more <-chan struct{}) {
 	return o.text.String(), o.more
 }
 
-// StartProgram starts the command with no other environment than the given variables,
-// each NAME=value, and a temporary directory. It is killed at the end of the test if it still runs.
+// StartProgram starts the command with only the given environment variables, each NAME=value, and a temporary
+// directory. The process is killed at the end of the test if it still runs.
 func StartProgram(tb testing.TB, environment []string, arguments ...string) *Process {
 	tb.Helper()
 	executable, err := os.Executable()
@@ -82,24 +82,23 @@ func StartProgram(tb testing.TB, environment []string, arguments ...string) *Pro
 		tb.Fatal(err)
 	}
 	go func() {
-		_ = p.command.Wait() // what came of it is in ProcessState
+		_ = p.command.Wait() // the result is in ProcessState
 		close(p.ended)
 	}()
 	tb.Cleanup(func() {
-		_ = p.command.Process.Kill() // it may have ended
+		_ = p.command.Process.Kill() // it may have ended already
 		<-p.ended
 	})
 	return p
 }
 
-// Output is what the process printed so far, standard error included.
+// Output returns everything that the process has printed so far, including standard error.
 func (p *Process) Output() string {
 	text, _ := p.out.read()
 	return text
 }
 
-// Await waits until the process has printed a text, and fails the test when it
-// ends without.
+// Await waits until the process has printed a text. It fails the test if the process ends before.
 func (p *Process) Await(text string) {
 	p.tb.Helper()
 	timeout := time.After(waitTimeout)
@@ -129,8 +128,8 @@ func (p *Process) Terminate() {
 	}
 }
 
-// Exit waits for the end of the process and returns its exit code. A process
-// that was not killed must leave nothing in its temporary directory.
+// Exit waits for the end of the process and returns its exit code. A process that was not killed must not leave files
+// in its temporary directory.
 func (p *Process) Exit() int {
 	p.tb.Helper()
 	select {
@@ -139,14 +138,14 @@ func (p *Process) Exit() int {
 		p.tb.Fatalf("it does not end:\n%s", p.Output())
 	}
 	if p.command.ProcessState.Exited() {
-		// Of envtest, which is in some test binaries and knows no directory for caches without HOME.
+		// envtest, which some test binaries contain, creates it because HOME is not set.
 		RequireEmptyDir(p.tb, p.temporary, "kubebuilder-envtest")
 	}
 	return p.command.ProcessState.ExitCode()
 }
 
-// AwaitPage asks for a page until it has the status and the text, and returns
-// its body. The process must be going to serve it.
+// AwaitPage requests a page until it has the status and the text, and returns its body. The process must be about to
+// serve it.
 func (p *Process) AwaitPage(url string, status int, text string) string {
 	p.tb.Helper()
 	body := ""
@@ -172,7 +171,7 @@ func (p *Process) AwaitAddress(address string) {
 	})
 }
 
-// await tries until there is no error, for waitTimeout at most and as long as the process runs.
+// await retries until there is no error, for at most waitTimeout and only while the process runs.
 func (p *Process) await(what string, try func() error) {
 	p.tb.Helper()
 	deadline := time.Now().Add(waitTimeout)
@@ -209,7 +208,7 @@ func get(tb testing.TB, url string) (code int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// BusyAddress is a TCP address that is in use until the end of the test.
+// BusyAddress returns a TCP address that is in use until the end of the test.
 func BusyAddress(tb testing.TB) string {
 	tb.Helper()
 	listener := listen(tb)

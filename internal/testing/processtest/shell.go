@@ -13,25 +13,26 @@ import (
 	"testing"
 )
 
-// The files in the directory of a Shell: of 100 bytes, and of 20 MiB, which tools send in parts.
+// The files in the directory of a Shell. One has 100 bytes. The other has 20 MiB, so that tools upload it in parts.
 const (
 	SmallFile = "small.txt"
 	LargeFile = "large.bin"
 )
 
-// Shell is where and how tools run.
+// Shell runs command-line tools in a directory.
 type Shell struct {
-	// Dir is the working directory, and the home directory.
+	// Dir is the working directory and the home directory.
 	Dir string
-	// Env is the environment, without variables of AWS.
+	// Env is the environment, without AWS variables.
 	Env []string
 
 	t *testing.T
-	// commands is how many have been run.
+	// commands counts the commands that were run.
 	commands int
 }
 
-// NewShell returns a Shell. It skips the test if the tool is not installed, and logs at its end how many commands were run.
+// NewShell returns a Shell. It skips the test if the tool is not installed, and logs the number of commands at the end
+// of the test.
 func NewShell(t *testing.T, tool string) *Shell {
 	t.Helper()
 	if _, err := exec.LookPath(tool); err != nil {
@@ -54,7 +55,7 @@ func NewShell(t *testing.T, tool string) *Shell {
 // Set adds variables, each as KEY=value.
 func (s *Shell) Set(variables ...string) { s.Env = append(s.Env, variables...) }
 
-// Run returns what the tool prints.
+// Run runs a tool and returns its output.
 func (s *Shell) Run(tool string, args ...string) (string, error) {
 	s.t.Helper()
 	s.commands++
@@ -64,7 +65,7 @@ func (s *Shell) Run(tool string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// Must is Run for a tool that has to succeed.
+// Must is like Run, for a tool that must succeed.
 func (s *Shell) Must(tool string, args ...string) string {
 	s.t.Helper()
 	output, err := s.Run(tool, args...)
@@ -74,7 +75,7 @@ func (s *Shell) Must(tool string, args ...string) string {
 	return output
 }
 
-// Refused is Run for a tool that has to fail and to print text.
+// Refused is like Run, for a tool that must fail and print text.
 func (s *Shell) Refused(text, tool string, args ...string) {
 	s.t.Helper()
 	if output, err := s.Run(tool, args...); err == nil || !strings.Contains(output, text) {

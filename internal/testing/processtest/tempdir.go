@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// ShortTempDir makes a directory whose path leaves room for the names of sockets: those may have 107 bytes, and t.TempDir has
-// the name of the test in it. It is removed when the test ends, after the cleanups that were registered later.
+// ShortTempDir creates a directory with a path that is short enough for sockets: their paths are limited to 107 bytes,
+// and t.TempDir includes the name of the test. The directory is removed at the end of the test, after the cleanups
+// that were registered later.
 func ShortTempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cosi")
@@ -24,8 +25,8 @@ func ShortTempDir(t testing.TB) string {
 	return dir
 }
 
-// RequireEmptyDir fails the test if a directory, such as the temporary one of a process that ended, holds anything but the
-// exceptions.
+// RequireEmptyDir fails the test if a directory, such as the temporary directory of a process that ended, contains
+// anything except the exceptions.
 func RequireEmptyDir(t testing.TB, dir string, exceptions ...string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)

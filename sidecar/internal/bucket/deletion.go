@@ -40,9 +40,9 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Ver
 	}
 }
 
-// findID looks up the bucket ID before the deletion. A one-phase driver may have made the bucket without its ID having been
-// stored: repeating the request by the same name reports the ID, or makes a bucket that is deleted next. A driver that
-// refuses the request has no bucket of the name.
+// findID looks up the bucket ID before the deletion. A one-phase driver may have created the bucket before its ID
+// could be stored. Repeating the request with the same name returns the ID, or creates a bucket that is deleted next.
+// If the driver refuses the request, it has no bucket with that name.
 func (r *Reconciler) findID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || b.Status.BucketID != "" {
@@ -70,9 +70,9 @@ func (r *Reconciler) findID(ctx context.Context, w *work) (reconciler.Verdict, e
 	return reconciler.Next(), nil
 }
 
-// deleteBucket deletes the backend bucket, if that is the plan. It acts on a copy that was just compared with the API
-// server, so that a policy that changed to Retain is respected until the end. A bucket that may never have been created is
-// deleted, too: its ID is stored, and a call whose response was lost may have created it.
+// deleteBucket deletes the backend bucket if that is the plan. It uses a copy that was just compared with the API
+// server, so a policy that was changed to Retain is respected until the end. It also deletes a bucket that may not
+// exist: its ID is stored, and a call with a lost response may have created it.
 func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if planOf(b) != remove || w.notCreated {
@@ -90,8 +90,8 @@ func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (reconciler.Verd
 	return reconciler.Next(), nil
 }
 
-// removeFinalizer removes our finalizer. The write is a conflict if the Bucket asks for something else since it was
-// compared with the API server.
+// removeFinalizer removes our finalizer. The write is a conflict if the Bucket's request to the driver has changed
+// since the comparison with the API server.
 func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	deleted := *b.DeletionTimestamp
@@ -106,8 +106,8 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, w *work) (reconciler.V
 	return reconciler.Done(), nil
 }
 
-// clearFailure takes back the condition of a deletion that had to wait or failed, if the finalizer of another component
-// keeps the Bucket visible.
+// clearFailure clears the condition of a deletion that waited or failed, if another component's finalizer keeps the
+// Bucket visible.
 func (r *Reconciler) clearFailure(ctx context.Context, b *cosiapi.Bucket) error {
 	if len(b.Finalizers) < 2 {
 		return nil

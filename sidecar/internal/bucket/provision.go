@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// checkDriver checks that the driver can serve the Bucket before anything is written to it or asked of the driver. It ends
-// the reconcile of a Bucket that is provisioned.
+// checkDriver checks that the driver can serve the Bucket before any write and any call. It ends the reconcile of a
+// provisioned Bucket.
 func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	p := inconsistency(b, w.Info)
@@ -55,8 +55,8 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, 
 	return reconciler.Next(), err
 }
 
-// awaitRetry waits until the calls that create or verify the bucket may be made. While it waits, the last result stays
-// valid for a Bucket that is bound meanwhile, which its conditions say.
+// awaitRetry waits until the calls that create or verify the bucket may be made. If the Bucket is bound during the
+// wait, the last result remains valid, and the conditions are updated accordingly.
 func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	verdict, err := r.AwaitRetry(ctx, &w.Attempt)
 	if err != nil || verdict.Goes() {
@@ -75,9 +75,10 @@ func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, e
 	return r.Reread(ctx, &w.Request)
 }
 
-// generateID stores status.bucketID: phase 1 of a new bucket, or the ID that an administrator gave. The write is a conflict
-// if the Bucket changed since it was read, for example because it is being deleted. Only an administrator may give a Bucket
-// the ID of another one; a driver may not. For a one-phase driver only the name that it will be asked for can be stored.
+// generateID stores status.bucketID: the result of phase 1 for a new bucket, or the ID that an administrator set. The
+// write is a conflict if the Bucket has changed since it was read, for example because it is being deleted. Only an
+// administrator, not a driver, may give a Bucket the ID of another one. For a one-phase driver, it stores only the
+// name for the request.
 func (r *Reconciler) generateID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	if b.Status.BucketID != "" || b.Spec.ExistingBucketID == "" && askedFor(b) {
@@ -107,7 +108,7 @@ func (r *Reconciler) generateID(ctx context.Context, w *work) (reconciler.Verdic
 	return reconciler.Next(), err
 }
 
-// create is phase 2: the backend has the bucket of a dynamically provisioned Bucket.
+// create makes the phase 2 call, after which the backend has the bucket of a dynamically provisioned Bucket.
 func (r *Reconciler) create(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	end, wait := r.begin(w)
@@ -129,7 +130,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (reconciler.Verdict, e
 	return reconciler.Next(), nil
 }
 
-// storeID stores the ID that a one-phase driver reported in phase 2, if it did.
+// storeID stores the ID that a one-phase driver returned in phase 2, if any.
 func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
 	b := w.bucket
 	switch known := b.Status.BucketID; {
@@ -145,7 +146,7 @@ func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
 	return r.RecordStatus(ctx, b, sameOrder, func() { b.Status.BucketID = id })
 }
 
-// verify checks that the backend has the bucket of an imported Bucket, or of one that another implementation made. It
+// verify checks that the bucket of an imported Bucket, or of one that another implementation created, exists. It
 // creates nothing.
 func (r *Reconciler) verify(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket

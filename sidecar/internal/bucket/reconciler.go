@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket reconciles the Buckets of one driver (KEP-1979, "Creating a Bucket", "Accessing an Existing OSP Bucket"
-// and "Deleting a Bucket", the sidecar's part). A reconcile is a list of steps; the decisions are pure functions in
-// rules.go.
+// Package bucket reconciles the Buckets of one driver (KEP-1979, "Creating a Bucket", "Accessing an Existing OSP
+// Bucket" and "Deleting a Bucket", the sidecar's part). A reconcile is a list of steps. The decisions are pure
+// functions in rules.go.
 //
-// It reads neither BucketClaims nor classes, and never deletes a Bucket object.
+// It does not read BucketClaims or classes, and never deletes a Bucket object.
 package bucket
 
 import (
@@ -40,9 +40,9 @@ type work struct {
 	scheduling.Attempt
 
 	bucket *cosiapi.Bucket
-	// response is what the driver returned for the provisioned bucket.
+	// response is the driver's response for the provisioned bucket.
 	response *cosi.ObjectProtocolAndBucketInfo
-	// notCreated says that the driver was asked for the bucket and does not have it.
+	// notCreated reports that the driver was asked for the bucket and does not have it.
 	notCreated bool
 }
 
@@ -65,15 +65,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	switch planOf(b) {
 	case provision:
 		steps = r.provisioningSteps(b)
-	case retain: // until the Bucket is deleted, which is a watch event
+	case retain: // until the Bucket is deleted, which causes a watch event
 	default:
 		steps = r.deletionSteps()
 	}
 	return reconciler.Run(ctx, r.Base, steps, w)
 }
 
-// provisioningSteps are the steps for a Bucket that is wanted: its bucket is created, or verified if it is imported or was
-// made by another implementation. No BeforeStop step may stand between that call and its report.
+// provisioningSteps returns the steps for a Bucket in use. Its backend bucket is created, or verified if it is
+// imported or was created by another implementation. No BeforeStop step may stand between that call and its report.
 func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []reconciler.Step[*work] {
 	obtain := reconciler.NewStep("create", r.create)
 	if b.Spec.ExistingBucketID != "" || adopted(b) {
@@ -92,7 +92,7 @@ func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []reconciler.Step[*wor
 	)
 }
 
-// deletionSteps are the steps for a Bucket that is being deleted.
+// deletionSteps returns the steps for a Bucket that is being deleted.
 func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 	return reconciler.Uninterrupted(r.StepLimit,
 		reconciler.SharedStep[*work]("seen", r.Seen),                              // the cache has this sidecar's last write
@@ -115,13 +115,13 @@ func (r *Reconciler) awaitShare(_ context.Context, w *work) (reconciler.Verdict,
 	return r.Share(&w.Attempt, w.bucket.Spec.Parameters), nil
 }
 
-// begin begins a call unless one for the same bucket ID is running.
+// begin starts a call unless one for the same bucket ID is running.
 func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	id := cmp.Or(w.bucket.Status.BucketID, w.bucket.Name)
 	return r.Begin(&w.Attempt, inflight.Call{About: []string{inflight.BucketID(id)}}, "bucket ID "+id)
 }
 
-// callFailed reports that a call failed, and waits until it may be repeated. A provisioned Bucket stays provisioned.
+// callFailed records a failed call and waits until it may be repeated. A provisioned Bucket stays provisioned.
 func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (reconciler.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
@@ -133,7 +133,7 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (reconc
 		setFailed, reason, action = scheduling.DeprovisionFailed, reconciler.FailedDeleteBucket, "DeleteBucket"
 	}
 	err = r.RecordStatus(ctx, b, sameOrder, func() {
-		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim holds it any more
+		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim uses it
 		setFailed(&b.Status.Conditions, failure, b.Generation)
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/translate"
 )
 
-// plan is what is done with a Bucket.
+// plan is the action for a Bucket.
 type plan int
 
 const (
@@ -93,16 +93,17 @@ func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	}
 }
 
-// asks returns what the spec of a Bucket asks of the driver. The UID of its claim is no part of that: the Controller adds it
-// when it binds an imported Bucket (KEP-1979, "Accessing an Existing OSP Bucket"), and no request contains it.
+// asks returns the part of a Bucket's spec that is sent to the driver. It does not contain the UID of the claim: the
+// Controller sets that when it binds an imported Bucket (KEP-1979, "Accessing an Existing OSP Bucket"), and no request
+// contains it.
 func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
 	spec := *b.Spec.DeepCopy()
 	spec.BucketClaimRef.UID = ""
 	return spec
 }
 
-// retryWhenChanged returns what triggers another try for a Bucket when it changes: its spec and its labels. Users cannot
-// write Buckets.
+// retryWhenChanged returns the part of a Bucket that triggers a retry when it changes: its spec and its labels. Users
+// cannot write Buckets.
 func retryWhenChanged(b *cosiapi.Bucket) any {
 	return struct {
 		Spec   cosiapi.BucketSpec
@@ -110,8 +111,8 @@ func retryWhenChanged(b *cosiapi.Bucket) any {
 	}{asks(b), b.Labels}
 }
 
-// importAnnotations returns the annotations of an import, which is retried each time its Bucket is updated (KEP-1979,
-// "Accessing an Existing OSP Bucket").
+// importAnnotations returns the annotations of an imported Bucket. An import is retried each time its Bucket is
+// updated (KEP-1979, "Accessing an Existing OSP Bucket").
 func importAnnotations(b *cosiapi.Bucket) string {
 	if b.Spec.ExistingBucketID == "" {
 		return ""
@@ -119,8 +120,8 @@ func importAnnotations(b *cosiapi.Bucket) string {
 	return fmt.Sprint(b.Annotations)
 }
 
-// sameOrder reports whether two states of a Bucket ask the same of the driver. Conditions, finalizers, labels and the
-// annotations of other components make no difference.
+// sameOrder reports whether two states of a Bucket result in the same requests to the driver. Conditions, finalizers,
+// labels and the annotations of other components make no difference.
 func sameOrder(before, now client.Object) bool {
 	was, wasBucket := before.(*cosiapi.Bucket)
 	is, isBucket := now.(*cosiapi.Bucket)
@@ -132,7 +133,7 @@ func sameOrder(before, now client.Object) bool {
 	return equality.Semantic.DeepEqual(old, recent)
 }
 
-// unclaimed reports whether no claim ever bound to the Bucket.
+// unclaimed reports whether no claim was ever bound to the Bucket.
 func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" }
 
 // holdMessage returns the message of a held Bucket: how an administrator can release it.
@@ -146,7 +147,8 @@ func holdMessage(b *cosiapi.Bucket) string {
 		"If it does not exist, the condition %s says what to do.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
-// IDOf returns the ID of a Bucket's backend bucket, also of an import that has not begun; empty means that it has none.
+// IDOf returns the ID of a Bucket's backend bucket, even before an import has started. It returns an empty string if
+// there is none.
 func IDOf(b *cosiapi.Bucket) string {
 	if b.Status.BucketID != "" {
 		return b.Status.BucketID
@@ -165,9 +167,9 @@ func needsBucket(other, b *cosiapi.Bucket) bool {
 	return sameDriverOtherBucket(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
 }
 
-// importsSameBucket reports whether a Bucket of another driver imports what may be the backend bucket of b. Two drivers can
-// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in that
-// prefix count as the same.
+// importsSameBucket reports whether a Bucket of another driver may import the backend bucket of b. Two drivers can
+// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in
+// that prefix count as equal.
 func importsSameBucket(other, b *cosiapi.Bucket) bool {
 	imported, id := other.Spec.ExistingBucketID, IDOf(b)
 	return other.Spec.DriverName != b.Spec.DriverName && imported != "" &&
@@ -182,18 +184,19 @@ func withoutBackend(id string) string {
 	return id
 }
 
-// justNow is for how long a deletion is new.
+// justNow is how long after its start a deletion counts as new.
 const justNow = time.Minute
 
-// justDeleted reports whether the cache is enough to find the Buckets that share the backend bucket of one that is being
-// deleted: it has the deletion and so, as one watch delivers the Buckets of a driver in order, every Bucket that existed
-// before. After a failure, or some time, the watch may have stopped and other Buckets may have been imported.
+// justDeleted reports whether the cache is sufficient to find the Buckets that share the backend bucket of a Bucket
+// that is being deleted. The cache has the deletion and, because one watch delivers the Buckets of a driver in order,
+// every Bucket that existed before. After a failure, or some time, the watch may have stopped and other Buckets may
+// have been imported.
 func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
 	return now.Sub(deleted.DeletionTimestamp.Time) < justNow &&
 		!conditions.Is(deleted.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 }
 
-// sharedBucket returns the condition of a Bucket whose backend bucket another Bucket needs.
+// sharedBucket returns the condition of a Bucket if another Bucket needs its backend bucket.
 func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	message := fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket remains until the other is deleted. "+
 		"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
@@ -219,7 +222,8 @@ func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
 	return conditions.Refuse(conditions.DriverLacksProtocol, "%s Use a BucketClass of another driver, or claim other protocols.", lacks)
 }
 
-// wanted returns the Bucket's protocols for the driver. Both phases send the same, since the spec is immutable.
+// wanted returns the Bucket's protocols in the driver's format. Both phases send the same, since the spec is
+// immutable.
 func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
 	for _, protocol := range b.Spec.Protocols {

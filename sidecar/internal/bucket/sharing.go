@@ -33,8 +33,8 @@ const (
 	fieldImported = "spec.existingBucketID"
 )
 
-// importsLifetime is for how long a list of the imports of other drivers is used. A Bucket may be deleted although another
-// driver imported its backend bucket in that time.
+// importsLifetime is how long a list of the imports of other drivers is reused. If another driver imports a backend
+// bucket within that time, its deletion is not prevented.
 const importsLifetime = time.Second
 
 // imports are the Buckets that other drivers import.
@@ -67,7 +67,7 @@ func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Ver
 		wait = func(reason string) reconciler.Verdict { return reconciler.WaitAtMost(r.Options.Resync, reason) } // no watch covers it
 	}
 	isNew, err := r.PatchStatus(ctx, b, func() {
-		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim holds it any more
+		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim uses it
 		conditions.Set(&b.Status.Conditions, sharedBucket(b, other))
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Ver
 	return wait("the deletion of " + conditions.Names("Bucket", other.Name)), nil
 }
 
-// findUser returns one of the Buckets with the ID of b that needs the backend bucket; nil means that none does.
+// findUser returns a Bucket with the ID of b that needs the backend bucket, or nil.
 func (r *Reconciler) findUser(ctx context.Context, b *cosiapi.Bucket, with func(context.Context, string) ([]cosiapi.Bucket, error)) (*cosiapi.Bucket, error) {
 	found, err := with(ctx, IDOf(b))
 	if err != nil {
@@ -90,11 +90,11 @@ func (r *Reconciler) findUser(ctx context.Context, b *cosiapi.Bucket, with func(
 			return &found[i], nil
 		}
 	}
-	return nil, nil //nolint:nilnil // none is no error
+	return nil, nil //nolint:nilnil // none is not an error
 }
 
-// foreignImport returns a Bucket of another driver that imports what may be the backend bucket of b; nil means that there
-// is none but those that an administrator has confirmed to be other buckets.
+// foreignImport returns a Bucket of another driver that may import the backend bucket of b, or nil. It ignores Buckets
+// that an administrator has confirmed to be different buckets.
 func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cosiapi.Bucket, error) {
 	imports, err := r.foreignImports(ctx)
 	if err != nil {
@@ -107,11 +107,11 @@ func (r *Reconciler) foreignImport(ctx context.Context, b *cosiapi.Bucket) (*cos
 			return other, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // none is no error
+	return nil, nil //nolint:nilnil // none is not an error
 }
 
-// foreignImports returns the Buckets that other drivers import, which the API server must search among all Buckets. So
-// the list is kept for importsLifetime: deleting many Buckets stays linear.
+// foreignImports returns the Buckets that other drivers import. The API server has to search all Buckets for them, so
+// the list is reused for importsLifetime: the cost of deleting many Buckets stays linear.
 func (r *Reconciler) foreignImports(ctx context.Context) ([]cosiapi.Bucket, error) {
 	r.imports.mu.Lock()
 	defer r.imports.mu.Unlock()
@@ -148,7 +148,7 @@ func (r *Reconciler) reserveID(ctx context.Context, w *work, id string) error {
 	return nil
 }
 
-// errIDTaken does not name the other Bucket: the user of this one reads it.
+// errIDTaken does not name the other Bucket, because the user of this one reads the message.
 var errIDTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketId_FullMethodName,
 	errors.New("bucket_id belongs to another Bucket. An administrator must check the driver"))
 

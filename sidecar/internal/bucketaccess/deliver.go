@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// reserveSecrets ensures that all Secrets of the access exist and belong to it, before the first call to the driver: a
-// credential needs a place to be stored.
+// reserveSecrets ensures that all Secrets of the access exist and belong to it before the first call to the driver.
+// Otherwise there could be a credential without a place to store it.
 func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	w.secrets = w.secrets[:0]
 	for _, claim := range w.access.Spec.BucketClaims {
@@ -35,7 +35,7 @@ func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (reconciler.Ve
 	return reconciler.Next(), nil
 }
 
-// writeSecrets writes to every Secret exactly what was granted: the bucket of its claim, and the credential that all
+// writeSecrets writes the result of the grant to every Secret: the bucket of its claim, and the credential that all
 // Secrets of the access share.
 func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
@@ -74,7 +74,7 @@ func (r *Reconciler) secretBlocked(ctx context.Context, w *work, err error) (rec
 	return reconciler.WaitAtMost(r.History.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
 }
 
-// secretProblem returns the problem behind an error of Secrets; nil if the error may be temporary.
+// secretProblem returns the problem that caused an error of Secrets, or nil if the error may be temporary.
 func secretProblem(err error) *conditions.Problem {
 	taken, isTaken := errors.AsType[*TakenError](err)
 	switch {
@@ -99,7 +99,7 @@ func (r *Reconciler) reportStatus(ctx context.Context, w *work) (reconciler.Verd
 	err := r.RecordStatus(ctx, a, sameOrder, func() {
 		conditions.Merge(&a.Status.Conditions, w.validated())
 		scheduling.Provisioned(&a.Status.Conditions, grantedMessage(w.response), a.Generation)
-		a.Status.Cleanup = cosiapi.CleanupPending // also of an access that an early version granted
+		a.Status.Cleanup = cosiapi.CleanupPending // also for an access that an early version granted
 	})
 	if err != nil {
 		return reconciler.Verdict{}, err

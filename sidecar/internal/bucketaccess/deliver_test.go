@@ -9,7 +9,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestGrantedMessage tells users about a credential that a revocation does not end.
+// TestGrantedMessage checks that users are told about a credential that a revocation does not end.
 func TestGrantedMessage(t *testing.T) {
 	t.Parallel()
 	for shared, want := range map[bool]string{

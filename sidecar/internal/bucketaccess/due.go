@@ -24,28 +24,28 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// Annotations of an access Secret that describe what was delivered, so that a sidecar that starts sees what changed
-// without a call to the driver. They hold no credential.
+// Annotations of an access Secret that describe the delivered data, so that a new sidecar process detects changes
+// without a call to the driver. They contain no credential.
 const (
 	// grantAnnotation is a digest of the request for the grant and of the driver's revision.
 	grantAnnotation = "cooper.dev/grant"
-	// dataAnnotation is a digest of the data as delivered.
+	// dataAnnotation is a digest of the delivered data.
 	dataAnnotation = "cooper.dev/data"
-	// renewAnnotation is when an expiring credential is renewed, in RFC 3339.
+	// renewAnnotation is the time at which an expiring credential is renewed, in RFC 3339.
 	renewAnnotation = "cooper.dev/renew-at"
 )
 
 const (
-	// renewShare is the part of the remaining lifetime of a credential that is left when it is renewed: a third, at most
-	// maxReserve.
+	// renewShare determines when a credential is renewed: when a third of its remaining lifetime is left, or
+	// maxReserve if that is less.
 	renewShare = 3
 	maxReserve = 24 * time.Hour
-	// minRenewal limits how often a driver is asked that never extends a credential.
+	// minRenewal is the minimum time between two renewals, for drivers that never extend a credential.
 	minRenewal = time.Minute
 )
 
-// skipUnchanged ends the reconcile of an access that was found current, if neither it nor the driver changed since, nor
-// its Secrets, where they are watched. Where they are not, they are read again after a while.
+// skipUnchanged ends the reconcile of an access that was found current if the access, the driver and, if they are
+// watched, the Secrets have not changed since. Secrets that are not watched are read again after some time.
 func (r *Reconciler) skipUnchanged(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	last, valid := r.Memory.lastChecked(w.Req)
 	now := r.Now()
@@ -77,7 +77,7 @@ func (r *Reconciler) watchedSecrets(ctx context.Context, w *work) (string, error
 	return versions(secrets...), nil
 }
 
-// versions identifies one state of each object.
+// versions returns a string that identifies one state of each object.
 func versions[T metav1.Object](objects ...T) string {
 	var all strings.Builder
 	for _, object := range objects {
@@ -87,7 +87,7 @@ func versions[T metav1.Object](objects ...T) string {
 }
 
 // awaitShare waits for a share of the workers for objects of the same class, before anything is read for a call that
-// will certainly be made. For a provisioned access, checkGrant decides whether one will.
+// will certainly be made. For a provisioned access, checkGrant decides whether there will be a call.
 func (r *Reconciler) awaitShare(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	if a.DeletionTimestamp != nil && !mayHaveAccount(a) || a.DeletionTimestamp == nil && grantMissing(a) == "" {
@@ -96,8 +96,8 @@ func (r *Reconciler) awaitShare(ctx context.Context, w *work) (reconciler.Verdic
 	return r.awaitShareOf(ctx, w)
 }
 
-// awaitShareOf waits for a share of the class that the parameters of the access and of its first Bucket make: with the
-// parameters of all Buckets, a user who combines a few classes would have the shares of many.
+// awaitShareOf waits for a share of the class that the parameters of the access and of its first Bucket define. If it
+// used the parameters of all Buckets, a user could combine a few classes to get the shares of many.
 func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b, err := r.firstBucket(ctx, w.access)
 	if err != nil {
@@ -106,13 +106,13 @@ func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (reconciler.Verd
 	return r.Share(&w.Attempt, w.access.Status.Parameters, b.Spec.Parameters), nil
 }
 
-// checkGrant ends the reconcile of a current access: granted as asked, delivered, and not to be renewed yet. A grant that
-// is due waits for its turn.
+// checkGrant ends the reconcile of a current access: it was granted with the same request, delivered, and needs no
+// renewal yet. A grant that is due waits for its turn.
 func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a, now := w.access, r.Now()
 	periodic := r.Memory.periodic(w.Req, now)
 	if w.Info.OnePhase {
-		periodic = time.Time{} // many one-phase drivers make another key with each grant
+		periodic = time.Time{} // many one-phase drivers create another key with each grant
 	}
 	r.Memory.setExpiry(w.Req, w.secrets, now)
 	found, next := due(a, w.secrets, w.order, periodic, now)
@@ -123,14 +123,14 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdic
 		return reconciler.Verdict{}, err
 	}
 	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}
-	if w.warning != nil { // it ends with changes of other objects
+	if w.warning != nil { // the warning ends when other objects change
 		current.access = ""
 	}
 	r.Memory.setCurrent(w.Req, current)
 	return waitUntilDue(next, now), nil
 }
 
-// grantDue lets a grant that is due go ahead once the credential can be stored and the limits permit it.
+// grantDue continues with a grant that is due, once the credential can be stored and the limits permit it.
 func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (reconciler.Verdict, error) {
 	now := r.Now()
 	for _, s := range w.secrets {
@@ -153,7 +153,7 @@ func (r *Reconciler) grantDue(ctx context.Context, w *work, found dueGrant) (rec
 	return r.awaitShareOf(ctx, w)
 }
 
-// waitUntilDue waits until a current access is due again; a zero time means never.
+// waitUntilDue waits until a current access is due again. A zero time means never.
 func waitUntilDue(next, now time.Time) reconciler.Verdict {
 	if next.IsZero() {
 		return reconciler.Done()
@@ -161,15 +161,15 @@ func waitUntilDue(next, now time.Time) reconciler.Verdict {
 	return reconciler.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again")
 }
 
-// An order is what the driver is asked to grant.
+// An order is the content of a grant request.
 type order struct {
 	request *cosi.DriverGrantBucketAccessRequest
 	// digest identifies everything that the grant depends on.
 	digest string
 }
 
-// orderOf returns what the driver is asked to grant. A one-phase driver is asked by the name of the account, whose ID is
-// empty until the driver has reported it.
+// orderOf returns the request for an access. For a one-phase driver it contains the name of the account, because the
+// ID is empty until the driver has returned it.
 func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
 	request := driver.GrantRequest(idRequest(a), a.Status.AccountID)
 	if info.OnePhase {
@@ -187,8 +187,8 @@ func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
 		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
 		Rotation: request.GetRotation(), Revision: info.Revision, Parameters: request.GetParameters(),
 	}
-	// The modes that the class disallows never change after the hand-off and are no part of the digest: a sidecar version
-	// that starts to send them would grant every access again.
+	// The modes that the class disallows never change after the hand-off. They are not in the digest: otherwise a new
+	// sidecar version that starts to send them would repeat every grant.
 	for _, b := range request.GetBuckets() {
 		parts.Buckets = append(parts.Buckets, bucket{
 			b.GetBucketId(), b.GetObjectDataAccessMode().GetMode().String(),
@@ -198,7 +198,7 @@ func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
 	return order{request: request, digest: scheduling.Digest(parts)}
 }
 
-// deliveryAnnotations returns the annotations of a Secret that is delivered now.
+// deliveryAnnotations returns the annotations of a Secret that is written now.
 func deliveryAnnotations(o order, data map[string][]byte, now time.Time) map[string]string {
 	annotations := map[string]string{
 		grantAnnotation: o.digest, dataAnnotation: scheduling.Digest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
@@ -209,7 +209,7 @@ func deliveryAnnotations(o order, data map[string][]byte, now time.Time) map[str
 	return annotations
 }
 
-// renewal returns when an expiring credential is renewed.
+// renewal returns the time at which an expiring credential is renewed.
 func renewal(now, expiry time.Time) time.Time {
 	reserve := min(expiry.Sub(now)/renewShare, maxReserve)
 	at := expiry.Add(-reserve)
@@ -219,17 +219,17 @@ func renewal(now, expiry time.Time) time.Time {
 	return at
 }
 
-// A dueGrant is why a grant is due, for the log and for the metric.
+// A dueGrant is the reason for a grant, for the log and for the metric.
 type dueGrant struct{ why, reason string }
 
-// background reports whether what was granted works for now and is what the user asks for: only the driver or the interval
-// require another grant, of all accesses at once.
+// background reports whether the current grant works and is what the user requested. The reason is then only the
+// driver or the interval, and may concern all accesses at once.
 func (d dueGrant) background() bool {
 	return d.reason == metrics.RegrantDriver || d.reason == metrics.RegrantInterval
 }
 
-// due returns why the driver must be asked for the access (again); nil means that the access is current until next, which is
-// zero if no time is set.
+// due returns why the driver must be called for the access, or nil if the access is current until next. A zero next
+// means that no time is set.
 func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, periodic, now time.Time) (found *dueGrant, next time.Time) {
 	if why := grantMissing(a); why != "" {
 		reason := metrics.RegrantRepair
@@ -252,7 +252,7 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, periodic, n
 	return found, next
 }
 
-// grantMissing returns why the last grant does not count, whatever the Secrets hold.
+// grantMissing returns why the last grant is not valid, regardless of the Secrets.
 func grantMissing(a *cosiapi.BucketAccess) (why string) {
 	if !provisioned(a) || a.Status.AccountID == "" {
 		return "the access is not provisioned"
@@ -263,7 +263,7 @@ func grantMissing(a *cosiapi.BucketAccess) (why string) {
 	return ""
 }
 
-// stale returns why a Secret must be written again; nil means that it is current.
+// stale returns why a Secret must be written again, or nil if it is current.
 func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	at, expires := renewalOf(s)
 	switch {

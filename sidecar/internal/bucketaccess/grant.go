@@ -29,9 +29,9 @@ func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, e
 	return r.Reread(ctx, &w.Request)
 }
 
-// generateAccountID is phase 1: it stores status.accountID, and that there is something to clean up. The write is a
-// conflict if the access changed since it was read, for example because it is being deleted. A one-phase driver reports
-// the ID only with the grant, so only the cleanup is stored.
+// generateAccountID is phase 1: it stores status.accountID and the need for a cleanup. The write is a conflict if the
+// access has changed since it was read, for example because it is being deleted. A one-phase driver returns the ID
+// only with the grant, so only the need for a cleanup is stored.
 func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	if mayHaveAccount(a) {
@@ -59,8 +59,8 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (reconciler
 	return reconciler.Next(), err
 }
 
-// grant is phase 2, repeated whenever checkGrant finds it due: the backend has the account with exactly the access that
-// was asked for.
+// grant makes the phase 2 call. It is repeated whenever checkGrant finds that it is due. After it, the backend has the
+// account with exactly the requested access.
 func (r *Reconciler) grant(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	end, wait := r.begin(w)
 	if end == nil {
@@ -85,7 +85,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (reconciler.Verdict, er
 	return reconciler.Next(), nil
 }
 
-// callGrant calls the driver. A one-phase driver need not report how its bucket is reached; its Bucket has that.
+// callGrant calls the driver. A one-phase driver may omit how its bucket is reached; the Bucket has that information.
 func (r *Reconciler) callGrant(ctx context.Context, w *work) (string, *cosi.DriverGrantBucketAccessResponse, error) {
 	b, err := r.firstBucket(ctx, w.access)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Reconciler) callGrant(ctx context.Context, w *work) (string, *cosi.Driv
 	return r.Driver.GrantAccess(ctx, w.order.request, secretkeys.Known(b.Status.BucketInfo))
 }
 
-// firstBucket returns the first Bucket of the access from the cache; it is empty if there is none.
+// firstBucket returns the first Bucket of the access from the cache, or an empty Bucket if there is none.
 func (r *Reconciler) firstBucket(ctx context.Context, a *cosiapi.BucketAccess) (*cosiapi.Bucket, error) {
 	b := &cosiapi.Bucket{}
 	if len(a.Status.AccessedBuckets) == 0 {
@@ -107,8 +107,8 @@ func (r *Reconciler) firstBucket(ctx context.Context, a *cosiapi.BucketAccess) (
 	return b, nil
 }
 
-// storeAccountID stores the ID that a one-phase driver reported with the grant, if it did. If the access has another ID
-// already, the new account is revoked, unless it belongs to another access.
+// storeAccountID stores the ID that a one-phase driver returned with the grant, if any. If the access already has
+// another ID, the new account is revoked, unless it belongs to another access.
 func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) error {
 	a, known := w.access, w.access.Status.AccountID
 	switch {
@@ -158,11 +158,11 @@ func (r *Reconciler) checkUnused(ctx context.Context, w *work, id string) error 
 	return err
 }
 
-// errAccountIDTaken does not name the other access: the user of this one reads it.
+// errAccountIDTaken does not name the other access, because the user of this one reads the message.
 var errAccountIDTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName,
 	errors.New("account_id belongs to another BucketAccess. An administrator must check the driver"))
 
-// begin begins a call unless another call for the same account, or for one of its buckets, is running.
+// begin starts a call unless another call for the same account, or for one of its buckets, is running.
 func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	var call inflight.Call
 	for _, id := range bucketIDs(w.access) {
@@ -176,7 +176,7 @@ func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	return r.Begin(&w.Attempt, call, "the same account or bucket")
 }
 
-// callFailed reports that a call failed, and waits until it may be repeated. A provisioned access stays provisioned.
+// callFailed records a failed call and waits until it may be repeated. A provisioned access stays provisioned.
 func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (reconciler.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {

@@ -30,9 +30,9 @@ const (
 	secretReadEvery = 200 * time.Millisecond
 )
 
-// Memory holds what the sidecar remembers of each access beyond what the API stores. A restart loses it: every access is
-// then checked once, and the periodic grants are spread over half the interval. Use NewMemory. The methods may be called
-// by several goroutines.
+// Memory holds data about each access that the API does not store. It is lost at a restart: every access is then
+// checked once, and the periodic grants are spread over half the interval. Use NewMemory. The methods are safe for
+// concurrent use.
 type Memory struct {
 	interval   time.Duration
 	background *rate.Limiter
@@ -41,7 +41,7 @@ type Memory struct {
 	accesses map[reconcile.Request]*remembered
 }
 
-// remembered is the memory of the accesses of one name.
+// remembered is the data about the accesses of one name.
 type remembered struct {
 	// checked is the state in which the access was last found current.
 	checked *checked
@@ -54,7 +54,8 @@ type remembered struct {
 	// budget limits the grants that users cause, for one epoch of the driver.
 	budget *rate.Limiter
 	epoch  uint64
-	// granting is the access, with its account ID, for which a grant was begun that the cache does not show yet.
+	// granting is the access, with its account ID, for which a grant has started and whose ID the cache does not show
+	// yet.
 	granting *cosiapi.BucketAccess
 	// orphans are the last states of accesses that were deleted without cleanup, by UID.
 	orphans map[types.UID]*cosiapi.BucketAccess
@@ -87,7 +88,7 @@ func (m *Memory) with(req reconcile.Request, do func(*remembered)) {
 	do(m.accesses[req])
 }
 
-// Forget drops an access that does not exist any more, and reports whether it was being granted: then it is an orphan now.
+// Forget drops an access that no longer exists and reports whether it was being granted, which makes it an orphan.
 // Orphans of its name are kept until they are cleaned up.
 func (m *Memory) Forget(req reconcile.Request) (orphaned bool) {
 	m.mu.Lock()
@@ -107,20 +108,21 @@ func (m *Memory) Forget(req reconcile.Request) (orphaned bool) {
 	return orphaned
 }
 
-// setCurrent stores the state of an access that needs no grant, and gives up its place for a background grant.
+// setCurrent stores the state of an access that needs no grant, and releases its slot for a background grant.
 func (m *Memory) setCurrent(req reconcile.Request, c checked) {
 	m.with(req, func(known *remembered) { known.checked, known.background = &c, time.Time{} })
 }
 
-// lastChecked returns the state in which the access was found current, nil if there is none, and for how long Secrets
-// that are not watched are then not read again.
+// lastChecked returns the state in which the access was found current, or nil, and for how long Secrets that are not
+// watched need not be read again.
 func (m *Memory) lastChecked(req reconcile.Request) (c *checked, valid time.Duration) {
 	m.with(req, func(known *remembered) { c, valid = known.checked, time.Duration(len(m.accesses))*secretReadEvery })
 	return c, valid
 }
 
-// setExpiry stores when the credential in the Secrets is to be renewed and when it expires. Their owner can write an earlier
-// renewal into them, so a time before the last stored one, or before now, counts only from now on.
+// setExpiry stores when the credential in the Secrets must be renewed and when it expires. Users can change the
+// Secrets, so a renewal before the last stored one, or before now if the last stored one is in the future, is raised
+// to that time.
 func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, now time.Time) {
 	m.with(req, func(known *remembered) {
 		soonest := now
@@ -140,8 +142,7 @@ func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, now 
 	})
 }
 
-// NextExpiry returns the first time at which a credential is to be renewed, and the first at which one expires; zero if
-// none does.
+// NextExpiry returns the earliest renewal and the earliest expiry of all credentials. Zero means that there is none.
 func (m *Memory) NextExpiry() (renewal, expiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +152,7 @@ func (m *Memory) NextExpiry() (renewal, expiry time.Time) {
 	return renewal, expiry
 }
 
-// earlier returns the earlier of two times, of which zero means never.
+// earlier returns the earlier of two times. Zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -159,7 +160,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// periodic returns when the access is granted again although nothing changed; zero means never.
+// periodic returns when the grant of an unchanged access is repeated. Zero means never.
 func (m *Memory) periodic(req reconcile.Request, now time.Time) (at time.Time) {
 	m.with(req, func(known *remembered) {
 		if known.periodic.IsZero() && m.interval > 0 {
@@ -171,7 +172,7 @@ func (m *Memory) periodic(req reconcile.Request, now time.Time) (at time.Time) {
 	return at
 }
 
-// granted starts the time until the next periodic grant.
+// granted restarts the time until the next periodic grant.
 func (m *Memory) granted(req reconcile.Request, now time.Time) {
 	m.with(req, func(known *remembered) {
 		if m.interval > 0 {
@@ -197,8 +198,8 @@ func (m *Memory) spendBudget(req reconcile.Request, now time.Time) {
 	m.with(req, func(known *remembered) { known.budget.AllowN(now, 1) })
 }
 
-// awaitBackground returns how long the access must wait for a grant that no user asked for. Its place in the order is
-// kept until setCurrent.
+// awaitBackground returns how long the access must wait for a grant that no user requested. Its slot is kept until
+// setCurrent.
 func (m *Memory) awaitBackground(req reconcile.Request, now time.Time) (wait time.Duration) {
 	m.with(req, func(known *remembered) {
 		if known.background.IsZero() {
@@ -209,7 +210,7 @@ func (m *Memory) awaitBackground(req reconcile.Request, now time.Time) (wait tim
 	return wait
 }
 
-// setGranting remembers an access with the account ID that it is about to get, or has, before a grant.
+// setGranting records, before a grant, an access with the account ID that it has or will get.
 func (m *Memory) setGranting(a *cosiapi.BucketAccess, id string) {
 	a = a.DeepCopy()
 	a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending
@@ -221,9 +222,9 @@ func (m *Memory) setGranted(req reconcile.Request) {
 	m.with(req, func(known *remembered) { known.granting = nil })
 }
 
-// Deleted remembers an access that the watch reports as deleted, and reports whether anything of it may have to be cleaned
-// up. Users can write the annotation that ends the cleanup; if the access has an account and status.cleanup, that counts
-// instead. After a finished cleanup something is left only by a grant of this process, whose Lease another one holds by now.
+// Deleted records an access that the watch reports as deleted, and reports whether it may need a cleanup. Users can
+// write the annotation that ends the cleanup, so if the access has an account, status.cleanup is used instead. After a
+// finished cleanup, only a grant of this process can have left something, if another process has taken over the Lease.
 func (m *Memory) Deleted(a *cosiapi.BucketAccess) (orphan bool) {
 	m.mu.Lock()
 	known := m.accesses[requestFor(a)]
@@ -246,7 +247,7 @@ func (known *remembered) addOrphan(a *cosiapi.BucketAccess) {
 		return
 	}
 	a = a.DeepCopy()
-	if a.DeletionTimestamp == nil { // its finalizer was removed first
+	if a.DeletionTimestamp == nil { // its finalizer was removed before the deletion
 		a.DeletionTimestamp = new(metav1.Now())
 	}
 	known.orphans[a.UID] = a
@@ -265,7 +266,7 @@ func (m *Memory) Requests() []reconcile.Request {
 	return slices.Collect(maps.Keys(m.accesses))
 }
 
-// forgetOrphan forgets an orphan that is cleaned up.
+// forgetOrphan drops an orphan after its cleanup.
 func (m *Memory) forgetOrphan(a *cosiapi.BucketAccess) {
 	m.with(requestFor(a), func(known *remembered) { delete(known.orphans, a.UID) })
 }

@@ -133,7 +133,7 @@ func TestUnwatchedSecretsAreReadRarely(t *testing.T) {
 	}
 }
 
-// TestNextExpiry stores, minute by minute, what the Secret of an access says of the renewal of its credential.
+// TestNextExpiry stores, minute by minute, the renewal times in the Secret of an access.
 func TestNextExpiry(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -193,7 +193,7 @@ func TestBackgroundGrantsAreSpread(t *testing.T) {
 	t.Parallel()
 	m, now := NewMemory(0, 5), time.Now()
 	for i, want := range []time.Duration{0, 200 * time.Millisecond, 400 * time.Millisecond} {
-		for range 2 { // an access keeps its place
+		for range 2 { // an access keeps its slot
 			if got := m.awaitBackground(named(fmt.Sprint(i)), now); got.Round(time.Millisecond) != want {
 				t.Errorf("access %d: want %v, got %v", i, want, got)
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// reconcileOrphans cleans up after the accesses of one name that were deleted without cleanup, because their finalizer was
-// removed manually, while this sidecar ran. It returns after what time it must run again at the latest, zero for never.
+// reconcileOrphans cleans up after the accesses of one name that were deleted without cleanup while this sidecar ran,
+// because their finalizer was removed manually. It returns the maximum time until it must run again. Zero means never.
 func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request) (time.Duration, error) {
 	var errs []error
 	var soonest time.Duration
@@ -68,7 +68,7 @@ func (r *Reconciler) forgetOrphan(_ context.Context, w *work) (reconciler.Verdic
 	return reconciler.Done(), nil
 }
 
-// keepUsedAccount drops the account ID of an orphaned access if another access has the account by now. A sidecar that may
+// keepUsedAccount drops the account ID of an orphaned access if another access now has the account. A sidecar that may
 // not list the accesses of all namespaces checks those in its cache.
 func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access

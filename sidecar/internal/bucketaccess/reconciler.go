@@ -2,9 +2,9 @@
 
 // Package bucketaccess reconciles the BucketAccesses that the Controller handed off to the sidecar of one driver
 // (KEP-1979, "Generating Bucket Access Credentials" and "Deleting a BucketAccess", the sidecar's part). A reconcile is
-// a list of steps; the decisions are pure functions in rules.go and due.go.
+// a list of steps. The decisions are pure functions in rules.go and due.go.
 //
-// It reads neither BucketClaims nor classes, and writes only the Secrets of its own accesses.
+// It does not read BucketClaims or classes, and writes only the Secrets of its own accesses.
 package bucketaccess
 
 import (
@@ -36,13 +36,13 @@ type Reconciler struct {
 	Secrets Secrets
 	// Driver grants and revokes access.
 	Driver *driver.Driver
-	// Memory holds what the API does not store of each access.
+	// Memory holds data about each access that the API does not store.
 	Memory *Memory
 	// SecretPoll is the interval at which a reconcile that waits for a Secret checks it again.
 	SecretPoll time.Duration
 	// Regranted counts a repeated grant, by one of the Regrant constants of package metrics.
 	Regranted func(reason string)
-	// WatchSecrets says that the cache has the metadata of access Secrets.
+	// WatchSecrets reports that the cache has the metadata of access Secrets.
 	WatchSecrets bool
 }
 
@@ -51,7 +51,7 @@ type work struct {
 	scheduling.Attempt
 
 	access *cosiapi.BucketAccess
-	// order is what the driver is asked to grant.
+	// order is the request to the driver.
 	order order
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
@@ -63,8 +63,8 @@ type work struct {
 	response *cosi.DriverGrantBucketAccessResponse
 }
 
-// Reconcile implements reconcile.Reconciler. Orphaned accesses of the name come first: their Secrets may be in the way of
-// the present one.
+// Reconcile implements reconcile.Reconciler. It cleans up orphaned accesses of the name first, because their Secrets
+// may block the current access.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	orphanAfter, orphanErr := r.reconcileOrphans(ctx, req)
 	result, err := r.reconcilePresent(ctx, req)
@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, errors.Join(orphanErr, err)
 }
 
-// sooner returns the shorter of two times until the next reconcile, of which zero means never.
+// sooner returns the shorter of two times until the next reconcile. Zero means never.
 func sooner(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), max(a, b)) }
 
 func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -97,7 +97,7 @@ func (r *Reconciler) reconcilePresent(ctx context.Context, req reconcile.Request
 	}
 	steps := r.provisioningSteps()
 	if a.DeletionTimestamp != nil {
-		r.Memory.setExpiry(req, nil, r.Now()) // its credential is not renewed any more
+		r.Memory.setExpiry(req, nil, r.Now()) // its credential is no longer renewed
 		steps = r.deletionSteps()
 	}
 	return reconciler.Run(ctx, r.Base, steps, w)
@@ -150,7 +150,7 @@ func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 	)
 }
 
-// checkDriver ends the reconcile of an access whose hand-off is inconsistent or that the driver cannot serve.
+// checkDriver ends the reconcile if the hand-off is inconsistent or the driver cannot serve the access.
 func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if p := inconsistency(w.access, w.Info); p != nil {
 		return reconciler.Wait("a change of the BucketAccess or the driver"), r.reportProblem(ctx, w, p)
@@ -165,8 +165,9 @@ func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.P
 	return err
 }
 
-// protect adds the finalizer, which the Controller usually has added already, and removes the annotation for a finished
-// cleanup: an access that is restored from a backup of its deletion would be released without its Secrets and account.
+// protect adds the finalizer, which the Controller usually has added already, and removes the annotation for a
+// finished cleanup. Otherwise an access that was restored from a backup of its deletion would be released without a
+// cleanup of its Secrets and account.
 func (r *Reconciler) protect(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	changed, err := r.Patch(ctx, w.access, func() {
 		cosiapi.AddProtection(w.access)

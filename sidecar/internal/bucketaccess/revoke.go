@@ -20,8 +20,9 @@ import (
 // ByAccount is the index of the accesses in the cache by status.accountID.
 const ByAccount = "accountID"
 
-// deleteSecrets deletes the Secrets of the access before the backend stops accepting the credential in them. It reports a
-// Secret that another component holds or whose deletion is refused. An orphaned access does not wait for the former.
+// deleteSecrets deletes the Secrets of the access before the backend stops accepting their credential. It reports a
+// Secret that another component's finalizer keeps or whose deletion is refused. An orphaned access does not wait for
+// the former.
 func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	for _, claim := range a.Spec.BucketClaims {
@@ -47,9 +48,10 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), nil
 }
 
-// findAccountID looks up the ID of an account that a one-phase driver may have made without the ID having been stored.
-// Repeating the grant by the same name reports the ID, or makes an account that is revoked next. A driver that refuses the
-// grant has no account of the name. What may have changed since the first grant is left out.
+// findAccountID looks up the ID of an account that a one-phase driver may have created before the ID could be stored.
+// Repeating the grant with the same name returns the ID, or creates an account that is revoked next. If the driver
+// refuses the grant, it has no account with that name. The request omits everything that may have changed since the
+// first grant.
 func (r *Reconciler) findAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if !askedFor(w.access) {
 		return reconciler.Next(), nil
@@ -73,7 +75,7 @@ func (r *Reconciler) findAccountID(ctx context.Context, w *work) (reconciler.Ver
 	return reconciler.Next(), nil
 }
 
-// checkUnshared waits while another access uses the account that is about to be revoked. The cache is good enough: no
+// checkUnshared waits while another access uses the account that is about to be revoked. The cache is sufficient: no
 // account ID is stored for a second access, and a revoked account can be granted again.
 func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
@@ -111,8 +113,8 @@ func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.Buck
 	return list.Items, nil
 }
 
-// revoke removes the account from the backend. Without an account ID nothing was granted and nothing is called; with one
-// the account may exist even if no grant succeeded.
+// revoke revokes the account. Without an account ID there was no grant, and no call is made. With one, the account may
+// exist even if no grant succeeded.
 func (r *Reconciler) revoke(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.access.Status.AccountID == "" {
 		return reconciler.Next(), nil
@@ -128,9 +130,9 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (reconciler.Verdict, e
 	return reconciler.Next(), nil
 }
 
-// finishCleanup returns the access to the Controller: in the status, which users cannot write, then by the annotation. Both
-// writes are conflicts if the access asks for something else by now, so that an account ID that was stored meanwhile is
-// revoked.
+// finishCleanup returns the access to the Controller: first in the status, which users cannot write, then with the
+// annotation. Both writes are conflicts if the access's request to the driver has changed, so an account ID that was
+// stored in the meantime is revoked.
 func (r *Reconciler) finishCleanup(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
 	err := r.RecordStatus(ctx, a, sameOrder, func() {

@@ -35,8 +35,8 @@ func askedFor(a *cosiapi.BucketAccess) bool {
 	return a.Status.AccountID == "" && a.Status.Cleanup == cosiapi.CleanupPending
 }
 
-// phasesChanged returns the failure of an access that was begun with a one-phase driver and whose driver of the same name
-// has two phases now: that would make a second account.
+// phasesChanged returns the failure of an access that was started with a one-phase driver if the driver of that name
+// now has two phases: it would create a second account.
 func phasesChanged(a *cosiapi.BucketAccess, info driver.Info) error {
 	if info.OnePhase || !askedFor(a) {
 		return nil
@@ -51,8 +51,8 @@ func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// sameOrder reports whether two states of an access ask the same of the driver. Conditions, finalizers, labels and the
-// annotations of other components make no difference.
+// sameOrder reports whether two states of an access result in the same requests to the driver. Conditions, finalizers,
+// labels and the annotations of other components make no difference.
 func sameOrder(before, now client.Object) bool {
 	was, wasAccess := before.(*cosiapi.BucketAccess)
 	is, isAccess := now.(*cosiapi.BucketAccess)
@@ -235,7 +235,8 @@ func sameDriverOtherAccess(other, a *cosiapi.BucketAccess) bool {
 	return other.UID != a.UID && other.Status.DriverName == a.Status.DriverName
 }
 
-// HeldState returns what decides whether an access holds its account and the names of its Secrets, which others may wait for.
+// HeldState returns the part of an access that decides whether it uses its account and the names of its Secrets. Other
+// accesses may wait for a change of it.
 func HeldState(a *cosiapi.BucketAccess) any {
 	return []any{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
 }
@@ -246,7 +247,7 @@ func needsAccount(other, a *cosiapi.BucketAccess) bool {
 	return sameDriverOtherAccess(other, a) && other.Status.AccountID == a.Status.AccountID && other.DeletionTimestamp == nil
 }
 
-// sharedAccount returns the condition of an access whose account another access needs.
+// sharedAccount returns the condition of an access if another access needs its account.
 func sharedAccount(a *cosiapi.BucketAccess) conditions.Change {
 	return conditions.Change{
 		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,

@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// granted is an access to two claims that is in order.
+// granted returns a valid access to two claims.
 func granted() *cosiapi.BucketAccess {
 	a := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "uid"}}
 	a.Spec.Protocol = cosiapi.ProtocolS3
@@ -196,7 +196,7 @@ func TestOrderOf(t *testing.T) {
 			a.Spec.BucketClaims[0].AccessModes.ObjectMetadata = cosiapi.BucketAccessModeReadOnly
 		}, true},
 		"a parameter": {"1", func(a *cosiapi.BucketAccess) { a.Status.Parameters = map[string]string{"k": "v"} }, true},
-		// A sidecar that does not know the field yet has granted without it.
+		// A sidecar version that does not know the field has granted without it.
 		"what the class disallows": {"1", func(a *cosiapi.BucketAccess) {
 			a.Status.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 		}, false},
@@ -210,8 +210,8 @@ func TestOrderOf(t *testing.T) {
 	}
 }
 
-// TestDigestsStay pins the digest that Secrets in clusters have: another one grants every access again at once, as soon
-// as the sidecar is replaced.
+// TestDigestsStay pins the digests that are stored in Secrets of existing clusters. A different digest would repeat
+// every grant as soon as the sidecar is upgraded.
 func TestDigestsStay(t *testing.T) {
 	t.Parallel()
 	a := granted()
@@ -275,7 +275,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// What belongs to others must not be named to the users of an access.
+// Messages for the users of an access must not contain names of other users' objects.
 func TestBucketProblemNamesNothingForeign(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(*cosiapi.Bucket){

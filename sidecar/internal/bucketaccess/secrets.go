@@ -21,9 +21,9 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Annotations of an access Secret. Users can write Secrets, so none of them proves anything.
+// Annotations of an access Secret. Users can write Secrets, so the annotations prove nothing.
 const (
-	// ownerAnnotation is the UID of the access that the Secret was made for.
+	// ownerAnnotation is the UID of the access that the Secret was created for.
 	ownerAnnotation = cosiapi.AccessUIDAnnotation
 	// driverAnnotation is the driver whose sidecar writes the Secret. The policy cosi-sidecar-secrets reads it.
 	driverAnnotation = "cooper.dev/driver"
@@ -46,23 +46,23 @@ func NewSecrets(c client.Client, live client.Reader, driver string) Secrets {
 	return Secrets{store: reconciler.NewStore(c, live), driver: driver}
 }
 
-// A TakenError says that an access Secret cannot be written until a user changes something.
+// A TakenError reports that an access Secret cannot be written until a user changes something.
 type TakenError struct {
-	// Name of the Secret.
+	// Name is the name of the Secret.
 	Name string
-	// Why it cannot be written, as the end of a sentence.
+	// Why is the reason, in the form of the end of a sentence.
 	Why string
-	// Held says that the Secret belongs to the access and is being deleted, but has the finalizer of another component;
-	// Immutable says that it belongs to the access and was made immutable.
+	// Held reports that the Secret belongs to the access and is being deleted, but has the finalizer of another
+	// component. Immutable reports that it belongs to the access and is immutable.
 	Held, Immutable bool
 }
 
 // Error implements error.
 func (e *TakenError) Error() string { return fmt.Sprintf("Secret %q %s", e.Name, e.Why) }
 
-// Reserve ensures that the Secret of one claim exists, belongs to the access and has its finalizer and references. Its
-// data are left as they are. The error is a *TakenError if the Secret belongs to another owner; an orphaned access Secret
-// that is being deleted loses our finalizer.
+// Reserve ensures that the Secret of one claim exists, belongs to the access and has its finalizer and references. It
+// does not change the data. The error is a *TakenError if the Secret belongs to another owner. It removes our
+// finalizer from an orphaned access Secret that is being deleted.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	if neverReconciled(a) { // the Secret is unlikely to exist
 		if secret, err := s.create(ctx, a, claim); !apierrors.IsAlreadyExists(err) {
@@ -94,8 +94,8 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 	return s.create(ctx, a, claim)
 }
 
-// Write makes the Secret, which Reserve returned, hold exactly the data, and sets annotations; an empty value removes one.
-// It writes nothing if the Secret is current.
+// Write sets the data of a Secret that Reserve returned, and its annotations. An empty value removes an annotation. It
+// writes nothing if the Secret is current.
 func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
 	owned := func(_, now client.Object) bool {
 		current, ok := now.(*corev1.Secret)
@@ -116,9 +116,9 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 	})
 }
 
-// Delete deletes the Secret of an access and removes our finalizer. A Secret that belongs to another owner is left alone;
-// an orphaned access Secret only loses our finalizer. The error is a *TakenError while a finalizer of another component
-// holds the Secret.
+// Delete deletes the Secret of an access and removes our finalizer. It does not change a Secret that belongs to
+// another owner, and only removes our finalizer from an orphaned access Secret. The error is a *TakenError while the
+// finalizer of another component keeps the Secret.
 func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
 	secret, err := s.get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name})
 	if err != nil || secret == nil {
@@ -155,8 +155,9 @@ func (s Secrets) ReleaseOrphan(ctx context.Context, key types.NamespacedName) er
 	return ignoreTaken(s.releaseOrphan(ctx, secret))
 }
 
-// releaseOrphan removes our finalizer from a Secret that no access owns, also if it is not being deleted. It returns a
-// *TakenError, and changes nothing, if an access owns the Secret, or another driver's sidecar or another component made it.
+// releaseOrphan removes our finalizer from a Secret that no access owns, even if it is not being deleted. It changes
+// nothing and returns a *TakenError if an access owns the Secret, or if another driver's sidecar or another component
+// created it.
 func (s Secrets) releaseOrphan(ctx context.Context, secret *corev1.Secret) error {
 	driver := secret.Annotations[driverAnnotation]
 	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || driver != "" && driver != s.driver {
@@ -176,7 +177,7 @@ func (s Secrets) releaseOrphan(ctx context.Context, secret *corev1.Secret) error
 	return s.removeFinalizer(ctx, secret)
 }
 
-// ignoreTaken returns nil for a *TakenError and for a Secret that does not exist any more.
+// ignoreTaken returns nil for a *TakenError and for a Secret that no longer exists.
 func ignoreTaken(err error) error {
 	if _, taken := errors.AsType[*TakenError](err); taken || apierrors.IsNotFound(err) {
 		return nil
@@ -184,7 +185,7 @@ func ignoreTaken(err error) error {
 	return err
 }
 
-// get returns nil for a Secret that does not exist.
+// get returns nil if the Secret does not exist.
 func (s Secrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := s.store.Live.Get(ctx, key, secret)
@@ -228,16 +229,18 @@ func addMetadata(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secre
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
 
-// owns reports whether the Secret, which the access names, was made for this access by its driver. Tenants can change the
-// controller, but the admission policies deny the sidecar to write Secrets of other types and of other drivers.
+// owns reports whether the Secret, which the access names, was created for this access by its driver. Tenants can
+// change the controller reference, but the admission policies forbid the sidecar to write Secrets of other types and
+// of other drivers.
 func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
 	_, uid := accessOf(secret)
 	driver := secret.Annotations[driverAnnotation]
 	return secret.Type == corev1.SecretTypeOpaque && uid == a.UID && uid != "" && (driver == "" || driver == a.Status.DriverName)
 }
 
-// accessOf returns the name and UID of the access that a Secret was made for: its controller or, as after a deletion with
-// --cascade=orphan, the annotations. The UID is empty if there is none.
+// accessOf returns the name and UID of the access that a Secret was created for. It uses the controller reference or,
+// if there is none as after a deletion with --cascade=orphan, the annotations. The UID is empty if there is no such
+// access.
 func accessOf(secret metav1.Object) (name string, uid types.UID) {
 	owner, annotations := metav1.GetControllerOf(secret), secret.GetAnnotations()
 	switch {
@@ -265,7 +268,8 @@ func notOwned(secret *corev1.Secret) *TakenError {
 	return &TakenError{Name: secret.Name, Why: why}
 }
 
-// refused reports whether the API rejects a Secret for good: the request is forbidden, exceeds a quota, or is invalid.
+// refused reports whether the API server rejects a Secret permanently: the request is forbidden, exceeds a quota, or
+// is invalid.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentialstore serves the credential store of a driver. It must neither know what is in
-// an entry nor reach any object but the entries of that driver.
+// Package credentialstore serves the credential store of a driver. It does not interpret entries and has access only
+// to the entries of that driver.
 package credentialstore
 
 import (
@@ -19,7 +19,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// A Server is the service before its store can be used, and then.
+// A Server is the gRPC service. It refuses calls until OpenBy.
 type Server struct {
 	cosi.UnimplementedCredentialStoreServer
 
@@ -28,7 +28,7 @@ type Server struct {
 	blobs credstore.Blobs
 }
 
-// Register returns a gRPC server with the service in it, and logs its calls without their secrets.
+// Register returns a gRPC server with the service. It logs calls without their secrets.
 func Register(log logr.Logger) (*grpc.Server, *Server) {
 	server := grpc.NewServer(grpc.UnaryInterceptor(cosi.UnaryServerLogging(func(_ context.Context, r cosi.CallRecord) {
 		switch r.Status.Code() {
@@ -43,14 +43,14 @@ func Register(log logr.Logger) (*grpc.Server, *Server) {
 	return server, s
 }
 
-// OpenBy lets calls in. The store is opened with the first one, and again while that fails.
+// OpenBy starts to accept calls. The store is opened by the first call. If that fails, the next call tries again.
 func (s *Server) OpenBy(open func(context.Context) (credstore.Blobs, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = open
 }
 
-// use returns the store.
+// use returns the opened store.
 func (s *Server) use(ctx context.Context) (credstore.Blobs, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) DeleteEntry(ctx context.Context, request *cosi.DeleteEntryReque
 	return &cosi.DeleteEntryResponse{}, nil
 }
 
-// forEntry returns the store for a request that is valid.
+// forEntry returns the store for a valid request.
 func (s *Server) forEntry(ctx context.Context, invalid error) (credstore.Blobs, error) {
 	if invalid != nil {
 		return nil, status.Error(codes.InvalidArgument, invalid.Error())
@@ -127,7 +127,7 @@ func (s *Server) forEntry(ctx context.Context, invalid error) (credstore.Blobs, 
 	return s.use(ctx)
 }
 
-// translated is an error as the contract has it.
+// translated converts an error to a gRPC status of the contract.
 func translated(err error) error {
 	code := codes.Unavailable
 	switch {

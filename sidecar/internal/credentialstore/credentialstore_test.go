@@ -45,7 +45,7 @@ func newSecrets(t *testing.T) kube.Secrets {
 	return secrets
 }
 
-// listen serves a store that is not open yet, and returns its address.
+// listen serves a store that is not open yet and returns its address.
 func listen(t *testing.T, log logr.Logger) (*credentialstore.Server, string) {
 	t.Helper()
 	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")
@@ -85,7 +85,7 @@ func serveDriver(t *testing.T, secrets kube.Secrets, driver string, log logr.Log
 	return client
 }
 
-// named remembers the driver of a store, for the next process.
+// named stores the driver of a store, for the next process.
 type named struct {
 	credstore.Store
 
@@ -102,7 +102,7 @@ func TestServed(t *testing.T) {
 			driver := fmt.Sprintf("s%d.example.com", count.Add(1))
 			return named{credstore.OnBlobs(serveDriver(t, secrets, driver, logr.Discard())), driver}
 		},
-		// What the sidecar stored, a driver with rights of its own finds, and the other way round.
+		// A driver with its own permissions finds the entries that the sidecar stored, and vice versa.
 		Reopen: func(t *testing.T, store credstore.Store) credstore.Store {
 			t.Helper()
 			direct, err := kube.Open(t.Context(), secrets, store.(named).driver)
@@ -114,7 +114,7 @@ func TestServed(t *testing.T) {
 	})
 }
 
-// TestSanity holds it against the cases that are there for every store.
+// TestSanity runs the conformance test of credential stores.
 func TestSanity(t *testing.T) {
 	t.Parallel()
 	secrets := newSecrets(t)
@@ -136,13 +136,13 @@ func TestSanity(t *testing.T) {
 			t.Errorf("%s %s: %q", result.Case.ID, result.Case.Title, result.Problems)
 		}
 	}
-	if left, err := secrets.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 1 { // the store's ID
+	if left, err := secrets.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 1 { // the Secret with the store's ID
 		t.Errorf("the cases left %d Secrets, %v", len(left.Items), err)
 	}
 }
 
-// TestNoOtherSecretIsReached tries all ways by a name from the store of one driver to Secrets of its
-// namespace that are not that driver's.
+// TestNoOtherSecretIsReached tries to reach Secrets in the namespace that are not the driver's, with all kinds of
+// entry names.
 func TestNoOtherSecretIsReached(t *testing.T) {
 	t.Parallel()
 	secrets := newSecrets(t)
@@ -165,7 +165,7 @@ func TestNoOtherSecretIsReached(t *testing.T) {
 			if got, err := client.Get(t.Context(), name); !errors.Is(err, credstore.ErrNotFound) {
 				t.Errorf("Get %q = %+v, %v; want ErrNotFound", name, got, err)
 			}
-			// Update asks for the version that the other Secret has, Create for none.
+			// Update requires the version of the other Secret, Create requires none.
 			if _, err := client.Put(t.Context(), name, cosi.NewSecret("hostile"), target.version); !errors.Is(err, credstore.ErrConflict) {
 				t.Errorf("Put %q on the version of %s: %v, want ErrConflict", name, target.name, err)
 			}
@@ -185,7 +185,7 @@ func TestNoOtherSecretIsReached(t *testing.T) {
 	}
 }
 
-// content is a Secret as it must stay.
+// content is a Secret that must not change.
 type content struct {
 	name, version string
 	data          map[string][]byte
@@ -204,7 +204,7 @@ func contents(t *testing.T, secrets kube.Secrets) []content {
 	return all
 }
 
-// tricks are names of entries that might lead to a Secret.
+// tricks returns names of entries that might lead to a Secret.
 func tricks(secret string) []string {
 	const prefix = "cosi-credential-"
 	return []string{
@@ -216,7 +216,7 @@ func tricks(secret string) []string {
 	}
 }
 
-// TestSecretThatTheStoreDidNotMake puts one where an entry would be.
+// TestSecretThatTheStoreDidNotMake creates a foreign Secret under the name of an entry.
 func TestSecretThatTheStoreDidNotMake(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*corev1.Secret){
@@ -281,7 +281,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsNotThereYet calls a store before it is open, and while it cannot be.
+// TestStoreThatIsNotThereYet calls a store before it is open, and while opening it fails.
 func TestStoreThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	secrets := newSecrets(t)
@@ -313,7 +313,7 @@ func TestStoreThatIsNotThereYet(t *testing.T) {
 	}
 }
 
-// TestLogHasNoSecret looks for one at the highest verbosity.
+// TestLogHasNoSecret searches the log at the highest verbosity.
 func TestLogHasNoSecret(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

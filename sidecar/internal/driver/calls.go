@@ -17,16 +17,16 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// GenerateBucketID is phase 1 of a new bucket.
+// GenerateBucketID makes the phase 1 call for a new bucket.
 func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error) {
 	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketId_FullMethodName, request,
 		cosi.ProvisionerClient.DriverGenerateBucketId)
 	return response.GetBucketId(), err
 }
 
-// CreateBucket is phase 2 of a new bucket. The response names at least one protocol, all requested ones, and none that the
-// driver does not serve. The ID is that of the request or, from a one-phase driver, the one to use from now on; it is
-// returned even if the rest of the response breaks the contract.
+// CreateBucket makes the phase 2 call for a new bucket. The response has at least one protocol, all requested ones,
+// and none that the driver does not serve. The ID is that of the request or, with a one-phase driver, the one to use
+// from now on. It is returned even if the rest of the response breaks the contract.
 func (d *Driver) CreateBucket(
 	ctx context.Context, request *cosi.DriverCreateBucketRequest,
 ) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
@@ -40,8 +40,7 @@ func (d *Driver) CreateBucket(
 	return id, response.GetProtocols(), err
 }
 
-// GetBucket describes a bucket that exists already; its response is checked as
-// that of CreateBucket.
+// GetBucket describes an existing bucket. The response is checked like that of CreateBucket.
 func (d *Driver) GetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	const method = cosi.Provisioner_DriverGetBucket_FullMethodName
 	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGetBucket)
@@ -58,14 +57,14 @@ func (d *Driver) DeleteBucket(ctx context.Context, request *cosi.DriverDeleteBuc
 	return err
 }
 
-// GenerateAccountID is phase 1 of an access.
+// GenerateAccountID makes the phase 1 call for an access.
 func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error) {
 	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName, request,
 		cosi.ProvisionerClient.DriverGenerateBucketAccessId)
 	return response.GetAccountId(), err
 }
 
-// GrantRequest returns the phase 2 request for an account that was asked for in phase 1.
+// GrantRequest returns the phase 2 request for an account that was requested in phase 1.
 func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID string) *cosi.DriverGrantBucketAccessRequest {
 	return &cosi.DriverGrantBucketAccessRequest{
 		AccountId:               accountID,
@@ -80,8 +79,9 @@ func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID str
 	}
 }
 
-// GrantAccess is phase 2 of an access. The response names exactly the requested buckets and has everything that a workload
-// needs. The ID is as that of CreateBucket. known is how the only bucket is reached, which a one-phase driver may leave out.
+// GrantAccess makes the phase 2 call for an access. The response has exactly the requested buckets and everything that
+// a workload needs. The ID has the same meaning as in CreateBucket. known describes how the only bucket is reached,
+// which a one-phase driver may omit.
 func (d *Driver) GrantAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
 ) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
@@ -89,7 +89,7 @@ func (d *Driver) GrantAccess(
 	extra := &extras{id: request.GetAccountId(), known: known}
 	response, err = provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGrantBucketAccess, extra)
 	id, err = extra.result(method, cosi.ValidateAccountID, err)
-	if err == nil && id != request.GetAccountId() { // of a broken response the secrets stay known
+	if err == nil && id != request.GetAccountId() { // keep the secrets of a broken response for redaction
 		d.secrets.forget(request.GetAccountId())
 		d.secrets.addReturned(id, cosi.SecretsIn(response))
 	}
@@ -106,8 +106,8 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 	return err
 }
 
-// Redact removes secrets of an account, which were read from its Secrets, from all messages about that account. Users can
-// write Secrets, so the messages about other accounts are left as they are.
+// Redact removes the secrets of an account, which were read from its Secrets, from all messages about that account.
+// Users can write Secrets, so messages about other accounts are not changed.
 func (d *Driver) Redact(account string, secrets []string) { d.secrets.addFound(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Users read what a call failed with, and not where the socket is.
+// Users read the reason of a failed call, but not the path of the socket.
 func TestUserError(t *testing.T) {
 	t.Parallel()
 	d := &Driver{socket: "/pod/driver.sock", options: Options{Address: "unix:///pod/driver.sock"}}

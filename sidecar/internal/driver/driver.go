@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC with
-// a deadline, a metric, a redacted log line and a check of the response. It knows no Kubernetes objects.
+// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC
+// with a deadline, a metric, a redacted log line and a check of the response. It does not use Kubernetes objects.
 package driver
 
 import (
@@ -32,44 +32,44 @@ const (
 	maxPause   = 2 * time.Second
 )
 
-// Options says where the driver is and how to call it.
+// Options configure the connection to the driver and its calls.
 type Options struct {
-	// Address of the driver, such as unix:///var/run/cosi/driver.sock.
+	// Address is the socket of the driver, such as unix:///var/run/cosi/driver.sock.
 	Address string
-	// Deadline bounds each RPC; zero means DefaultDeadline.
+	// Deadline limits each RPC. Zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is the time between two calls of DriverGetInfo while connected, so that a changed configuration is seen;
-	// zero means DefaultInfoInterval.
+	// InfoInterval is the time between two calls of DriverGetInfo while connected, which detect a changed
+	// configuration. Zero means DefaultInfoInterval.
 	InfoInterval time.Duration
-	// Upstream says that the driver implements the upstream project's v1alpha2, which no call can tell from this contract. A
-	// driver of v1alpha1 is recognized.
+	// Upstream means that the driver implements the upstream project's v1alpha2, which cannot be detected. A driver of
+	// v1alpha1 is detected.
 	Upstream bool
-	// Registerer gets the metrics of the RPCs; nil drops them.
+	// Registerer registers the metrics of the RPCs. Nil disables them.
 	Registerer prometheus.Registerer
-	// TracerProvider gets a span for each RPC except DriverGetInfo, and the driver gets the ID of its trace; nil means
-	// OpenTelemetry's global one.
+	// TracerProvider creates a span for each RPC except DriverGetInfo, and its trace ID is passed to the driver. Nil
+	// means OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// Logger gets RPCs, without their secrets, and changes of the connection.
+	// Logger logs RPCs, without secrets, and changes of the connection.
 	Logger logr.Logger
 }
 
-// Info is what DriverGetInfo of a driver returned, and when.
+// Info is the response of a driver to DriverGetInfo.
 type Info struct {
 	// Name is the driver's name; it never changes within a Driver.
 	Name string
-	// Protocols are those that the driver can serve.
+	// Protocols are the protocols that the driver can serve.
 	Protocols []cosi.ObjectProtocol_Type
-	// Revision changes with the driver's configuration; empty if it says none.
+	// Revision changes with the driver's configuration. It is empty if the driver sets none.
 	Revision string
-	// OnePhase says that the driver reports an ID only after it has created the bucket or account. Then phase 1 returns the
-	// name, and phase 2 takes the name and returns the ID. It never changes within a Driver.
+	// OnePhase means that the driver returns an ID only after it has created the bucket or account. Phase 1 then
+	// returns the name, and phase 2 takes the name and returns the ID. It never changes within a Driver.
 	OnePhase bool
-	// Epoch grows whenever the driver has reconnected or returns another DriverGetInfo.
+	// Epoch increases whenever the driver has reconnected or returns a different response to DriverGetInfo.
 	Epoch uint64
 }
 
-// A Driver is a driver that was connected at least once. Its methods for RPCs fail with a *Failure. While the driver is not
-// connected, they fail with Unavailable and send nothing.
+// A Driver is a driver that was connected at least once. Its methods for RPCs fail with a *Failure. While the driver
+// is not connected, they fail with Unavailable and send nothing.
 type Driver struct {
 	options Options
 	metrics *metrics.Sidecar
@@ -131,23 +131,22 @@ func (d *Driver) Info() Info {
 	return d.info
 }
 
-// Connected returns nil while the driver is connected and responds to
-// DriverGetInfo, else why not. A driver that does not respond to it is called nevertheless.
+// Connected returns nil while the driver is connected and responds to DriverGetInfo, and the problem otherwise. A
+// driver that does not respond to it is still called.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.problem
 }
 
-// OnChange registers f to be called whenever the Epoch of Info grows. f must
-// neither block nor call the Driver.
+// OnChange registers f to be called whenever the Epoch of Info increases. f must not block or call the Driver.
 func (d *Driver) OnChange(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.watchers = append(d.watchers, f)
 }
 
-// run watches one session after the other.
+// run watches sessions, one after the other.
 func (d *Driver) run(ctx context.Context, s *session) {
 	defer close(d.stopped)
 	defer d.closing.Wait()
@@ -168,7 +167,8 @@ func (d *Driver) run(ctx context.Context, s *session) {
 	}
 }
 
-// closeSession closes a session that has ended, after its running calls: a driver that stops still responds to them.
+// closeSession closes a session that has ended, after its running calls. A driver that shuts down still responds to
+// them.
 func (d *Driver) closeSession(ctx context.Context, s *session) {
 	s.ended(ctx)
 	if err := s.close(); err != nil {
@@ -176,7 +176,7 @@ func (d *Driver) closeSession(ctx context.Context, s *session) {
 	}
 }
 
-// watchSession calls DriverGetInfo at each InfoInterval, and returns why the session has ended.
+// watchSession calls DriverGetInfo at each InfoInterval and returns why the session has ended.
 func (d *Driver) watchSession(ctx context.Context, s *session) error {
 	lost := s.lost(ctx)
 	tick := time.NewTicker(d.options.InfoInterval)
@@ -201,7 +201,7 @@ func (d *Driver) watchSession(ctx context.Context, s *session) error {
 	}
 }
 
-// connect retries with backoff until a driver of the right name responds.
+// connect retries with backoff until a driver with the right name responds.
 func (d *Driver) connect(ctx context.Context) (*session, error) {
 	pause, said := firstPause, ""
 	for {
@@ -223,7 +223,7 @@ func (d *Driver) connect(ctx context.Context) (*session, error) {
 	}
 }
 
-// connectOnce opens one session and lets RPCs use it.
+// connectOnce opens one session and makes it available for RPCs.
 func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
@@ -246,7 +246,7 @@ func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// detectWire calls DriverGetInfo and finds out which generation of the contract the driver implements.
+// detectWire calls DriverGetInfo and detects which generation of the contract the driver implements.
 func (d *Driver) detectWire(ctx context.Context, s *session, translator *translator) (*cosi.DriverGetInfoResponse, error) {
 	response, err := s.info(ctx, d.options.Deadline)
 	failure, _ := AsFailure(err)
@@ -312,8 +312,8 @@ func (d *Driver) dropSession(reason error) {
 	d.session, d.problem = nil, reason
 }
 
-// acquireSession returns the session for a call, which must call Done of its calls at the end. While the driver is not
-// connected, the session is nil and the error says why.
+// acquireSession returns the session for a call. The caller must call Done on the session's calls at the end. While
+// the driver is not connected, the session is nil and the error is the reason.
 func (d *Driver) acquireSession() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

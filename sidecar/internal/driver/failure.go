@@ -15,35 +15,34 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// UpstreamDialect names Options.Upstream for administrators.
+// UpstreamDialect is the name of Options.Upstream in flags and messages.
 const UpstreamDialect = "upstream-v1alpha2"
 
 // maxDetail limits the driver's message in a Failure, in bytes.
 const maxDetail = 1024
 
-// A Failure is a failed call to the driver: the driver returned another code than OK, could not be reached, or returned OK
-// with a response that breaks the contract. It never contains a credential.
+// A Failure is a failed call to the driver: the driver returned a code other than OK, could not be reached, or
+// returned OK with a response that breaks the contract. It never contains a credential.
 type Failure struct {
 	// Method is the bare name of the RPC, such as DriverCreateBucket.
 	Method string
-	// Outcome is the row of the contract's table for method and code. For a
-	// response that breaks the contract its code is OK and its Disposition Terminal.
+	// Outcome is the row of the contract's table for method and code. If the response breaks the contract, the code is
+	// OK and the Disposition is Terminal.
 	Outcome cosi.Outcome
 	// Detail is the driver's message, or the rule that its response breaks.
 	Detail string
 }
 
-// Terminal reports whether repeating the call cannot help before the object or
-// the driver changes.
+// Terminal reports whether a repeated call cannot succeed before the object or the driver changes.
 func (f *Failure) Terminal() bool { return f.Outcome.Disposition == cosi.Terminal }
 
-// UntilReconnect reports whether not even a resync may repeat the call.
+// UntilReconnect reports whether the call may be repeated only after a reconnect, not even at a resync.
 func (f *Failure) UntilReconnect() bool { return f.Outcome.UntilReconnect }
 
-// InvalidResponse reports whether the driver returned OK and broke the contract.
+// InvalidResponse reports whether the driver returned OK with a response that breaks the contract.
 func (f *Failure) InvalidResponse() bool { return f.Outcome.Code == codes.OK }
 
-// Message returns the failure as whole sentences, for the end user.
+// Message returns the failure in full sentences, for the end user.
 func (f *Failure) Message() string {
 	text := f.Error()
 	if !strings.HasSuffix(text, ".") {
@@ -68,8 +67,8 @@ func (f *Failure) Error() string {
 	}
 }
 
-// MeansNothing reports whether an error of phase 2 means that a one-phase driver has nothing of that name: it must return OK
-// for what it made by the same request before.
+// MeansNothing reports whether an error of phase 2 means that a one-phase driver has nothing with that name. If it had
+// created something for the same request before, it would have to return OK.
 func MeansNothing(err error) bool {
 	failure, ok := AsFailure(err)
 	return ok && (failure.Outcome.Code == codes.InvalidArgument || failure.Outcome.Code == codes.OutOfRange)
@@ -82,7 +81,7 @@ func AsFailure(err error) (*Failure, bool) {
 	return failure, ok
 }
 
-// failed returns the Failure for an error of gRPC.
+// failed returns the Failure for a gRPC error.
 func failed(method string, err error) error {
 	response := status.Convert(err)
 	return &Failure{
@@ -101,7 +100,7 @@ func Broken(method string, problem error) error {
 	}
 }
 
-// Unsendable returns the Failure for a request that breaks the contract and is not sent. It names the field.
+// Unsendable returns the Failure for a request that breaks the contract and is not sent. The message names the field.
 func Unsendable(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),

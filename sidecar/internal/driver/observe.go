@@ -20,9 +20,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Measure returns an interceptor that reports every RPC to m under the name that driverName returns. While that is empty,
-// DriverGetInfo counts under the name in its response. Later names and codes that gRPC does not define are not used as
-// labels: a driver could create metrics without bound.
+// Measure returns an interceptor that reports every RPC to m under the name that driverName returns. While that is
+// empty, DriverGetInfo is counted under the name in its response. Later names, and codes that gRPC does not define,
+// are not used as labels: a driver could create an unlimited number of series.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -34,7 +34,7 @@ func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInter
 	}
 }
 
-// known returns a code that gRPC defines; Unknown for others.
+// known returns a code that gRPC defines, and Unknown otherwise.
 func known(code codes.Code) codes.Code {
 	if code > codes.Unauthenticated {
 		return codes.Unknown
@@ -55,8 +55,9 @@ func nameIn(request, reply any, err error, driverName func() string) string {
 	return response.GetName()
 }
 
-// Trace returns a handler that creates a span for every RPC, as a child of the step that makes the call, and passes its
-// trace ID to the driver. The periodic calls of DriverGetInfo have none. A nil provider is OpenTelemetry's global one.
+// Trace returns a handler that creates a span for every RPC, as a child of the step that makes the call, and passes
+// its trace ID to the driver. The periodic calls of DriverGetInfo have none. A nil provider means OpenTelemetry's
+// global one.
 func Trace(provider trace.TracerProvider) stats.Handler {
 	options := []otelgrpc.Option{
 		otelgrpc.WithPropagators(propagation.TraceContext{}),
@@ -70,8 +71,8 @@ func Trace(provider trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewClientHandler(options...)
 }
 
-// logged logs every RPC without its secrets: failures always, successes at verbosity 1. A response that breaks the contract
-// is not printed, since a credential may be in any of its fields.
+// logged logs every RPC without its secrets: failures always, successes at verbosity 1. A response that breaks the
+// contract is not printed, since any of its fields may contain a credential.
 func (d *Driver) logged(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// Each combination of labels is kept in memory for ever. A driver that returns another
-// name or code each time must not make another one each time.
+// Each combination of labels is kept in memory forever. A driver that returns another name or code each time must not
+// create new combinations.
 func TestDriverDoesNotMakeMetricsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()

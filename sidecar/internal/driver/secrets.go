@@ -22,22 +22,23 @@ import (
 )
 
 const (
-	// redacted replaces a credential that a driver put into a message.
+	// redacted replaces a credential in a driver's message.
 	redacted = "[redacted]"
-	// minSecret is the length below which a value is part of too many words.
+	// minSecret is the minimum length of a value that is redacted. Shorter ones are part of too many words.
 	minSecret = 8
-	// keptSecrets is how many secrets of an account are kept: after a rotation the former ones count as well.
+	// keptSecrets is how many secrets of an account are kept. After a rotation the former ones are still redacted.
 	keptSecrets = 8
 	// maxReturned limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
 	// accounts.
 	maxReturned = 32 << 20
-	// maxText is the length at which a text is cut, in bytes: it is searched for every secret.
+	// maxText is the length at which a text is truncated, in bytes, because it is searched for every secret.
 	maxText = 64 << 10
 )
 
-// secretValues are the secrets that the driver returned. A driver must not put a secret into a message. If it does, the
-// secret must not be in conditions, Events, logs and traces, whatever the message is about. Secrets are kept in plain text,
-// since no text can be searched for a digest, until their account is revoked or too many others were returned since.
+// secretValues are the secrets that the driver returned. A driver must not put a secret into a message. If it does,
+// the secret must not appear in conditions, Events, logs and traces, whatever the message is about. Secrets are kept
+// in plain text, because a text cannot be searched for a digest, until their account is revoked or too many others
+// were returned since.
 type secretValues struct {
 	mu       sync.Mutex
 	accounts map[string]*accountSecrets
@@ -46,8 +47,8 @@ type secretValues struct {
 	size int
 }
 
-// accountSecrets are the secrets of one account, the newest last. returned are from the driver's responses. found are from
-// access Secrets, which users can write: they must not redact what other users read.
+// accountSecrets are the secrets of one account, the newest last. returned are from the driver's responses. found are
+// from access Secrets. Users can write those, so they must not cause redactions in messages that other users read.
 type accountSecrets struct {
 	returned []secret
 	found    []string
@@ -55,7 +56,7 @@ type accountSecrets struct {
 	grant uint64
 }
 
-// A secret is all forms in which a message may contain one, the plain one first.
+// A secret is the list of all forms in which a message may contain it, the plain one first.
 type secret []string
 
 func (s secret) size() (bytes int) {
@@ -101,7 +102,7 @@ func (v *secretValues) addFound(account string, values []string) {
 	})
 }
 
-// each calls do for each value that can be searched for.
+// each calls do for each value that can be redacted.
 func (v *secretValues) each(account string, values []string, do func(a *accountSecrets, value string)) {
 	if v.accounts == nil {
 		v.accounts = map[string]*accountSecrets{}
@@ -230,7 +231,7 @@ func (v *secretValues) intercept(ctx context.Context, method string, request, re
 	return nil
 }
 
-// redacting passes the outcome of calls on to a handler without secrets.
+// redacting passes the results of calls to a handler, without secrets.
 type redacting struct {
 	stats.Handler
 

@@ -13,7 +13,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Secrets are kept in memory until their account is revoked, and a few of each account.
+// Secrets are kept in memory until their account is revoked, and only a few per account.
 func TestSecretValuesAreForgotten(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
@@ -37,7 +37,7 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 	}
 }
 
-// The memory for secrets is bounded, and the secrets that were returned last are known.
+// The memory for secrets is limited, and the most recent secrets are kept.
 func TestSecretValuesAreBounded(t *testing.T) {
 	t.Parallel()
 	const n = 20
@@ -62,7 +62,7 @@ func TestRedactText(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
 	v.addReturned("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
-	v.addFound("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // and then returned again
+	v.addFound("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // returned again
 	v.addReturned("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
 	v.addFound("one", []string{"the bucket"})
 	for name, tc := range map[string]struct{ account, said, want string }{

@@ -18,14 +18,14 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// errConnectionLost refuses the second connection of a session.
+// errConnectionLost is the error for a second connection of a session.
 var errConnectionLost = errors.New("the connection to the driver was lost")
 
-// A session is one connection to the driver. gRPC would reconnect, possibly to another driver that serves the socket by
-// now. A session never does, so no RPC reaches a driver whose name was not checked.
+// A session is one connection to the driver. gRPC would reconnect, possibly to another driver that serves the socket
+// by then. A session never reconnects, so no RPC reaches a driver whose name was not checked.
 type session struct {
 	conn *grpc.ClientConn
-	// onePhase is that of Info.
+	// onePhase has the same meaning as in Info.
 	onePhase bool
 	// calls are the running calls of the Provisioner service.
 	calls sync.WaitGroup
@@ -66,13 +66,13 @@ func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*sess
 	return &session{conn: conn}, nil
 }
 
-// info asks for the driver's identity and checks the response.
+// info calls DriverGetInfo and checks the response.
 func (s *session) info(ctx context.Context, deadline time.Duration) (*cosi.DriverGetInfoResponse, error) {
 	return call(ctx, deadline, cosi.Identity_DriverGetInfo_FullMethodName, &cosi.DriverGetInfoRequest{},
 		cosi.NewIdentityClient(s.conn).DriverGetInfo)
 }
 
-// lost is closed when the connection breaks or ctx ends.
+// lost returns a channel that is closed when the connection breaks or ctx ends.
 func (s *session) lost(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -82,7 +82,7 @@ func (s *session) lost(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// ended returns when all calls have ended, which their deadlines ensure, or when ctx ends. There must be no new calls.
+// ended returns when all calls have ended, which their deadlines ensure, or when ctx ends. No new calls may start.
 func (s *session) ended(ctx context.Context) {
 	none := make(chan struct{})
 	go func() {

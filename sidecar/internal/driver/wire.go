@@ -15,30 +15,29 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// A wire makes, of a call of our contract, the call that says the same to a driver of
-// another generation. All such drivers have one phase: bucket_id of DriverCreateBucket and
-// account_id of DriverGrantBucketAccess are the names that phase 1, which the wire
-// answers itself, returned; the IDs are returned in extra. What the generation cannot
-// express is refused in phase 1, before anything is created.
+// A wire translates a call of our contract to the equivalent call for a driver of another generation. All such drivers
+// have one phase. The wire answers phase 1 itself, with a name. bucket_id of DriverCreateBucket and account_id of
+// DriverGrantBucketAccess are those names, and the IDs are returned in extra. Requests that the generation cannot
+// express are refused in phase 1, before anything is created.
 type wire func(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error
 
-// extras are the values of such a call that no message of our contract has a field for.
+// extras are the values of such a call that have no field in the messages of our contract.
 type extras struct {
 	grpc.EmptyCallOption
 
-	// known is what the Bucket of a grant says, if there is one.
+	// known is the connection data in the Bucket's status, for a grant.
 	known *cosi.ObjectProtocolAndBucketInfo
 	// id is the ID of the request, until a one-phase driver returns another.
 	id string
-	// answered says that the driver returned OK, so something has the ID.
+	// answered reports that the driver returned OK, so the ID is in use.
 	answered bool
 }
 
-// setID stores the ID of what a one-phase driver created.
+// setID stores the ID of a bucket or account that a one-phase driver created.
 func (e *extras) setID(id string) { e.id, e.answered = id, true }
 
-// result returns the ID and the error of a call of phase 2. After an error of the call
-// itself the ID is empty; a response that breaks the contract in another field has one.
+// result returns the ID and the error of a phase 2 call. If the call itself failed, the ID is empty. If the response
+// breaks the contract in another field, the ID is set.
 func (e *extras) result(method string, validate func(string) error, err error) (string, error) {
 	if err != nil && !e.answered {
 		return "", err
@@ -49,12 +48,12 @@ func (e *extras) result(method string, validate func(string) error, err error) (
 	return e.id, err
 }
 
-// A translator is the interceptor with the wire of one session; nil means that the driver
-// implements our contract. The wire is set before anything but dial uses the session.
+// A translator is an interceptor with the wire of one session. A nil wire means that the driver implements our
+// contract. The wire is set before any code except dial uses the session.
 type translator struct{ wire wire }
 
-// intercept is the innermost interceptor: those that measure, log, redact and check calls
-// see only our contract.
+// intercept is the innermost interceptor. The interceptors for metrics, logs, redaction and checks therefore only see
+// our contract.
 func (t *translator) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -70,7 +69,7 @@ func (t *translator) intercept(ctx context.Context, method string, request, repl
 	return t.wire(ctx, around{conn, invoke}, request, reply, extra)
 }
 
-// around is a connection whose calls go on behind the interceptors.
+// around is a connection that bypasses the interceptors.
 type around struct {
 	*grpc.ClientConn
 
@@ -92,8 +91,8 @@ func fill[A proto.Message](reply any, response A) error {
 	return nil
 }
 
-// refuse refuses what a generation of the contract cannot express. It names, as every
-// refusal, what to do.
+// refuse returns the error for a request that a generation of the contract cannot express. The message says what to
+// do.
 func refuse(format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, "not sent to the driver: "+format, args...)
 }
@@ -107,7 +106,7 @@ func decodeID(text string) (string, error) {
 	return id, nil
 }
 
-// checkPlain refuses what no generation with one phase can express about an access.
+// checkPlain refuses access requests that no one-phase generation can express.
 func checkPlain(asked *cosi.DriverGrantBucketAccessRequest, generation string) error {
 	switch {
 	case asked.GetAuthenticationType().GetType() != cosi.AuthenticationType_KEY:
@@ -126,12 +125,12 @@ type category struct {
 	disallowed []cosi.AccessMode_Mode
 }
 
-// isAsked reports whether the user did not leave the category open.
+// isAsked reports whether the user requests access in this category.
 func (c category) isAsked() bool {
 	return c.asked != cosi.AccessMode_UNKNOWN && c.asked != cosi.AccessMode_ANY
 }
 
-// categories are those of one bucket of a grant, by the names of the fields of an access.
+// categories returns the categories of one bucket of a grant, with the field names of a BucketAccess.
 func categories(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) []category {
 	return []category{
 		{"objectData", bucket.GetObjectDataAccessMode().GetMode(), not.GetObjectData()},
@@ -140,12 +139,12 @@ func categories(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) []
 	}
 }
 
-// modeNames are the modes as users write them.
+// modeNames are the names of the modes in the Kubernetes API.
 var modeNames = map[cosi.AccessMode_Mode]string{
 	cosi.AccessMode_READ_WRITE: "ReadWrite", cosi.AccessMode_READ_ONLY: "ReadOnly", cosi.AccessMode_WRITE_ONLY: "WriteOnly",
 }
 
-// modeNamed returns the mode of a name; UNKNOWN if there is none.
+// modeNamed returns the mode with a name, or UNKNOWN.
 func modeNamed(name string) cosi.AccessMode_Mode {
 	for _, mode := range slices.Sorted(maps.Keys(modeNames)) {
 		if modeNames[mode] == name {

@@ -15,18 +15,18 @@ import (
 	"github.com/cooper-cosi/cooper/proto/upstream"
 )
 
-// generation2 names the generation in refusals.
+// generation2 is the name of the generation in refusals.
 const generation2 = "the upstream project's v1alpha2"
 
-// upstreamModes are the modes as upstream numbers them.
+// upstreamModes maps the modes to upstream's.
 var upstreamModes = map[cosi.AccessMode_Mode]upstream.AccessMode_Mode{
 	cosi.AccessMode_READ_WRITE: upstream.AccessMode_READ_WRITE,
 	cosi.AccessMode_READ_ONLY:  upstream.AccessMode_READ_ONLY,
 	cosi.AccessMode_WRITE_ONLY: upstream.AccessMode_WRITE_ONLY,
 }
 
-// speakUpstream is the wire of the upstream project's v1alpha2 as of its commit ee00c26,
-// which has the path of our contract and other meanings.
+// speakUpstream is the wire of the upstream project's v1alpha2 as of its commit ee00c26, which has the same service
+// path as our contract but different messages.
 func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error {
 	client := upstream.NewClient(conn)
 	switch asked := request.(type) {
@@ -95,7 +95,7 @@ func grantUpstream(
 	return fill(reply, &cosi.DriverGrantBucketAccessResponse{Buckets: granted.GetBuckets(), Credentials: granted.GetCredentials()})
 }
 
-// upstreamGrant translates a grant, or says what cannot be.
+// upstreamGrant translates a grant request, or returns why that is impossible.
 func upstreamGrant(asked *cosi.DriverGrantBucketAccessRequest) (*upstream.DriverGrantBucketAccessRequest, error) {
 	if err := checkPlain(asked, generation2); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ func upstreamGrant(asked *cosi.DriverGrantBucketAccessRequest) (*upstream.Driver
 	return request, nil
 }
 
-// wholeMode returns the one mode that counts for a bucket as a whole: the same for all
-// categories that are asked for, and disallowed in none.
+// wholeMode returns the single mode for a whole bucket. It must be the same in all requested categories and must not
+// be disallowed in any.
 func wholeMode(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) (cosi.AccessMode_Mode, error) {
 	all := categories(bucket, not)
 	first := slices.IndexFunc(all, category.isAsked)
@@ -138,8 +138,8 @@ func wholeMode(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) (co
 	return mode, nil
 }
 
-// differs returns nil if the driver does not know phase 1, which all drivers of our contract
-// have and none of upstream's. The request is empty, and phase 1 makes nothing anyway.
+// differs returns nil if the driver does not implement phase 1. All drivers of our contract do, and none of upstream's
+// does. The request is empty, and phase 1 creates nothing anyway.
 func differs(ctx context.Context, conn grpc.ClientConnInterface) error {
 	_, err := cosi.NewProvisionerClient(conn).DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{})
 	if status.Code(err) == codes.Unimplemented {

@@ -19,23 +19,22 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// ModesParameter is the parameter of a BucketAccessClass that says which access modes the
-// grants of a v1alpha1 driver give with that class, such as
-// "objectData=ReadWrite,objectMetadata=ReadWrite": nothing in v1alpha1 asks for a mode.
-// It is not passed on.
+// ModesParameter is a parameter of a BucketAccessClass that declares the access modes of the grants of a v1alpha1
+// driver, such as "objectData=ReadWrite,objectMetadata=ReadWrite". v1alpha1 requests have no access modes. The
+// parameter is not passed to the driver.
 const ModesParameter = "cooper.dev/access-modes"
 
 const (
-	// maxMap bounds the keys and values of a map in v1alpha1, in bytes.
+	// maxMap is the maximum size of the keys and values of a map in v1alpha1, in bytes.
 	maxMap = 4 << 10
-	// usualRegion is what stores without regions are signed for.
+	// usualRegion is the region in signatures for stores without regions.
 	usualRegion = "us-east-1"
-	// generation1 names the generation in refusals.
+	// generation1 is the name of the generation in refusals.
 	generation1 = "COSI v1alpha1"
 )
 
-// speakV1alpha1 is the wire of the specification v1alpha1. Its DriverGetInfo says nothing of
-// protocols: each bucket tells its own.
+// speakV1alpha1 is the wire of the specification v1alpha1. Its DriverGetInfo does not return protocols; each bucket
+// has its own.
 func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, extra *extras) error {
 	driver := v1alpha1Driver{v1alpha1.NewProvisionerClient(conn), extra}
 	switch asked := request.(type) {
@@ -94,7 +93,7 @@ func (d v1alpha1Driver) create(ctx context.Context, asked *cosi.DriverCreateBuck
 	})
 }
 
-// remove also accepts NOT_FOUND of what is gone, as the released sidecars do.
+// remove also accepts NOT_FOUND for a bucket that no longer exists, as the released sidecars do.
 func (d v1alpha1Driver) remove(ctx context.Context, asked *cosi.DriverDeleteBucketRequest) error {
 	id, err := decodeID(asked.GetBucketId())
 	if err != nil {
@@ -154,8 +153,8 @@ func (d v1alpha1Driver) revoke(ctx context.Context, asked *cosi.DriverRevokeBuck
 	return nil
 }
 
-// existing describes a bucket that an administrator made, by what they say of it: v1alpha1
-// has no call to look at one. The first grant tells whether it exists.
+// existing describes an existing bucket from the administrator's input, because v1alpha1 has no call to read a bucket.
+// The first grant shows whether it exists.
 func existing(asked *cosi.DriverGetBucketRequest, reply any) error {
 	id, err := decodeID(asked.GetBucketId())
 	if err != nil {
@@ -167,7 +166,7 @@ func existing(asked *cosi.DriverGetBucketRequest, reply any) error {
 	return fill(reply, &cosi.DriverGetBucketResponse{Protocols: bucketInfo(id, nil, asked.GetProtocols())})
 }
 
-// checkBucket refuses what v1alpha1 cannot ask of a bucket.
+// checkBucket refuses bucket requests that v1alpha1 cannot express.
 func checkBucket(protocols []*cosi.ObjectProtocol, parameters map[string]string) error {
 	if len(protocols) > 1 {
 		return refuse("%s supports one protocol per bucket; request only one", generation1)
@@ -186,9 +185,9 @@ func checkMap(parameters map[string]string) error {
 	return nil
 }
 
-// bucketInfo returns how a bucket is reached. The released sidecars never looked at what a
-// driver says of it, so that it may say nothing; then it is what was asked for, or S3. At
-// Google, v1alpha1 has no credentials but those for S3.
+// bucketInfo returns the connection data of a bucket. Released sidecars ignored the data that a driver returns for a
+// bucket, so a driver may return none. In that case it is the requested protocol, or S3. For Google, v1alpha1 only has
+// credentials for S3.
 func bucketInfo(name string, said *v1alpha1.Protocol, asked []*cosi.ObjectProtocol) *cosi.ObjectProtocolAndBucketInfo {
 	s3 := &cosi.S3BucketInfo{BucketId: name, Region: said.GetS3().GetRegion()}
 	azure := &cosi.AzureBucketInfo{StorageAccount: said.GetAzureBlob().GetStorageAccount()}
@@ -215,7 +214,7 @@ func bucketInfo(name string, said *v1alpha1.Protocol, asked []*cosi.ObjectProtoc
 	}
 }
 
-// checkGrant refuses what v1alpha1 cannot ask of an access.
+// checkGrant refuses access requests that v1alpha1 cannot express.
 func checkGrant(asked *cosi.DriverGrantBucketAccessRequest) error {
 	if err := checkPlain(asked, generation1); err != nil {
 		return err
@@ -246,7 +245,7 @@ func checkGrant(asked *cosi.DriverGrantBucketAccessRequest) error {
 	return nil
 }
 
-// givenModes reads ModesParameter.
+// givenModes parses ModesParameter.
 func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 	if text == "" {
 		return nil, refuse("%s does not support access modes, so the driver cannot enforce those of the BucketAccess. An administrator "+
@@ -267,15 +266,15 @@ func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 	return given, nil
 }
 
-// withoutOurs returns the parameters of a class without the one that is for the sidecar.
+// withoutOurs returns the parameters of a class without the one for the sidecar.
 func withoutOurs(parameters map[string]string) map[string]string {
 	rest := maps.Clone(parameters)
 	delete(rest, ModesParameter)
 	return rest
 }
 
-// s3Access translates the credentials for S3. v1alpha1 does not say which style of
-// addresses a store has; nearly all have this one.
+// s3Access converts the credentials for S3. v1alpha1 does not define the addressing style of a store; nearly all
+// stores support this one.
 func s3Access(secrets map[string]string, id string, known *cosi.ObjectProtocolAndBucketInfo) (*cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo) {
 	said := known.GetS3()
 	info := &cosi.S3BucketInfo{
@@ -287,9 +286,8 @@ func s3Access(secrets map[string]string, id string, known *cosi.ObjectProtocolAn
 	return &cosi.ObjectProtocolAndBucketInfo{S3: info}, &cosi.CredentialInfo{S3: pair}
 }
 
-// azureAccess translates a shared access signature. What an expiry without a known form
-// says is passed on, and then breaks the contract: the credential would stop working
-// without a word.
+// azureAccess converts a shared access signature. An expiry in an unknown format is passed on and then breaks the
+// contract. Otherwise the credential would stop working without a warning.
 func azureAccess(secrets map[string]string, known *cosi.ObjectProtocolAndBucketInfo) (*cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo) {
 	token, expiry := secrets[v1alpha1.KeyAccessToken], secrets[v1alpha1.KeyExpiry]
 	account := known.GetAzure().GetStorageAccount()

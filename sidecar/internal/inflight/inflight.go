@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inflight ensures that no two calls about one bucket ID or account ID run at the same time, as the COSI contract
-// requires, also when several objects have the same ID. It never blocks: the second caller is called back.
+// Package inflight ensures that no two calls about the same bucket ID or account ID run at the same time, as the COSI
+// contract requires, even if several objects have the same ID. It never blocks: the second caller gets a callback.
 //
-// A grant or revocation is about its account, and uses its buckets. Calls for several accounts may use one bucket at the
-// same time, so that a call that hangs does not delay the others, but none runs during a call about the bucket itself.
+// A grant or revocation is about its account and uses its buckets. Calls for several accounts may use one bucket at
+// the same time, so a call that hangs does not delay the others. None of them runs during a call about the bucket
+// itself.
 package inflight
 
 import (
@@ -26,7 +27,7 @@ type Call struct {
 	Using []string
 }
 
-// Keys is the set of keys of running calls. The zero value is ready to use, by several goroutines.
+// Keys is the set of keys of running calls. The zero value is ready to use and safe for concurrent use.
 type Keys struct {
 	mu   sync.Mutex
 	busy map[string]*key

@@ -40,8 +40,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Grants for several accounts use one bucket at once; a call about the bucket
-// itself waits for the last of them, and keeps further ones out.
+// Grants for several accounts use one bucket at the same time. A call about the bucket itself waits for the last of
+// them and blocks further ones.
 func TestSharedKeys(t *testing.T) {
 	t.Parallel()
 	var keys inflight.Keys

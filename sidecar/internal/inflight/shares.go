@@ -9,9 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Shares limits how many objects with the same parameters are processed at once, so that a backend whose calls all hang
-// leaves workers to the others. It never blocks: an object without a share waits in a queue and is called back when a share
-// is reserved for it. First tries and retries have a queue each, served in turn, so that neither delays the other for long.
+// Shares limits how many objects with the same parameters are processed at the same time, so a backend that hangs
+// leaves workers for the others. It never blocks: an object without a share waits in a queue and gets a callback when
+// a share is reserved for it. First tries and retries have separate queues, which are served alternately, so neither
+// delays the other for long.
 type Shares struct {
 	// PerPool is the number of shares for the same parameters.
 	PerPool int
@@ -29,7 +30,7 @@ type member struct {
 	has   bool
 }
 
-// A pool is the shares for the same parameters; objects wait only while all are taken.
+// A pool has the shares for the same parameters. Objects wait only while all shares are taken.
 type pool struct {
 	taken int
 	// queues are the waiting first tries and the waiting retries; next is the queue that is served next.

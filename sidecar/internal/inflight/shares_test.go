@@ -15,10 +15,10 @@ import (
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		// do gets a function that takes a share of a pool, one that takes one for a retry, and one that leaves; each pool has
-		// one share.
+		// do gets a function that takes a share of a pool, one that takes one for a retry, and one that leaves. Each
+		// pool has one share.
 		do   func(take, again func(req, pool string) bool, leave func(string))
-		want []string // the objects that are woken
+		want []string // the objects that get a callback
 	}{
 		"an object that leaves without a share wakes none": {func(take, _ func(string, string) bool, leave func(string)) {
 			take("a", "x")

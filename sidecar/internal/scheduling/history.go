@@ -21,24 +21,26 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// Forever is the wait of a call that only a change of object or driver repeats.
+// Forever is the wait of a call that is repeated only after a change of the object or the driver.
 const Forever = time.Duration(math.MaxInt64)
 
-// A State is what a failure depends on: if the object or the driver differs, the call may be tried at once.
+// A State is the input of a call. If the object or the driver has changed since a failure, the call may be retried
+// immediately.
 type State struct {
 	// Object is the Fingerprint of the object.
 	Object string
 	// Driver is the epoch of the driver's response to DriverGetInfo.
 	Driver uint64
-	// Rotation is the rotation that the user asks for. Users can change it as often as they like: a new one ends the wait
-	// after a terminal failure, but no backoff.
+	// Rotation is the rotation that the user requests. Users can change it at any rate, so a new value ends the wait
+	// after a terminal failure, but not the backoff.
 	Rotation string
 }
 
-// History remembers the calls for each object of a kind: the last failure, so that neither the sidecar's own status writes
-// nor other events repeat the call too early, and the ID that the driver returned, which the cache shows only some time
-// after it was stored. A terminal failure waits for the object, the driver or the resync; every other failure for its
-// backoff. A restart loses it: every call is then tried once. The methods may be called by several goroutines.
+// History remembers the calls for each object of a kind. It has the last failure, so that the sidecar's own status
+// writes and other events do not repeat the call too early, and the ID that the driver returned, because the cache
+// shows a stored ID only after some time. After a terminal failure a call waits for a change of the object or the
+// driver, or for the resync; after any other failure it waits for its backoff. A restart loses the history: every call
+// is then tried once. The methods are safe for concurrent use.
 type History struct {
 	resync  time.Duration
 	limiter *reconciler.Limiter
@@ -49,10 +51,10 @@ type History struct {
 	owners map[string]reconcile.Request
 }
 
-// A failure is the last one of an object.
+// A failure is the last failure of an object.
 type failure struct {
 	state State
-	// until is when the call may be repeated, zero for never; soonest is when it may be for another rotation.
+	// until is when the call may be repeated, zero for never. soonest is when it may be repeated for another rotation.
 	until, soonest time.Time
 }
 
@@ -65,8 +67,8 @@ func NewHistory(retry reconciler.BackoffOptions, resync time.Duration) *History 
 	}
 }
 
-// Wait returns how long a call for the object must still wait: zero if it may be made now, Forever if only a change permits
-// it.
+// Wait returns how long a call for the object must still wait. Zero means that it may be made now, Forever that only a
+// change permits it.
 func (h *History) Wait(req reconcile.Request, now State) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,8 +98,8 @@ func (h *History) Failed(req reconcile.Request) bool {
 	return failed
 }
 
-// Poll returns the time until an object is checked again that waits for something else than a call: d, or longer if many
-// objects fail.
+// Poll returns the time until an object that waits for something other than a call is checked again: d, or longer if
+// many objects fail.
 func (h *History) Poll(req reconcile.Request, d time.Duration) time.Duration {
 	return h.limiter.Poll(req, d)
 }
@@ -126,7 +128,7 @@ func (h *History) NoteFailure(req reconcile.Request, state State, f *driver.Fail
 	return wait
 }
 
-// Succeeded forgets the last failure of an object.
+// Succeeded clears the last failure of an object.
 func (h *History) Succeeded(req reconcile.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,8 +136,8 @@ func (h *History) Succeeded(req reconcile.Request) {
 	h.limiter.Forget(req)
 }
 
-// ReserveID records the ID that the driver returned for an object, in place of an earlier one. It returns false, and changes
-// nothing, if the driver returned the ID for another object.
+// ReserveID records the ID that the driver returned for an object and replaces an earlier one. It returns false, and
+// changes nothing, if the driver returned the same ID for another object.
 func (h *History) ReserveID(req reconcile.Request, id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +149,7 @@ func (h *History) ReserveID(req reconcile.Request, id string) bool {
 	return true
 }
 
-// Forget drops an object that does not exist any more.
+// Forget drops an object that no longer exists.
 func (h *History) Forget(req reconcile.Request) {
 	h.Succeeded(req)
 	h.mu.Lock()
@@ -156,8 +158,8 @@ func (h *History) Forget(req reconcile.Request) {
 	delete(h.ids, req)
 }
 
-// Fingerprint returns a digest of what makes another try worthwhile when it changes: whether the object is another one or
-// being deleted, and asks, the part of it that the driver is asked about. It must be possible to encode asks as JSON.
+// Fingerprint returns a digest of the object's identity, whether it is being deleted, and asks, the part of it that is
+// sent to the driver. A retry is useful only if the digest changes. asks must be encodable as JSON.
 func Fingerprint(obj client.Object, asks any) string {
 	return Digest(struct {
 		UID      string `json:"uid"`
@@ -166,16 +168,16 @@ func Fingerprint(obj client.Object, asks any) string {
 	}{string(obj.GetUID()), asks, obj.GetDeletionTimestamp() != nil})
 }
 
-// Digest returns a digest of v, which it encodes as JSON.
+// Digest returns a digest of v's JSON encoding.
 func Digest(v any) string {
 	text, err := json.Marshal(v) // sorts the keys of maps
 	if err != nil {
-		return err.Error() // strings, bytes, maps of them and specs always marshal
+		return err.Error() // not reached: strings, bytes, maps of them and specs can always be marshalled
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// Provisioned sets the conditions of an object after the call that made or verified what it stands for.
+// Provisioned sets the conditions of an object after the call that created or verified its bucket or account.
 func Provisioned(list *[]metav1.Condition, message string, generation int64) {
 	conditions.Set(list, conditions.Change{
 		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned, Message: message, Generation: generation,
@@ -183,8 +185,8 @@ func Provisioned(list *[]metav1.Condition, message string, generation int64) {
 	conditions.Set(list, succeeded(cosiapi.ConditionProvisionFailed, "The last call to the driver succeeded.", generation))
 }
 
-// ProvisionFailed sets the conditions after a failed call that makes or verifies what an object stands for. A provisioned
-// object stays provisioned.
+// ProvisionFailed sets the conditions after a failed call that creates or verifies the bucket or account of an object.
+// A provisioned object stays provisioned.
 func ProvisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int64) {
 	change := failed(cosiapi.ConditionProvisionFailed, f, generation)
 	conditions.Set(list, change)
@@ -198,12 +200,12 @@ func ProvisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int
 	conditions.Set(list, change)
 }
 
-// DeprovisionFailed sets the condition after a failed call that removes what an object stands for.
+// DeprovisionFailed sets the condition after a failed call that deletes the bucket or account of an object.
 func DeprovisionFailed(list *[]metav1.Condition, f *driver.Failure, generation int64) {
 	conditions.Set(list, failed(cosiapi.ConditionDeprovisionFailed, f, generation))
 }
 
-// Deprovisioned takes back the condition of a deletion that had to wait or failed.
+// Deprovisioned clears the condition of a deletion that waited or failed.
 func Deprovisioned(list *[]metav1.Condition, message string, generation int64) {
 	if meta.FindStatusCondition(*list, cosiapi.ConditionDeprovisionFailed) != nil {
 		conditions.Set(list, succeeded(cosiapi.ConditionDeprovisionFailed, message, generation))

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// A Caller is what the reconciler of one kind needs for calls to the driver. All fields are required.
+// A Caller has everything that the reconciler of one kind needs for calls to the driver. All fields are required.
 type Caller struct {
 	reconciler.Base
 
@@ -38,16 +38,16 @@ type Caller struct {
 type Attempt struct {
 	reconciler.Request
 
-	// Asks is the part of the object's spec that the driver is asked about, and what else an administrator changes to
-	// trigger another try.
+	// Asks is the part of the object's spec that is sent to the driver, and everything else that an administrator
+	// changes to trigger a retry.
 	Asks any
-	// Rotation ends the wait after a terminal failure when it changes, but no backoff: users or other controllers can
-	// change it as often as they like.
+	// Rotation is the requested rotation. A change of it ends the wait after a terminal failure, but not the backoff:
+	// users or other controllers can change it at any rate.
 	Rotation string
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
 
-	// waitsForShare says that the object is in the queue for a share.
+	// waitsForShare reports that the object is in the queue for a share.
 	waitsForShare bool
 }
 
@@ -56,8 +56,8 @@ func (a *Attempt) attempt() *Attempt { return a }
 // DriverName implements reconciler.Work.
 func (a *Attempt) DriverName() string { return a.Info.Name }
 
-// Key identifies the object in History and Shares. An object that does not exist any more has a key of its own, so that
-// its failures are not those of its successor.
+// Key identifies the object in History and Shares. An object that no longer exists has its own key, so its failures
+// are not counted for its successor.
 func (a *Attempt) Key() reconcile.Request {
 	key := a.Req
 	if a.Gone {
@@ -66,7 +66,7 @@ func (a *Attempt) Key() reconcile.Request {
 	return key
 }
 
-// State is what a call for the object depends on now.
+// State returns the input of a call for the object.
 func (a *Attempt) State() State {
 	return State{Object: Fingerprint(a.Object, a.Asks), Driver: a.Info.Epoch, Rotation: a.Rotation}
 }
@@ -76,7 +76,7 @@ func Shared[W interface{ attempt() *Attempt }](name string, do func(context.Cont
 	return reconciler.NewStep(name, func(ctx context.Context, w W) (reconciler.Verdict, error) { return do(ctx, w.attempt()) })
 }
 
-// Forget drops what is remembered of an object that does not exist any more.
+// Forget drops the data about an object that no longer exists.
 func (c *Caller) Forget(key reconcile.Request) {
 	c.History.Forget(key)
 	c.Shares.Leave(key)
@@ -87,9 +87,9 @@ func (c *Caller) AwaitRetry(_ context.Context, a *Attempt) (reconciler.Verdict, 
 	return c.until(c.History.Wait(a.Key(), a.State())), nil
 }
 
-// Share waits for a share of the workers for calls with the same parameters, which most likely reach the same backend: a
-// backend that hangs then leaves workers to the others. The object keeps its share until Leave; while it waits, the
-// reconcile starts again when a share is free.
+// Share waits for a share of the workers for calls with the same parameters, which most likely reach the same backend.
+// A backend that hangs then leaves workers for the others. The object keeps its share until Leave. While it waits, the
+// reconcile is triggered when a share is free.
 func (c *Caller) Share(a *Attempt, parameters ...map[string]string) reconciler.Verdict {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
 	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
@@ -107,8 +107,8 @@ func (c *Caller) Leave(a *Attempt) {
 	}
 }
 
-// Begin begins a call, which is over when end is called. While another call for the same keys runs, end is nil, and the
-// reconcile starts again when that call has ended. of names the keys.
+// Begin starts a call, which is finished when end is called. While another call for the same keys runs, end is nil,
+// and the reconcile is triggered when that call ends. of names the keys.
 func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), wait reconciler.Verdict) {
 	end = c.InFlight.Try(call, func() { c.Trigger.Enqueue(a.Req) })
 	if end == nil {
@@ -117,8 +117,8 @@ func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), w
 	return end, reconciler.Next()
 }
 
-// Failed records that a call failed, after that was written to the object, and waits until it may be repeated. asked is
-// the State that the call was made for.
+// Failed records a failed call, after the failure was written to the object, and waits until it may be repeated. asked
+// is the State for which the call was made.
 func (c *Caller) Failed(a *Attempt, asked State, f *driver.Failure) reconciler.Verdict {
 	c.CountFailure(a.Info.Name, &a.Request)
 	return c.until(c.History.NoteFailure(a.Key(), asked, f))

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A Trigger is a source of a controller for what no watch reports: the driver came
-// back, or an ID or share that another object had is free. The zero value is ready to
-// use; what is enqueued before the controller starts is dropped, since it looks at
-// every object then anyway.
+// A Trigger is an event source for events that no watch reports: the driver has reconnected, or an ID or share that
+// another object had is free. The zero value is ready to use. Requests that are enqueued before the controller starts
+// are dropped, since the controller reconciles every object then.
 type Trigger struct {
 	mu    sync.Mutex
 	queue priorityqueue.PriorityQueue[reconcile.Request]
@@ -34,10 +33,10 @@ func (t *Trigger) Start(_ context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// Enqueue starts a reconcile of each request. It never blocks.
+// Enqueue triggers a reconcile for each request. It never blocks.
 func (t *Trigger) Enqueue(requests ...reconcile.Request) { t.add(0, requests) }
 
-// EnqueueLate is Enqueue for what comes after all that has changed.
+// EnqueueLate is like Enqueue, with a lower priority than changed objects.
 func (t *Trigger) EnqueueLate(requests ...reconcile.Request) { t.add(handler.LowPriority, requests) }
 
 func (t *Trigger) add(priority int, requests []reconcile.Request) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package translate converts values of the Kubernetes API into those of the contract
-// with drivers. It converts values that a driver cannot serve, too; callers check them.
+// Package translate converts values of the Kubernetes API to those of the driver contract. It also converts values
+// that a driver cannot serve; callers check them.
 package translate
 
 import (
@@ -12,19 +12,18 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Protocols returns the protocols of which the types are given.
+// Protocols converts protocol types to the Kubernetes API.
 func Protocols(types []cosi.ObjectProtocol_Type) []cosiapi.Protocol {
 	all := []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure, cosiapi.ProtocolGCS}
 	return slices.DeleteFunc(all, func(p cosiapi.Protocol) bool { return !slices.Contains(types, secretkeys.Type(p)) })
 }
 
-// Protocol returns a protocol as requests hold it.
+// Protocol converts a protocol to its form in requests.
 func Protocol(protocol cosiapi.Protocol) *cosi.ObjectProtocol {
 	return &cosi.ObjectProtocol{Type: secretkeys.Type(protocol)}
 }
 
-// AccessMode returns an access mode. A category that the user left open is an
-// explicit ANY.
+// AccessMode converts an access mode. A category that the user did not set becomes an explicit ANY.
 func AccessMode(mode cosiapi.BucketAccessMode) *cosi.AccessMode {
 	return &cosi.AccessMode{Mode: modeType(mode)}
 }
@@ -42,7 +41,7 @@ func modeType(mode cosiapi.BucketAccessMode) cosi.AccessMode_Mode {
 	}
 }
 
-// DisallowedAccessModes returns what a class forbids, or nil if that is nothing.
+// DisallowedAccessModes converts the modes that a class disallows. It returns nil if there are none.
 func DisallowedAccessModes(modes cosiapi.DisallowedBucketAccessModes) *cosi.DisallowedAccessModes {
 	if len(modes.ObjectData)+len(modes.ObjectMetadata)+len(modes.BucketMetadata) == 0 {
 		return nil
@@ -62,7 +61,7 @@ func modeTypes(modes []cosiapi.BucketAccessMode) []cosi.AccessMode_Mode {
 	return terms
 }
 
-// Authentication returns an authentication type; one that is not chosen is KEY.
+// Authentication converts an authentication type. The default is KEY.
 func Authentication(chosen cosiapi.AuthenticationType) *cosi.AuthenticationType {
 	if chosen == cosiapi.AuthenticationTypeServiceAccount {
 		return &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT}
