@@ -222,8 +222,8 @@ func (r *running) publish() error {
 	})
 }
 
-// removeSockets removes the socket directory of a killed process. It checks that the directory is Cooper's,
-// because the recorded path could be wrong.
+// removeSockets removes the socket directory of a killed process. It removes only *.sock files and then the
+// empty directory, so that it cannot delete the user's files.
 func removeSockets(dir string) error {
 	if dir == "" {
 		return nil

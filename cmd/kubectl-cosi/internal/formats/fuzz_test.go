@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
 )
 
-// FuzzWrite sees that every format says of any Secret what is in it and nothing else, or refuses it.
+// FuzzWrite verifies that every format either represents any Secret exactly or rejects it.
 func FuzzWrite(f *testing.F) {
 	for _, hostile := range []string{
 		"plain", "wJalr/XUt+nF=", "", " a ", "a'b", `a"b`, "$(touch x)", "`id`", "a\nb", "a\n[default]\n", "a#b", "a ;b", `a\`, "%(x)s", "\x1b[2J", "\x00", "\xff",
