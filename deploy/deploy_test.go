@@ -117,9 +117,9 @@ func clusterRoles(t *testing.T) map[string][]string {
 	return roles
 }
 
-// TestMatchConditionsCheckRightsLast requires that a policy checks a permission only in its last match
-// condition. The API server evaluates all match conditions, even after a false one, and a permission check
-// searches the role bindings on each request.
+// TestMatchConditionsCheckRightsLast requires that a match condition which checks a permission is the only
+// one of its policy. The API server evaluates all match conditions, even after a false one, and a permission
+// check searches the role bindings on each request.
 func TestMatchConditionsCheckRightsLast(t *testing.T) {
 	t.Parallel()
 	policies, err := deploy.Policies()

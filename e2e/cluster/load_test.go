@@ -46,7 +46,7 @@ type load struct {
 	// before is the initial inventory of the store, secrets the Secrets of the first users.
 	before  s3fake.Inventory
 	secrets map[string]corev1.Secret
-	// said are the reasons in conditions and Events that users saw while they waited.
+	// said are the reasons of failures that users saw while they waited.
 	said map[string]bool
 	// stop ends the users and returns the first error.
 	stop func() error

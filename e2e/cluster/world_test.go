@@ -254,8 +254,8 @@ func (w *world) leftNothing(ctx context.Context) error {
 	return err
 }
 
-// takeBack deletes a manifest's objects that still exist at the end of the test. Objects that others depend
-// on are deleted last.
+// takeBack deletes a manifest's objects that still exist at the end of the test. Cleanups run in reverse
+// order, so objects that others depend on are deleted last.
 func (w *world) takeBack(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -22,7 +22,7 @@ import (
 
 // What SPDX 2.3 asks of values that every document must have.
 var (
-	spdxID       = regexp.MustCompile(`^[A-Za-z0-9.-]+$`) // after SPDXRef-, which the library demands and takes away
+	spdxID       = regexp.MustCompile(`^[A-Za-z0-9.-]+$`) // after the prefix SPDXRef-, which the library requires and removes
 	spdxLocation = regexp.MustCompile(`^(NONE|NOASSERTION|(git\+)?https://\S+)$`)
 	spdxURI      = regexp.MustCompile(`^https://[^\s#]+$`)
 	spdxCreator  = regexp.MustCompile(`^(Tool|Person|Organization)$`)
@@ -83,7 +83,7 @@ func wrongInBill(text []byte) []string {
 	return found
 }
 
-// TestBill writes the bill of a file in place of a program, and spoils it.
+// TestBill writes the SBOM of a placeholder file, and checks that corrupted SBOMs are detected.
 func TestBill(t *testing.T) {
 	t.Parallel()
 	r := &release{options: options{version: version}, source: source{commit: "abc", time: time.Unix(0, 0)}, files: t.TempDir()}
