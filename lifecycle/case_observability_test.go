@@ -464,7 +464,7 @@ func TestMetrics(t *testing.T) {
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 1 {
 		t.Errorf("durations of DriverCreateBucket with OK: want 1, got %v", n)
 	}
-	// The first call of a sidecar, which asks for the name, counts under it, too.
+	// The first call of a sidecar, which returns the driver's name, is also counted under this name.
 	method["method_name"] = "DriverGetInfo"
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n < 2 {
 		t.Errorf("durations of DriverGetInfo of two sidecars: %v", n)
@@ -478,8 +478,8 @@ func TestMetrics(t *testing.T) {
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
 }
 
-// A controller that has not seen the end of an access that it let go does not
-// let it go again.
+// A controller whose cache does not show the end of an access that it released
+// does not release and count it again.
 func TestDeletionIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	covers(t, "operation-measured-once")
@@ -503,7 +503,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 		return times
 	}
 	before := looked()
-	w.delete(claim) // which wakes its accesses
+	w.delete(claim) // which triggers reconciles of its accesses
 	w.eventually("the controller looks at the access again", func(context.Context) error {
 		if looked() == before {
 			return errors.New("it does not")
@@ -518,7 +518,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 	}
 }
 
-// The four metrics of the KEP, as the programs serve them to Prometheus.
+// The programs serve the four metrics of the KEP to Prometheus.
 func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()
 	covers(t, "metrics")
@@ -566,14 +566,14 @@ func TestScrapedMetrics(t *testing.T) {
 	}
 }
 
-// cosiLines are the lines of a scrape that are about COSI.
+// cosiLines returns the lines of a scrape with COSI's metrics.
 func cosiLines(scrape string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(scrape, "\n"), func(line string) bool {
 		return !strings.HasPrefix(line, "cosi_op") && !strings.HasPrefix(line, "cosi_sidecar")
 	}), "\n")
 }
 
-// boundaries are those of the buckets of a histogram.
+// boundaries returns the bucket boundaries of a histogram.
 func (w *world) boundaries(who, metric string) []float64 {
 	w.t.Helper()
 	families, err := w.metrics[who][0].Gather()

@@ -81,7 +81,7 @@ func TestResidentIn(t *testing.T) {
 	}
 }
 
-// TestTogether ends with the first error, which other goroutines do not hide.
+// TestTogether verifies that together returns the first error.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveDriver is the main of a driver process whose store is a file.
+// serveDriver is the main function of a driver process whose store is a file.
 func serveDriver(store string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) //nolint:forbidigo // this is a main function
 	defer stop()

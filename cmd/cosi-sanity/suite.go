@@ -174,7 +174,7 @@ func focus(pattern string, contract sanity.Contract) (func(string) bool, error) 
 	return expression.MatchString, nil
 }
 
-// verdict turns a report into an exit code.
+// verdict returns the exit code for a report.
 func verdict(report sanity.Report, levels []sanity.Level) int {
 	if !report.Tested() {
 		return exitNotTested

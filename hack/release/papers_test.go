@@ -20,7 +20,7 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// What SPDX 2.3 asks of values that every document must have.
+// Valid values of mandatory fields in SPDX 2.3.
 var (
 	spdxID       = regexp.MustCompile(`^[A-Za-z0-9.-]+$`) // after the prefix SPDXRef-, which the library requires and removes
 	spdxLocation = regexp.MustCompile(`^(NONE|NOASSERTION|(git\+)?https://\S+)$`)
@@ -28,8 +28,8 @@ var (
 	spdxCreator  = regexp.MustCompile(`^(Tool|Person|Organization)$`)
 )
 
-// wrongInBill says what is against SPDX 2.3. The library sees that the identifiers in relationships are there, and not that what
-// is mandatory is.
+// wrongInBill returns the violations of SPDX 2.3. The library checks that the identifiers in relationships
+// exist, but not that all mandatory fields are set.
 func wrongInBill(text []byte) []string {
 	document, err := json.Read(bytes.NewReader(text))
 	if err != nil {

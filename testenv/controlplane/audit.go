@@ -99,7 +99,7 @@ func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 func (c *ControlPlane) AuditEnd() int64 {
 	info, err := os.Stat(c.auditLog)
 	if err != nil {
-		return 0 // there is none yet
+		return 0 // not created yet
 	}
 	return info.Size()
 }

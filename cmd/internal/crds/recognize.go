@@ -18,7 +18,7 @@ import (
 // A Generation is the origin of a CRD, worded for the middle of a sentence.
 type Generation string
 
-// The generations.
+// The known origins.
 const (
 	// Cooper is any version of Cooper.
 	Cooper Generation = "Cooper's"

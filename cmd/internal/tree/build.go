@@ -59,7 +59,7 @@ func Build(o *Objects, roots ...Root) []*Node {
 type builder struct {
 	*Objects
 
-	// using are the accesses of each claim.
+	// using maps claims to the accesses that use them.
 	using map[client.ObjectKey][]*cosiapi.BucketAccess
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// trial tries credentials and prints a line for each request.
+// trial tests credentials and prints a line for each request.
 type trial struct {
 	probers map[cosi.ObjectProtocol_Type]sanity.Prober
 	timeout time.Duration
@@ -64,7 +64,7 @@ func wishes(mode cosiapi.BucketAccessMode) (put, read wish) {
 	}
 }
 
-// one tries the bucket of one claim.
+// one tests the credential with the bucket of one claim.
 func (t *trial) one(ctx context.Context, grant grants.Grant) {
 	protocol, info, credential := secretkeys.Read(grant.Data)
 	attempt := sanity.Attempt{
