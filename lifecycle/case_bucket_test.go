@@ -348,8 +348,8 @@ func TestOneCallPerID(t *testing.T) {
 	w.called(memdriver.CreateBucket, 2)
 }
 
-// Two Buckets may represent the same backend bucket. Their calls are serialized, and only the end of the
-// first call starts the second.
+// TestTwoBucketsOfOneBackendBucket verifies that the calls of two Buckets for the same backend bucket are
+// serialized, and that only the end of the first call starts the second.
 func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "calls-one-per-id")
@@ -375,7 +375,8 @@ func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	w.ready(first, second)
 }
 
-// A grant that hangs delays neither other accesses to the same bucket nor anything else.
+// TestHangingCallDelaysNothingElse verifies that a grant that hangs delays neither other accesses to the same
+// bucket nor anything else.
 func TestHangingCallDelaysNothingElse(t *testing.T) {
 	t.Parallel()
 	covers(t, "calls-one-per-id")

@@ -52,8 +52,8 @@ func TestClaimInUse(t *testing.T) {
 	w.gone(access, claim, bucket)
 }
 
-// The controller's cache does not show that the claim of a new access is being deleted. The controller must
-// read it live before the hand-off.
+// TestClaimDeletedBehindTheCache covers a controller whose cache does not show that the claim of a new access
+// is being deleted. The controller must read it live before the hand-off.
 func TestClaimDeletedBehindTheCache(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-being-deleted")
@@ -84,7 +84,8 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 	w.gone(late)
 }
 
-// A second controller takes over whose cache does not show that an access was handed off.
+// TestAccessThatTheCacheDoesNotShow covers a second controller that takes over, and whose cache does not show
+// that an access was handed off.
 func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use-unseen")
@@ -115,8 +116,8 @@ func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
 	w.gone(access, claim, bucket)
 }
 
-// An access is deleted before the cache shows it, so it causes no event. The wait for the cache must end
-// nevertheless.
+// TestAccessThatTheCacheNeverShows deletes an access before the cache shows it, so there is no event. The
+// wait for the cache must end nevertheless.
 func TestAccessThatTheCacheNeverShows(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use-unseen")
@@ -326,7 +327,7 @@ func (w *world) looksAt(who, resource, name string) int {
 	return n
 }
 
-// The administrator changes the policy while a deletion is in progress.
+// TestPolicyChangesDuringTheDeletion changes the policy while a deletion is in progress.
 func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	t.Parallel()
 	covers(t, "policy-changes")
@@ -410,8 +411,8 @@ func TestClaimRemovedByHand(t *testing.T) {
 	}
 }
 
-// An admission policy of the cluster may reject every write to the Bucket that an earlier claim of the same
-// name left.
+// TestOrphanThatCannotBeWritten covers an admission policy of the cluster that rejects every write to the
+// Bucket that an earlier claim of the same name left.
 func TestOrphanThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-removed-by-hand")

@@ -37,8 +37,8 @@ import (
 // peculiar is text with a different representation in each encoding.
 const peculiar = "Canary/+=&\"<\\> %é"
 
-// The driver leaks: its responses violate the contract, and its errors contain credentials that it issued
-// earlier.
+// TestNoCredentialOutsideItsSecret uses a driver that leaks: its responses violate the contract, and its
+// errors contain credentials that it issued earlier.
 func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	t.Parallel()
 	covers(t, "no-credential-leaks")

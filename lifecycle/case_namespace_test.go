@@ -97,9 +97,10 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	}
 }
 
-// The namespace controller deletes one kind after the other. If it deletes Secrets first, their accesses will
-// be deleted soon, and the API rejects new Secrets. A claim whose accesses are deleted later waits for them.
-// Users need not be notified of any of this.
+// TestSecretsGoBeforeTheirAccesses covers the order of the namespace controller, which deletes one kind after
+// the other. If it deletes Secrets first, their accesses will be deleted soon, and the API rejects new
+// Secrets. A claim whose accesses are deleted later waits for them. The controller reports none of this in a
+// status, because it is expected.
 func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 	t.Parallel()
 	covers(t, "namespace-deleted")

@@ -82,8 +82,8 @@ func TestFailuresOfProvisioning(t *testing.T) {
 	}
 }
 
-// A claim whose Bucket was refused stays refused during the retry, until it has succeeded or failed
-// permanently. It never copies Unknown.
+// TestClaimCopiesNoUnknown verifies that a claim whose Bucket was refused stays refused during the retry,
+// until it has succeeded or failed permanently. It never copies Unknown.
 func TestClaimCopiesNoUnknown(t *testing.T) {
 	t.Parallel()
 	covers(t, "provisioned-stays-true")
@@ -102,8 +102,8 @@ func TestClaimCopiesNoUnknown(t *testing.T) {
 	w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
 }
 
-// Another client writes to the object during a call. The result of the call must still be reported, and the
-// call must not be repeated.
+// TestOutcomeIsNotLostToAConflict writes to the object during a call. The result of the call must still be
+// reported, and the call must not be repeated.
 func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	t.Parallel()
 	covers(t, "retryable-or-not")
@@ -156,7 +156,7 @@ func TestProvisionedStaysTrue(t *testing.T) {
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// A grant is traced from the reconcile of the sidecar to the driver.
+// TestGrantIsOneTrace verifies that a grant is traced from the reconcile of the sidecar to the driver.
 func TestGrantIsOneTrace(t *testing.T) {
 	t.Parallel()
 	covers(t, "no-credential-leaks")
@@ -281,7 +281,7 @@ func (w *world) viewer() client.Client {
 	return viewer
 }
 
-// Repeated failures of the same kind are one Event with a count.
+// TestRepetitionsAreOneEvent verifies that repeated failures of the same kind are one Event with a count.
 func TestRepetitionsAreOneEvent(t *testing.T) {
 	t.Parallel()
 	covers(t, "events")
@@ -304,8 +304,8 @@ func TestRepetitionsAreOneEvent(t *testing.T) {
 	}
 }
 
-// A user who creates a claim and an access at the same time gets two Events: one about the wait and one about
-// the final result. Both are in the list.
+// TestEventsOfTheStraightPath verifies that a user who creates a claim and an access at the same time gets
+// two Events in the list: one about the wait and one about the final result.
 func TestEventsOfTheStraightPath(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
@@ -478,8 +478,8 @@ func TestMetrics(t *testing.T) {
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
 }
 
-// A controller whose cache does not show the end of an access that it released
-// does not release and count it again.
+// TestDeletionIsCountedOnce verifies that a controller whose cache does not show the end of an access that it
+// released does not release and count it again.
 func TestDeletionIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	covers(t, "operation-measured-once")
@@ -518,7 +518,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 	}
 }
 
-// The programs serve the four metrics of the KEP to Prometheus.
+// TestScrapedMetrics verifies that the programs serve the four metrics of the KEP to Prometheus.
 func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()
 	covers(t, "metrics")

@@ -152,8 +152,8 @@ func backups() map[string]func(*cosiapi.Bucket) {
 	}
 }
 
-// Claim, Bucket, access and Secret are restored in every order, with and without status, before controller
-// and sidecar start and while they run.
+// TestRestoreInEveryOrder restores claim, Bucket, access and Secret in every order, with and without status,
+// before controller and sidecar start and while they run.
 func TestRestoreInEveryOrder(t *testing.T) {
 	t.Parallel()
 	every := t
@@ -262,7 +262,8 @@ func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	}
 }
 
-// Neither the sidecar nor the controller mistakes annotations from another cluster for those of this cluster.
+// TestSignsOfABackup verifies that neither the sidecar nor the controller mistakes annotations from another
+// cluster for those of this cluster.
 func TestSignsOfABackup(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-held")
@@ -347,8 +348,8 @@ func TestHeldBucketIsKeptByRetain(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 0)
 }
 
-// The grace period starts at the restore, independent of the backup, and has elapsed when the controller
-// checks again.
+// TestHeldBucketIsReleasedAfterTheGrace verifies that the grace period starts at the restore, independent of
+// the backup. It has elapsed when the controller checks again.
 func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-confirmed")
@@ -388,7 +389,8 @@ func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 	}
 }
 
-// Events are recorded on the Bucket, and on the claim that now has the name.
+// TestHeldBucketIsAnEvent verifies that Events are recorded on the Bucket, and on the claim that now has the
+// name.
 func TestHeldBucketIsAnEvent(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-held", "events")
@@ -417,7 +419,7 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 	}
 }
 
-// There is no data to lose, so no confirmation is needed.
+// TestBucketThatNobodyAttempted verifies that no confirmation is needed if there is no data to lose.
 func TestBucketThatNobodyAttempted(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-never-attempted")

@@ -111,7 +111,8 @@ func TestNothingChanged(t *testing.T) {
 	diff(t, "versions", versions, []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion})
 }
 
-// A sidecar that watches Secrets reads only those that changed.
+// TestNothingChangedInWatchedSecrets verifies that a sidecar that watches Secrets reads only those that
+// changed.
 func TestNothingChangedInWatchedSecrets(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-read-when-changed")
@@ -182,8 +183,9 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// A tenant replaces an access Secret by their own Secret that claims to be the original, and that the policy
-// prevents the sidecar from changing. The Secret remains the tenant's and does not block a revocation.
+// TestSecretThatPretends replaces an access Secret by a tenant's Secret that claims to be the original, and
+// that the policy prevents the sidecar from changing. The Secret remains the tenant's and does not block a
+// revocation.
 func TestSecretThatPretends(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else")
@@ -300,7 +302,8 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 	}
 }
 
-// The response to a creation may omit fields that are mandatory for a grant.
+// TestCreationNeedNotReturnAll verifies that the response to a creation may omit fields that are mandatory
+// for a grant.
 func TestCreationNeedNotReturnAll(t *testing.T) {
 	t.Parallel()
 	covers(t, "grant-response")
@@ -392,7 +395,7 @@ func TestKeysOfEachProtocol(t *testing.T) {
 	}
 }
 
-// Optional keys are present when the driver returns them.
+// TestAllKeysOfEachProtocol verifies that optional keys are present when the driver returns them.
 func TestAllKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-keys")
@@ -487,8 +490,8 @@ func TestRevocationThatFails(t *testing.T) {
 	})
 }
 
-// While its UID cannot be removed from the claim, an access is kept, and the other accesses of the claim keep
-// theirs.
+// TestReferenceThatCannotBeRemoved verifies that an access is kept while its UID cannot be removed from the
+// claim, and that the other accesses of the claim keep theirs.
 func TestReferenceThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	covers(t, "last-access")
@@ -513,8 +516,8 @@ func TestReferenceThatCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// Many accesses that request the same Secret name do not cause each other work, and one gets the name once it
-// is free.
+// TestManyAccessesWantOneSecretName verifies that many accesses that request the same Secret name do not
+// cause each other work, and that one gets the name once it is free.
 func TestManyAccessesWantOneSecretName(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-name-wanted-by-many", "secret-name-twice")

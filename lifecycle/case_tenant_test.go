@@ -21,7 +21,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A user who constantly writes to an access does not cause early driver calls.
+// TestUserDoesNotHurryTheDriver verifies that a user who constantly writes to an access does not cause early
+// driver calls.
 func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	t.Parallel()
 	covers(t, "users-hurry-nothing")
@@ -49,8 +50,9 @@ func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// A few rotations in quick succession are performed at once. Many are rate limited, and so are repairs of
-// Secrets that a user keeps changing, until the driver has a new revision.
+// TestRotationsWithoutEnd verifies that a few rotations in quick succession are performed at once. Many are
+// rate limited, and so are repairs of Secrets that a user keeps changing, until the driver has a new
+// revision.
 func TestRotationsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	covers(t, "users-hurry-nothing")
@@ -124,8 +126,8 @@ func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason reco
 	}
 }
 
-// Failed reconciles are counted, for driver errors and Kubernetes API errors. A creation that was abandoned
-// is counted for its driver.
+// TestFailuresAreCounted verifies that failed reconciles are counted, for driver errors and Kubernetes API
+// errors. A creation that was abandoned is counted for its driver.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	covers(t, "failures-counted")

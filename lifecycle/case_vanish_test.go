@@ -74,8 +74,8 @@ func (w *world) revoked(access *cosiapi.BucketAccess) {
 	})
 }
 
-// A user with the role edit forges the sidecar's completion before the sidecar has seen that the access is
-// being deleted.
+// TestCompletionThatAUserForged covers a user with the role edit who forges the sidecar's completion before
+// the sidecar has seen that the access is being deleted.
 func TestCompletionThatAUserForged(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -97,7 +97,8 @@ func TestCompletionThatAUserForged(t *testing.T) {
 	w.revoked(access)
 }
 
-// The user forges the completion while the sidecar processes the access.
+// TestCompletionForgedDuringTheRevocation covers a completion that is forged while the sidecar processes the
+// access.
 func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -117,8 +118,9 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	w.revoked(access)
 }
 
-// The user's annotation lets an access without an account be deleted, and the sidecar sees the deletion only
-// afterwards. It must still delete the Secret, which would otherwise block the namespace.
+// TestCompletionForgedBeforeTheGrant covers an annotation of the user that lets an access without an account
+// be deleted, which the sidecar sees only afterwards. It must still delete the Secret, which would otherwise
+// block the namespace.
 func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -138,7 +140,8 @@ func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// An access that was granted by a version without status.cleanup gets it.
+// TestCleanupOfAnOldAccess verifies that an access that was granted by a version without status.cleanup gets
+// it.
 func TestCleanupOfAnOldAccess(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -173,7 +176,8 @@ func (w *world) handedOff(name, claim string) *cosiapi.BucketAccess {
 	})
 }
 
-// A sidecar that implements only the KEP does not write status.cleanup.
+// TestCompletionOfAnotherSidecar covers a sidecar that implements only the KEP and does not write
+// status.cleanup.
 func TestCompletionOfAnotherSidecar(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-by-annotation")
@@ -203,7 +207,8 @@ func (w *world) settledWithoutSidecar() {
 	w.gone(access, claim)
 }
 
-// An access whose finalizer is removed manually is revoked, and its Secrets are deleted.
+// TestAccessWhoseFinalizerIsRemoved verifies that an access whose finalizer is removed manually is revoked,
+// and that its Secrets are deleted.
 func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-finalizer-removed")
@@ -233,7 +238,8 @@ func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	}
 }
 
-// If the finalizer of an access is removed manually during a grant, the grant is revoked.
+// TestAccessWhoseFinalizerIsRemovedDuringItsGrant verifies that a grant is revoked if the finalizer of the
+// access is removed manually during the grant.
 func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-finalizer-removed")
@@ -260,8 +266,8 @@ func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// Without the admission policies, a tenant removes the owner from an access Secret. It can still be deleted,
-// and the account is revoked.
+// TestSecretWithoutItsOwner removes the owner from an access Secret as a tenant, without the admission
+// policies. The Secret can still be deleted, and the account is revoked.
 func TestSecretWithoutItsOwner(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-without-owner")
@@ -324,7 +330,8 @@ func TestSecretWithoutItsOwner(t *testing.T) {
 	}
 }
 
-// Copies of an access Secret, with all of its metadata, can be deleted while the original is in use.
+// TestCopiedAccessSecret verifies that copies of an access Secret, with all of its metadata, can be deleted
+// while the original is in use.
 func TestCopiedAccessSecret(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-copied")
@@ -360,8 +367,8 @@ func TestCopiedAccessSecret(t *testing.T) {
 	}
 }
 
-// A namespace that was restored with accesses, Secrets and finalizers can be deleted: the Secrets name accesses that do not
-// exist, and no sidecar watches them.
+// TestRestoredNamespaceIsDeleted verifies that a namespace that was restored with accesses, Secrets and
+// finalizers can be deleted: the Secrets name accesses that do not exist, and no sidecar watches them.
 func TestRestoredNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-restored")

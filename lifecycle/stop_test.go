@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// Controller and sidecar can be stopped while they wait for permission to list their objects, or for the API
-// server.
+// TestStopBeforeTheCachesAreFilled verifies that controller and sidecar can be stopped while they wait for
+// permission to list their objects, or for the API server.
 func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 	t.Parallel()
 	for who, manager := range map[string]func(*testing.T, *rest.Config, string) (ctrl.Manager, error){

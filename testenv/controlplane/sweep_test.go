@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A sweep must not create a file in a directory that its owner is removing: the removal would fail.
+// TestSweepPutsNothingIntoADirectoryThatIsBeingRemoved verifies that a sweep creates no file in a directory
+// that its owner is removing: the removal would fail.
 func TestSweepPutsNothingIntoADirectoryThatIsBeingRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -112,7 +112,7 @@ func known(config *rest.Config) (bool, error) {
 		return false, fmt.Errorf("reach the API server: %w", err)
 	}
 	list, err := c.ServerGroups()
-	if err == nil && len(list.Groups) == 0 { // hidden from this user
+	if err == nil && len(list.Groups) == 0 { // the server returned none to this user
 		err = errors.New("it names no groups")
 	}
 	if err != nil {

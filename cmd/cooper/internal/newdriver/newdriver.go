@@ -35,7 +35,7 @@ type Options struct {
 	Driver string
 	// Module is the path of its Go module. Empty derives it from the name.
 	Module string
-	// Dir is the directory to create. Empty means a directory with the driver's short name in the working
+	// Dir is the directory to create. Empty means a directory with the name of the program in the working
 	// directory.
 	Dir string
 	// Version is the version of Cooper to build the driver with.
