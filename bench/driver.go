@@ -25,17 +25,17 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// behaviour is the parameter of a class by which its buckets fail or hang.
+// behaviour is the class parameter that makes calls for its buckets fail or hang.
 const (
 	behaviour = "bench"
 	fails     = "fails"
 	hangs     = "hangs"
 )
 
-// A driver is one of the drivers of a bench. Its class has the same name.
+// A driver is a driver of a bench. Its class has the same name.
 type driver struct{ name, class, protocol, socket, serve string }
 
-// cloudDriver is the driver for a cloud, on the fake store of that.
+// cloudDriver returns the driver of a cloud, with the fake store of that cloud.
 func cloudDriver(dir, cloud string) driver {
 	class := strings.ToLower(cloud)
 	d := driver{name: class + ".bench.cooper.dev", class: class, protocol: cloud, socket: filepath.Join(dir, class+".sock")}
@@ -43,7 +43,7 @@ func cloudDriver(dir, cloud string) driver {
 	return d
 }
 
-// newDriver is the n-th of those that keep everything in memory.
+// newDriver returns the n-th in-memory driver.
 func newDriver(dir, self string, n int) driver {
 	d := driver{
 		name: fmt.Sprintf("bench-%d.cooper.dev", n), class: fmt.Sprintf("bench-%d", n), protocol: "S3",
@@ -53,16 +53,16 @@ func newDriver(dir, self string, n int) driver {
 	return d
 }
 
-// calls is how often each RPC was called.
+// calls counts the calls of each RPC.
 type calls struct {
 	mu    sync.Mutex
 	byRPC map[string]int
-	// letGo is closed when no call is to hang any more.
+	// letGo is closed to release the hanging calls.
 	letGo   chan struct{}
 	release func()
 }
 
-// intercept counts a call, and lets it hang or fail if its class says so. Deletions always work.
+// intercept counts a call, and makes it hang or fail if its class says so. Deletions always succeed.
 func (c *calls) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	rpc := path.Base(info.FullMethod)
 	c.mu.Lock()
@@ -83,7 +83,7 @@ func (c *calls) intercept(ctx context.Context, request any, info *grpc.UnaryServ
 	return handle(ctx, request)
 }
 
-// ServeHTTP responds with the numbers, as JSON. DELETE lets the calls go that hang.
+// ServeHTTP returns the counts as JSON. DELETE releases the hanging calls.
 func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodDelete {
 		c.release()
@@ -95,7 +95,7 @@ func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveDriver is the process of a driver.
+// serveDriver runs the process of a driver.
 func serveDriver(ctx context.Context, name, socket string) error {
 	letGo := make(chan struct{})
 	counts := &calls{byRPC: map[string]int{}, letGo: letGo, release: sync.OnceFunc(func() { close(letGo) })}
@@ -109,16 +109,16 @@ func serveDriver(ctx context.Context, name, socket string) error {
 	return errors.Join(d.Serve(ctx, "unix://"+socket), server.Close())
 }
 
-// countsOf is the socket at which the driver of a socket says how often it was called.
+// countsOf returns the socket at which a driver serves its call counts.
 func countsOf(socket string) string { return socket + ".calls" }
 
-// counts reports whether it says how often it was called, as those in memory do.
+// counts reports whether the driver serves its call counts, as in-memory drivers do.
 func (d driver) counts() bool {
 	_, err := os.Stat(countsOf(d.socket))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ask asks a driver in memory how often it was called, by RPC. Another driver says nothing.
+// ask requests the call counts of an in-memory driver, by RPC. It returns nothing for other drivers.
 func (d driver) ask(ctx context.Context, method string) (map[string]int, error) {
 	counts := map[string]int{}
 	if !d.counts() {
@@ -141,7 +141,7 @@ func (d driver) ask(ctx context.Context, method string) (map[string]int, error) 
 	return counts, nil
 }
 
-// rpcs is how often the drivers in memory were called.
+// rpcs returns the call counts of the in-memory drivers.
 func (s *system) rpcs(ctx context.Context) (map[string]int, error) {
 	total := map[string]int{}
 	for _, d := range s.drivers {
@@ -153,7 +153,7 @@ func (s *system) rpcs(ctx context.Context) (map[string]int, error) {
 			total[rpc] += n
 		}
 	}
-	// The sidecar asks it to know whether the driver is there, whatever there is to do.
+	// The sidecar calls it to check that the driver is available, independent of the workload.
 	maps.DeleteFunc(total, func(rpc string, _ int) bool { return rpc == string(memdriver.GetInfo) || rpc == "Check" })
 	return total, nil
 }

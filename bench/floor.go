@@ -22,21 +22,22 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// The floor is what the API server alone takes for a pair: a bare client makes the writes that a claim and an access wait
-// for, one right after the other, as controller and sidecar of Cooper make them. The objects are of copies of Cooper's
-// kinds, in a group that nobody watches.
+// The floor is the time that the API server alone needs for a pair. A bare client makes the writes that a
+// claim and an access wait for, in immediate sequence, like Cooper's controller and sidecar. The objects are
+// of copies of Cooper's kinds, in an API group that no component watches.
 //
-// For single pairs there is a second one, with what else the KEP makes every implementation wait for: programs.go.
+// For single pairs there is a second floor, which includes everything else that the KEP requires every
+// implementation to wait for: see programs.go.
 const (
 	floorGroup     = "floor.bench.cooper.dev"
 	floorNamespace = "floor"
-	// floorWorkers is how many pairs of a burst the bare client works on at a time.
+	// floorWorkers is how many pairs of a burst the bare client processes concurrently.
 	floorWorkers = 10
-	// pause is the time between two measurements of single things, so that what the one has set off comes to its end.
+	// pause is the time between two single measurements, in which background work of the first can complete.
 	pause = 50 * time.Millisecond
 )
 
-// floorCRDs are Cooper's in the group of the floor.
+// floorCRDs returns Cooper's CRDs in the API group of the floor.
 func floorCRDs() (map[string][]byte, error) {
 	crds, err := deploy.CRDs()
 	if err != nil {
@@ -49,7 +50,7 @@ func floorCRDs() (map[string][]byte, error) {
 	return copies, nil
 }
 
-// floorScheme has the types of Cooper in the group of the floor.
+// floorScheme returns a scheme with Cooper's types in the API group of the floor.
 func floorScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -61,20 +62,20 @@ func floorScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// A floorPair is what stands for a pair, with what controller and sidecar make for it.
+// A floorPair is a pair of the floor, with the objects that controller and sidecar would create.
 type floorPair struct {
 	claim  *cosiapi.BucketClaim
 	bucket *cosiapi.Bucket
 	access *cosiapi.BucketAccess
 	secret *corev1.Secret
 
-	// programs are nil for the bare floor.
+	// programs is nil for the bare floor.
 	programs *programs
 }
 
 func newFloorPair(namespace, name string) *floorPair {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	protocols := func() []cosiapi.Protocol { return []cosiapi.Protocol{cosiapi.ProtocolS3} } // of their own: some are written at the same time
+	protocols := func() []cosiapi.Protocol { return []cosiapi.Protocol{cosiapi.ProtocolS3} } // separate copies, because some are written concurrently
 	return &floorPair{
 		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: protocols()}},
 		bucket: &cosiapi.Bucket{
@@ -98,10 +99,10 @@ func newFloorPair(namespace, name string) *floorPair {
 	}
 }
 
-// A write is one of those that somebody waits for.
+// A write is a write that the pair waits for.
 type write func(ctx context.Context, c client.Client) error
 
-// writes are those of an object of a pair, that of the user first.
+// writes returns the writes for an object of a pair, the user's first.
 func (p *floorPair) writes(m move, k kind) []write {
 	switch {
 	case m.fact == ready && k == claim:
@@ -115,12 +116,13 @@ func (p *floorPair) writes(m move, k kind) []write {
 	}
 }
 
-// createClaim has no binding in the bare floor: that is written beside what the claim waits for.
+// createClaim has no binding in the bare floor, because it is written concurrently with the writes that the
+// claim waits for.
 func (p *floorPair) createClaim() []write {
 	name := p.bucket.Name
 	return []write{
 		create(p.claim), p.shown(claim, p.claim),
-		p.together(patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }), p.read(p.claim)), // as a class
+		p.together(patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }), p.read(p.claim)), // in place of a class
 		create(p.bucket), p.aside(patchStatus(p.claim, func() { p.claim.Status.BoundBucketName = name })), p.shown(bucket, p.bucket),
 		p.call(generateBucketID),
 		patchStatus(p.bucket, func() { p.bucket.Status.BucketID = p.bucket.Name }),
@@ -140,9 +142,9 @@ func (p *floorPair) createAccess() []write {
 		create(p.access), p.shown(access, p.access),
 		p.together(
 			patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
-			p.read(p.access), // as a class
+			p.read(p.access), // in place of a class
 		),
-		patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), // so that it is not deleted
+		patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }), // protects the claim from deletion
 		patchStatus(p.access, func() {
 			p.access.Status.DriverName, p.access.Status.AuthenticationType = floorGroup, cosiapi.AuthenticationTypeKey
 			p.access.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: p.bucket.Name, BucketID: p.bucket.Name, BucketClaimName: p.claim.Name}}
@@ -167,7 +169,7 @@ func (p *floorPair) deleteAccess() []write {
 	}
 }
 
-// deleteClaim leaves out that the finalizer comes off the Bucket: nobody waits for that, so there is none.
+// deleteClaim does not remove the finalizer of the Bucket, which has none, because nothing waits for that.
 func (p *floorPair) deleteClaim() []write {
 	return []write{
 		remove(p.claim),
@@ -191,8 +193,8 @@ func patchStatus(object client.Object, change func()) write {
 	}
 }
 
-// changed is a patch that is refused if somebody else was faster; after a deletion, which does not say what the
-// resourceVersion is now, it is not.
+// changed returns a patch with an optimistic lock. After a deletion, which does not return the
+// resourceVersion, the patch has none.
 func changed(object client.Object, change func()) client.Patch {
 	before := object.DeepCopyObject().(client.Object)
 	change()
@@ -210,7 +212,7 @@ func remove(object client.Object) write {
 	}
 }
 
-// release takes the finalizers off.
+// release removes the finalizers.
 func release(object client.Object) write {
 	return patch(object, func() { object.SetFinalizers(nil) })
 }
@@ -230,7 +232,7 @@ func floorConditions() []metav1.Condition {
 	return all
 }
 
-// floor makes a move with the pairs of the floor, and measures it as do does.
+// floor performs a move with pairs of the floor, and measures it in the same way as do.
 func (s *system) floor(ctx context.Context, m move, pairs []*floorPair, single bool) (timing, error) {
 	if single {
 		return s.singleFloor(ctx, m, pairs)

@@ -23,39 +23,39 @@ import (
 //go:embed cooper
 var cooper embed.FS
 
-// An implementation is what is measured: Cooper, or what a directory describes (README.md says how).
+// An implementation is the measured system: Cooper, or one described by a directory (see README.md).
 type implementation struct {
 	crds map[string][]byte
 	// claim, access and classes are manifests with placeholders.
 	claim, access, classes string
 	commands               []command
-	// ready says of each kind when it is.
+	// ready is the readiness of each kind.
 	ready map[kind]readiness
-	// moves are what is measured.
+	// moves are the measured operations.
 	moves []move
-	// dir is the directory that describes it; empty for Cooper, which runs with the roles that it is deployed with.
+	// dir is the directory that describes it; empty for Cooper, which runs with its deployed roles.
 	dir string
 }
 
-// A kind is one of the two that users create.
+// A kind is one of the two kinds that users create.
 type kind string
 
 const (
 	claim  kind = "claim"
 	access kind = "access"
-	// bucket is of the floor alone.
+	// bucket is used only for the floor.
 	bucket kind = "bucket"
 )
 
-// servesOurs reports whether the driver is the one of the bench.
+// servesOurs reports whether the driver is the bench's own.
 func (i implementation) servesOurs() bool {
 	return slices.ContainsFunc(i.commands, func(c command) bool { return strings.Contains(c.line, "${SERVE}") })
 }
 
-// A command is a line of the file commands.
+// A command is a line in the file commands.
 type command struct{ role, line string }
 
-// ofCooper is Cooper itself.
+// ofCooper returns the description of Cooper.
 func ofCooper() (implementation, error) {
 	files, err := fs.Sub(cooper, "cooper")
 	if err != nil {
@@ -69,7 +69,7 @@ func ofCooper() (implementation, error) {
 	return i, err
 }
 
-// ofDirectory is another implementation.
+// ofDirectory returns the description of another implementation.
 func ofDirectory(dir string) (implementation, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -126,10 +126,10 @@ func parseCommands(text string) ([]command, error) {
 	return all, nil
 }
 
-// values are those of the placeholders: ${NAME} is values["NAME"].
+// values are the values of placeholders: ${NAME} is values["NAME"].
 type values map[string]string
 
-// expand puts values into a text, and those of the environment where there is none.
+// expand replaces the placeholders in a text by values or, if there is none, environment variables.
 func (v values) expand(text string) string {
 	return os.Expand(text, func(name string) string {
 		if value, known := v[name]; known {
@@ -139,12 +139,12 @@ func (v values) expand(text string) string {
 	})
 }
 
-// objects are those of a manifest with placeholders.
+// objects returns the objects in a manifest with placeholders.
 func (v values) objects(manifest string) ([]*unstructured.Unstructured, error) {
 	return decode([]byte(v.expand(manifest)))
 }
 
-// decode reads a file with several YAML documents.
+// decode decodes a file with several YAML documents.
 func decode(manifest []byte) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest)+1)
@@ -161,14 +161,14 @@ func decode(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// A readiness is when an object counts as ready: if a condition is "True", or a field has a value.
+// A readiness defines when an object is ready: when a condition is "True", or a field has a value.
 type readiness struct {
 	condition string
 	path      []string
 	value     string
 }
 
-// parseReadiness reads "condition:Provisioned" or ".status.phase=Ready".
+// parseReadiness parses "condition:Provisioned" or ".status.phase=Ready".
 func parseReadiness(text string) (readiness, error) {
 	if name, found := strings.CutPrefix(text, "condition:"); found && name != "" {
 		return readiness{condition: name}, nil

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program bench measures what claims and accesses cost: how long they take, how many requests they make, and what the
-// components use for them, beside what the same writes cost a bare client. Control plane, controller, sidecar and driver
-// are processes of their own on this machine. README.md says what the figures are, and how to measure another
-// implementation.
+// Program bench measures the cost of claims and accesses: their latency, the number of requests, and the
+// resources of the components, compared with the same writes by a bare client. Control plane, controller,
+// sidecar and driver are separate processes on this machine. README.md explains the figures, and how to
+// measure another implementation.
 //
 //	go run ./bench -bursts 200,1000 -singles 30
-//
-// It must not be imported, and nothing but measurements belongs in it.
 package main
 
 import (
@@ -26,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// settings are the flags.
+// settings are the values of the flags.
 type settings struct {
 	bursts                  []int
 	singles                 int
@@ -76,7 +74,7 @@ func (o *settings) flags() {
 	flag.StringVar(&o.name, "driver-name", "", "the name of that driver")
 }
 
-// parseSizes reads numbers with commas between them; none is fine.
+// parseSizes parses comma-separated numbers, possibly none.
 func parseSizes(text string) ([]int, error) {
 	var sizes []int
 	for word := range strings.SplitSeq(text, ",") {
@@ -111,7 +109,7 @@ func run(ctx context.Context) error {
 	return err
 }
 
-// implementation is what is to be measured.
+// implementation returns the implementation to measure.
 func (o *settings) implementation() (implementation, error) {
 	what, err := ofCooper()
 	if o.other != "" {
@@ -133,7 +131,7 @@ func (o *settings) implementation() (implementation, error) {
 	return what, nil
 }
 
-// tables measures, and prints what it finds as soon as it is complete.
+// tables measures, and prints each table as soon as it is complete.
 func (o *settings) tables(ctx context.Context) ([]table, error) {
 	if o.noDeletion && o.scale+o.noise > 0 {
 		return nil, errors.New("-scale and -noise delete what they made: leave -no-deletion out")
@@ -164,7 +162,7 @@ func (o *settings) tables(ctx context.Context) ([]table, error) {
 	return tables, errors.Join(err, s.stop())
 }
 
-// drivers are those that take part.
+// drivers returns the drivers to measure.
 func (o *settings) drivers(dir, self string) []driver {
 	var all []driver
 	for cloud := range strings.FieldsFuncSeq(o.clouds, func(r rune) bool { return r == ',' }) {
@@ -180,7 +178,7 @@ func (o *settings) drivers(dir, self string) []driver {
 	return all
 }
 
-// pairs is the table of single pairs and bursts, for each driver.
+// pairs returns the table of single pairs and bursts for each driver.
 func (o *settings) pairs(ctx context.Context, s *system) ([]table, error) {
 	t := table{title: "pairs of claim and access"}
 	for _, d := range s.drivers {

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// asBench makes the test binary the bench.
+// asBench makes the test binary act as the bench.
 const asBench = "COOPER_TEST_BENCH"
 
 func TestMain(m *testing.M) {
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestBench runs the whole bench once, with next to nothing to do: it must have
-// the rights that it needs, and print what it is for. Figures are not judged.
+// TestBench runs the whole bench once with a minimal workload, and verifies its permissions and its output.
+// It does not judge the figures.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it measures what other packages test")
@@ -32,7 +32,7 @@ func TestBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	bench := exec.CommandContext(t.Context(), self, "-bursts=3", "-singles=2", "-traces")
-	bench.Cancel = func() error { return bench.Process.Signal(os.Interrupt) } // so that it ends what it started
+	bench.Cancel = func() error { return bench.Process.Signal(os.Interrupt) } // so that it stops its child processes
 	bench.Dir, bench.Env = "..", append(os.Environ(), asBench+"=1")
 	printed, err := bench.CombinedOutput()
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// floorGoes is the namespace of the floor that is deleted.
+// floorGoes is the floor's namespace that is deleted.
 const floorGoes = "floor-goes"
 
-// namespaceGoes deletes a namespace with all its pairs, then one with as many of the floor.
+// namespaceGoes deletes a namespace with all its pairs, and then one with as many pairs of the floor.
 func (s *system) namespaceGoes(ctx context.Context, name string, of []pair) (column, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -64,9 +64,9 @@ func (s *system) namespaceGoes(ctx context.Context, name string, of []pair) (col
 	return column{name: fmt.Sprintf("deletion of a namespace of %d", len(of)), figures: figures}, err
 }
 
-// floorNamespaceGoes creates n pairs of the floor in a namespace of their own and deletes that: Kubernetes takes its objects
-// as it takes Cooper's, and the bare client makes the writes of controller and sidecar for each pair whose access is being
-// deleted.
+// floorNamespaceGoes creates n pairs of the floor in a separate namespace and deletes it. Kubernetes deletes
+// the objects like Cooper's, and the bare client makes the writes of controller and sidecar for each pair
+// whose access is being deleted.
 func (s *system) floorNamespaceGoes(ctx context.Context, n int) (created, took time.Duration, err error) {
 	if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: floorGoes}}); err != nil {
 		return 0, 0, err
@@ -88,7 +88,7 @@ func (s *system) floorNamespaceGoes(ctx context.Context, n int) (created, took t
 	if err != nil {
 		return timing.done, 0, err
 	}
-	slices.SortFunc(pairs, func(a, b *floorPair) int { return cmp.Compare(a.claim.Name, b.claim.Name) }) // as Kubernetes takes them
+	slices.SortFunc(pairs, func(a, b *floorPair) int { return cmp.Compare(a.claim.Name, b.claim.Name) }) // in the order in which Kubernetes deletes them
 	began := time.Now()
 	if err := s.deleteNamespace(ctx, floorGoes); err != nil {
 		return timing.done, 0, err
@@ -108,11 +108,11 @@ func (s *system) floorNamespaceGoes(ctx context.Context, n int) (created, took t
 	return timing.done, time.Since(began), err
 }
 
-// goes are the writes for a pair whose namespace is being deleted. A Bucket of the floor gets its finalizer only here, with
-// the mark.
+// goes returns the writes for a pair whose namespace is being deleted. A Bucket of the floor gets its
+// finalizer only here, with the annotation.
 func (p *floorPair) goes() []write {
 	for _, object := range []client.Object{p.claim, p.access, p.secret} {
-		object.SetResourceVersion("") // Kubernetes has written to it
+		object.SetResourceVersion("") // Kubernetes has changed it
 	}
 	return []write{
 		release(p.secret),
@@ -137,7 +137,7 @@ func (s *system) deleteNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// namespaceGone waits until a namespace is gone.
+// namespaceGone waits until a namespace no longer exists.
 func (s *system) namespaceGone(ctx context.Context, name string) error {
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		if err := s.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {

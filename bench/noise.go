@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// hanging is how many claims there are whose calls hang.
+	// hanging is the number of claims whose calls hang.
 	hanging = 100
-	// enough is how long single pairs are measured beside one noise.
+	// enough is how long single pairs are measured during one noise.
 	enough = 5 * time.Minute
 )
 
-// A noise goes on while single pairs are measured beside it.
+// A noise is background load during the measurement of single pairs.
 type noise struct {
 	name string
-	// make begins it, and returns what ends it.
+	// make starts the noise and returns a function that ends it.
 	make func(ctx context.Context) (end func() error, err error)
-	// watched says that its own requests are counted for a while.
+	// watched means that its own requests are measured as well.
 	watched bool
 }
 
-// withNoise measures single pairs alone, then beside each noise.
+// withNoise measures single pairs without noise, and then with each noise.
 func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 	t := table{title: "single pairs"}
 	var alone timing
@@ -70,7 +70,7 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 	return []table{t}, nil
 }
 
-// beside measures single pairs while there is noise, and what is asked for by that alone.
+// beside measures single pairs during a noise, and the requests that the noise alone causes.
 func (s *system) beside(ctx context.Context, n noise, singles int, span time.Duration) (took timing, steady tally, err error) {
 	end, err := n.make(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *system) beside(ctx context.Context, n noise, singles int, span time.Dur
 	defer cancel()
 	took, err = s.do(limited, creation, pairs, true)
 	if limited.Err() != nil && ctx.Err() == nil {
-		err = nil // how long the last one has waited is one of the times
+		err = nil // the waiting time of the last pair counts as a measurement
 	}
 	if err := errors.Join(err, end()); err != nil {
 		return took, steady, err
@@ -97,7 +97,7 @@ func (s *system) beside(ctx context.Context, n noise, singles int, span time.Dur
 	return took, steady, errors.Join(err, s.endClaims(ctx, pairs[whole:len(took.claims)]))
 }
 
-// steady is what is asked for in a span of time, after another one in which what fails may slow down.
+// steady returns the requests in a period, after an equally long period in which backoffs can grow.
 func (s *system) steady(ctx context.Context, span time.Duration) (tally, error) {
 	if err := wait(ctx, span); err != nil {
 		return tally{}, err
@@ -111,7 +111,7 @@ func (s *system) steady(ctx context.Context, span time.Duration) (tally, error) 
 	return s.fresh()
 }
 
-// reconnects is a client that lists and watches all claims and accesses anew every second.
+// reconnects runs a client that lists and watches all claims and accesses again every second.
 func (s *system) reconnects(ctx context.Context) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error)
@@ -148,7 +148,7 @@ func (s *system) connect(ctx context.Context) error {
 		}
 		context.AfterFunc(ctx, watching.Stop)
 		go func() {
-			for range watching.ResultChan() { // who reads slowly is cut off
+			for range watching.ResultChan() { // clients that do not read are disconnected
 			}
 		}()
 	}
@@ -177,7 +177,8 @@ func (s *system) claims(ctx context.Context, of string, n int) (end func() error
 	}, s.tried(ctx)
 }
 
-// tried waits until drivers are not called for any more claims: all have failed once, or as many hang as may.
+// tried waits until no driver is called for further claims: all have failed once, or the maximum number of
+// calls hang.
 func (s *system) tried(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, enough)
 	defer cancel()
@@ -193,7 +194,7 @@ func (s *system) tried(ctx context.Context) error {
 	})
 }
 
-// endClaims deletes claims and waits until they are gone.
+// endClaims deletes claims and waits until they no longer exist.
 func (s *system) endClaims(ctx context.Context, of []pair) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

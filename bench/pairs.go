@@ -14,28 +14,29 @@ import (
 )
 
 const (
-	// creators is how many users create or delete at a time in a burst.
+	// creators is the number of users that create or delete concurrently in a burst.
 	creators = 8
-	// patience is how long pairs may take.
+	// patience is the timeout for pairs.
 	patience = time.Hour
 )
 
-// A pair is a claim and its access, which have one name.
+// A pair is a claim and its access, with the same name.
 type pair struct{ namespace, name, class, protocol string }
 
 func (p pair) values() values {
 	return values{"NAMESPACE": p.namespace, "NAME": p.name, "CLASS": p.class, "PROTOCOL": p.protocol}
 }
 
-// A timing is how long the claims and accesses of a batch took: from when somebody asked for it until it was seen.
+// A timing contains the durations for the claims and accesses of a batch, from the request to the observed
+// result.
 type timing struct {
-	// asked is how long asking took, done until all was seen.
+	// asked is the duration of sending the requests, done the time until all results were observed.
 	asked, done      time.Duration
 	claims, accesses []time.Duration
-	spans            []span // of single pairs
+	spans            []span // only for single pairs
 }
 
-// A span is from when the first of a pair was asked for until the last was seen.
+// A span is the time from the first request for a pair to the last observed result.
 type span struct{ began, ended time.Time }
 
 func (t *timing) add(more timing) {
@@ -44,7 +45,7 @@ func (t *timing) add(more timing) {
 	t.spans = append(t.spans, more.spans...)
 }
 
-// took adds what an object of a kind took.
+// took adds the duration for an object of a kind.
 func (t *timing) took(k kind, span time.Duration) {
 	if k == claim {
 		t.claims = append(t.claims, span)
@@ -60,7 +61,7 @@ func (t *timing) of(k kind) []time.Duration {
 	return t.accesses
 }
 
-// A move is what is done with pairs: what comes of it, and in which order it is asked for.
+// A move is an operation on pairs, with the expected result and the order of requests.
 type move struct {
 	fact  fact
 	order [2]kind
@@ -71,7 +72,7 @@ var (
 	deletion = move{fact: gone, order: [2]kind{access, claim}}
 )
 
-// ask asks for one object of a pair.
+// ask sends the request for one object of a pair.
 func (s *system) ask(ctx context.Context, m move, k kind, of pair) error {
 	if m.fact == gone {
 		return s.deleteOne(ctx, k, of)
@@ -83,7 +84,7 @@ func (s *system) ask(ctx context.Context, m move, k kind, of pair) error {
 	return s.create(ctx, object)
 }
 
-// do makes a move with pairs: all at once, or one after the other and its access after its claim.
+// do performs a move on pairs: either all at once, or one at a time with the access after its claim.
 func (s *system) do(ctx context.Context, m move, pairs []pair, single bool) (timing, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -122,7 +123,7 @@ func (s *system) do(ctx context.Context, m move, pairs []pair, single bool) (tim
 	return t, nil
 }
 
-// inTurns is a burst of users: each does the next of n things, until all are done.
+// inTurns simulates a burst of users: each takes the next of n operations until all are done.
 func inTurns(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
@@ -167,7 +168,7 @@ func (s *system) deleteOne(ctx context.Context, k kind, of pair) error {
 	return nil
 }
 
-// object is the claim or access of a pair.
+// object returns the claim or access of a pair.
 func (s *system) object(k kind, of pair) (*unstructured.Unstructured, error) {
 	manifest := map[kind]string{claim: s.what.claim, access: s.what.access}[k]
 	objects, err := of.values().objects(manifest)

@@ -14,20 +14,21 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// programs are what the floor of two programs has beside the writes of the bare one. The KEP has a controller, which must
-// not call a driver, and a sidecar, which must not read a claim, so that each change that one of them waits for comes by a
-// watch, and last the user's: the client waits at these places for a watch to show what it wrote. The driver is called, in
-// two phases, the binding is written where the KEP puts it, beside what the claim waits for, and a class, which says what
-// cannot be undone, is read past all caches. What need not wait for each other is asked for at the same time.
+// programs adds to the bare floor the costs that are unavoidable with two programs. The KEP separates a
+// controller, which must not call a driver, from a sidecar, which must not read a claim. Each change that one
+// of them or the user waits for therefore arrives through a watch, so the client waits at these places for a
+// watch event of its write. It calls the driver in two phases, writes the binding where the KEP requires it,
+// concurrently with what the claim waits for, and reads a class live before an irreversible step. Independent
+// operations run concurrently.
 type programs struct {
 	seen *sightings
-	// driver is nil if it is not the one of the bench: others have their own terms.
+	// driver is nil unless it is the bench's own, because other drivers may have other requirements.
 	driver cosi.ProvisionerClient
-	// asides are the writes that nobody waits for until finished.
+	// asides are the writes that are not waited for until finished.
 	asides errgroup.Group
 }
 
-// newPrograms returns what makes the programs of a pair. They last until ctx ends.
+// newPrograms returns a function that creates the programs of a pair. They are valid until ctx ends.
 func (s *system) newPrograms(ctx context.Context) (func() *programs, error) {
 	seen, err := s.observeFloor(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *system) newPrograms(ctx context.Context) (func() *programs, error) {
 	return func() *programs { return &programs{seen: seen, driver: driver} }, nil
 }
 
-// shown waits until a watch shows what was written last.
+// shown waits for the watch event of the last write.
 func (p *floorPair) shown(k kind, object client.Object) write {
 	return func(ctx context.Context, _ client.Client) error {
 		if p.programs == nil {
@@ -58,7 +59,7 @@ func (p *floorPair) shown(k kind, object client.Object) write {
 	}
 }
 
-// together does things at the same time. The bare floor has the writes among them, one after the other.
+// together performs writes concurrently. In the bare floor they are sequential.
 func (p *floorPair) together(all ...write) write {
 	return func(ctx context.Context, c client.Client) error {
 		var group errgroup.Group
@@ -72,7 +73,7 @@ func (p *floorPair) together(all ...write) write {
 	}
 }
 
-// read looks at an object past all caches.
+// read reads an object live.
 func (p *floorPair) read(object client.Object) write {
 	key := client.ObjectKeyFromObject(object)
 	into := object.DeepCopyObject().(client.Object)
@@ -84,7 +85,7 @@ func (p *floorPair) read(object client.Object) write {
 	}
 }
 
-// aside begins a write, which ends when finished returns.
+// aside starts a write in the background. finished waits for it.
 func (p *floorPair) aside(one write) write {
 	return func(ctx context.Context, c client.Client) error {
 		if p.programs != nil {

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// quiet is how long nobody makes requests when a step is over.
+	// quiet is the period without requests that marks the end of a step.
 	quiet = 500 * time.Millisecond
-	// restless is how long to wait for that: who asks again and again by the clock is never quiet.
+	// restless is the timeout for this, because a component that polls is never quiet.
 	restless = time.Minute
 )
 
-// A tally is what components and users asked of the API server. Leases are left out.
+// A tally is the set of requests of components and users to the API server, without Leases.
 type tally struct {
-	// requests are all, by "component verb resource". Of users only what they create and delete counts.
+	// requests are the counts by "component verb resource". For users, only creations and deletions count.
 	requests map[string]int
-	// writes are those of components that changed an object other than an Event.
+	// writes are the components' writes that changed an object other than an Event.
 	writes, conflicts, forbidden int
-	last                         time.Time // when the last one came
+	last                         time.Time // time of the last request
 }
 
 // note counts a request of a component.
@@ -79,21 +79,21 @@ func (t *tally) total() int {
 	return total
 }
 
-// A ledger reads the audit log from where it was read before.
+// A ledger reads the audit log incrementally.
 type ledger struct {
-	from int64 // where the events begin of which taken are known
-	// taken is how many events behind from are known.
+	from int64 // offset from which taken events have been read
+	// taken is the number of events after from that have been read.
 	taken int
 }
 
-// fresh are the events that were not read before.
+// fresh returns the events that have not been read.
 func (l *ledger) fresh(c *controlplane.ControlPlane) ([]controlplane.AuditEvent, error) {
 	end := c.AuditEnd()
 	events, err := c.AuditEvents(controlplane.AuditFilter{From: l.from})
 	if err != nil {
 		return nil, err
 	}
-	if len(events) == l.taken { // so all before end is known
+	if len(events) == l.taken { // everything before end has been read
 		l.from, l.taken = end, 0
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (l *ledger) fresh(c *controlplane.ControlPlane) ([]controlplane.AuditEvent,
 	return events, nil
 }
 
-// fresh is what was asked since the last time.
+// fresh returns the requests since the last call.
 func (s *system) fresh() (tally, error) {
 	var asked tally
 	events, err := s.ledger.fresh(s.controlPlane)
@@ -114,8 +114,9 @@ func (s *system) fresh() (tally, error) {
 	return asked, err
 }
 
-// settle waits until components make no more requests, and returns what was asked since the last time. An object is seen
-// to be ready before its last write is in the audit log, and would be counted in the next step.
+// settle waits until components make no more requests, and returns the requests since the last call. An
+// object may be ready before its last write is in the audit log, and the write would be counted in the next
+// step.
 func (s *system) settle(ctx context.Context) (tally, error) {
 	var asked tally
 	deadline := time.Now().Add(restless)
@@ -134,7 +135,7 @@ func (s *system) settle(ctx context.Context) (tally, error) {
 	}
 }
 
-// wait lets time pass.
+// wait waits for a period.
 func wait(ctx context.Context, span time.Duration) error {
 	select {
 	case <-ctx.Done():

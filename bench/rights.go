@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// allow creates roles and admission policies as Cooper is deployed with them, and the role of the bare client.
+// allow creates Cooper's deployed roles and admission policies, and the role of the bare client.
 func (s *system) allow(ctx context.Context) error {
 	err := errors.Join(
 		s.create(ctx, &rbacv1.ClusterRole{
@@ -23,7 +23,7 @@ func (s *system) allow(ctx context.Context) error {
 			Rules: []rbacv1.PolicyRule{
 				{APIGroups: []string{floorGroup}, Resources: []string{"*"}, Verbs: []string{"*"}},
 				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create", "patch", "delete"}},
-				{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"bucketaccesses"}, Verbs: []string{"override"}}, // of a Secret's finalizer
+				{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"bucketaccesses"}, Verbs: []string{"override"}}, // for the finalizer of a Secret
 			},
 		}),
 		s.bind(ctx, bareUser, bareUser, ""))
@@ -69,7 +69,7 @@ func (s *system) allow(ctx context.Context) error {
 	return nil
 }
 
-// bind gives a user a role for all namespaces, and one for the system namespace unless that is empty.
+// bind binds a user to a role in all namespaces, and to one in the system namespace unless it is empty.
 func (s *system) bind(ctx context.Context, user, clusterRole, role string) error {
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}
 	err := s.create(ctx, &rbacv1.ClusterRoleBinding{

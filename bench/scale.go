@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// few is how many pairs there are where many are compared with it.
+	// few is the number of pairs in the baseline of the comparison.
 	few = 10
 	// large is the size of the parameters of a large class.
 	large = 64 << 10
-	// settling is how long a program that starts may wait before it works: for the Lease of the one before, if nobody
-	// took it back.
+	// settling is how long a starting program may wait, for example for an unreleased Lease of its
+	// predecessor.
 	settling = 20 * time.Second
 )
 
-// atScale measures what many pairs cost that are there.
+// atScale measures the cost of many existing pairs.
 func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 	if o.scale <= few {
 		return nil, fmt.Errorf("-scale=%d: give more than %d", o.scale, few)
@@ -86,7 +86,7 @@ func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 	return []table{grows, rests}, nil
 }
 
-// compared is what pairs take in comparison.
+// compared returns the durations of pairs relative to the first phase.
 func compared(now, first *phase) []figure {
 	var all []figure
 	for _, k := range []kind{claim, access} {
@@ -97,7 +97,7 @@ func compared(now, first *phase) []figure {
 	return all
 }
 
-// largeClasses are the drivers with n large classes, if there are to be any.
+// largeClasses returns the drivers with n large classes, if requested.
 func (s *system) largeClasses(ctx context.Context, n int) ([]driver, error) {
 	if n == 0 {
 		return s.drivers, nil
@@ -127,7 +127,7 @@ func (s *system) newNamespaces(ctx context.Context, n int) ([]string, error) {
 	return all, nil
 }
 
-// restarts stops and starts each program that says when it is ready, one after the other.
+// restarts restarts each program that reports readiness, one at a time.
 func (s *system) restarts(ctx context.Context) ([]column, error) {
 	var columns []column
 	for _, p := range s.programs {
@@ -150,7 +150,7 @@ func (s *system) restarts(ctx context.Context) ([]column, error) {
 			if err != nil {
 				return err
 			}
-			// It may have to wait for the lease of the one before, and looks at all there is then.
+			// It may have to wait for its predecessor's Lease, and then processes all existing objects.
 			return wait(ctx, settling)
 		})
 		if err != nil {
@@ -178,7 +178,7 @@ func (p *program) isReady(ctx context.Context) error {
 	return nil
 }
 
-// idle measures what components do when there is nothing to do.
+// idle measures the activity of components without any changes.
 func (s *system) idle(ctx context.Context, span time.Duration) (column, error) {
 	var m meter
 	if err := s.measured(ctx, &m, func() error { return wait(ctx, span) }); err != nil {

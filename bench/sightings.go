@@ -19,12 +19,12 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// A fact is what was seen of an object.
+// A fact is an observed state of an object.
 type fact string
 
 const (
 	ready fact = "ready"
-	goes  fact = "being deleted" // of the floor
+	goes  fact = "being deleted" // only for the floor
 	gone  fact = "gone"
 )
 
@@ -35,7 +35,7 @@ type sighting struct {
 	of   pair
 }
 
-// sightings are when facts were first seen.
+// sightings are the times at which facts were first observed.
 type sightings struct {
 	mu      sync.Mutex
 	when    map[string]time.Time
@@ -43,12 +43,12 @@ type sightings struct {
 	err     error
 }
 
-// key names it without the class, which an object does not tell.
+// key identifies the sighting without the class, which an object does not contain.
 func (s sighting) key() string {
 	return fmt.Sprintf("%s %s %s/%s", s.kind, s.fact, s.of.namespace, s.of.name)
 }
 
-// observe watches claims and accesses of all namespaces from now on until ctx ends.
+// observe watches claims and accesses in all namespaces until ctx ends.
 func (s *system) observe(ctx context.Context) (*sightings, error) {
 	return s.watch(ctx, s.kinds, func(k kind, object *unstructured.Unstructured) fact {
 		if s.what.ready[k].of(object.Object) {
@@ -58,7 +58,7 @@ func (s *system) observe(ctx context.Context) (*sightings, error) {
 	})
 }
 
-// observeFloor does the same with the objects of the floor; each version of one is a fact.
+// observeFloor watches the objects of the floor in the same way. Each version of an object is a fact.
 func (s *system) observeFloor(ctx context.Context) (*sightings, error) {
 	return s.watch(ctx, floorKinds(), func(_ kind, object *unstructured.Unstructured) fact { return fact(object.GetResourceVersion()) })
 }
@@ -71,7 +71,7 @@ func floorKinds() map[kind]schema.GroupVersionKind {
 	return kinds
 }
 
-// watch notes what states say of the objects of some kinds; an empty fact is none.
+// watch records the facts that states returns for the objects of some kinds. An empty fact is ignored.
 func (s *system) watch(ctx context.Context, kinds map[kind]schema.GroupVersionKind, states func(kind, *unstructured.Unstructured) fact) (*sightings, error) {
 	seen := &sightings{when: map[string]time.Time{}, changed: make(chan struct{})}
 	for kind, gvk := range kinds {
@@ -80,7 +80,7 @@ func (s *system) watch(ctx context.Context, kinds map[kind]schema.GroupVersionKi
 		if err := s.client.List(ctx, list, client.Limit(1)); err != nil {
 			return nil, fmt.Errorf("list %s objects: %w", kind, err)
 		}
-		// The API server ends the watch of one who is too slow for a burst.
+		// The API server ends a watch whose client is too slow for a burst.
 		watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				return s.client.Watch(ctx, list, &client.ListOptions{Raw: &o})
@@ -127,13 +127,13 @@ func (v *sightings) end(err error) {
 	v.announce()
 }
 
-// announce wakes who waits. The caller holds mu.
+// announce wakes the waiting goroutines. The caller holds mu.
 func (v *sightings) announce() {
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
 
-// await returns when something was seen.
+// await returns the time of a sighting once it has occurred.
 func (v *sightings) await(ctx context.Context, s sighting) (time.Time, error) {
 	key := s.key()
 	for {

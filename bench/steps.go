@@ -7,20 +7,20 @@ import (
 	"fmt"
 )
 
-// round is how many single pairs are created, then deleted, then compared with the floor: in between, the machine may
-// change.
+// round is how many single pairs are created, deleted and compared with the floor in a row. Small rounds
+// limit the effect of changes in the machine's speed.
 const round = 5
 
 // A step is a number of pairs of claim and access.
 type step struct {
 	name   string
 	pairs  int
-	single bool // one after the other
-	// drivers take turns.
+	single bool // one at a time
+	// drivers are used in turn.
 	drivers []driver
 }
 
-// plan are the steps of a bench.
+// plan returns the steps of a bench.
 func plan(bursts []int, singles int, drivers []driver) []step {
 	var steps []step
 	if singles > 0 {
@@ -40,11 +40,11 @@ type phase struct {
 	pairs         int
 	single        bool
 	timing, floor timing
-	// programs is the floor of two programs.
+	// programs is the floor with two programs.
 	programs timing
 }
 
-// column is what the table says about a step.
+// column returns the table's column for a step.
 func (s *system) column(ctx context.Context, of step) (column, []*phase, error) {
 	phases, err := s.run(ctx, of)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *system) column(ctx context.Context, of step) (column, []*phase, error) 
 	return c, phases, nil
 }
 
-// run creates the pairs of a step, deletes them, and does the same with the floor: creates both alone, if nothing can be
-// deleted.
+// run creates and deletes the pairs of a step, and does the same with the floor. If nothing can be deleted,
+// it only creates.
 func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
 	var phases []*phase
 	for _, m := range s.what.moves {
@@ -103,7 +103,7 @@ func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
 	return phases, nil
 }
 
-// programsFloor creates the pairs of the floor once more, with two programs.
+// programsFloor creates the pairs of the floor again, with two programs.
 func (s *system) programsFloor(ctx context.Context, pairs []pair) (timing, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -33,11 +33,11 @@ const (
 	// bareUser makes the writes of the floor.
 	bareUser  = "bench-floor"
 	namespace = "bench"
-	// grace is how long a process may take to end.
+	// grace is how long a process may take to stop.
 	grace = 40 * time.Second
 )
 
-// A system is all processes of a bench.
+// A system is the set of processes in a bench.
 type system struct {
 	what         implementation
 	controlPlane *controlplane.ControlPlane
@@ -48,22 +48,22 @@ type system struct {
 	drivers      []driver
 	programs     []*program
 	ledger       ledger
-	made         int // pairs in all steps, so that no name comes again: the one before may not be gone
+	made         int // pairs in all steps; names are not reused, because the old object may still exist
 }
 
-// A program is a line of the commands, for a driver if it is about one.
+// A program is a line of the commands, for one driver if it is specific to drivers.
 type program struct {
 	role, name string
 	arguments  []string
-	health     string  // the address at which it is to say that it is ready; empty if it cannot
-	of         *driver // nil for one of all drivers
+	health     string  // address of its readiness endpoint; empty if it has none
+	of         *driver // nil if it serves all drivers
 	running    *exec.Cmd
 }
 
-// user is as whom the program reaches the API server.
+// user returns the user name of the program at the API server.
 func (p *program) user() string { return "bench-" + p.name }
 
-// start starts everything. After an error, stop ends what was started.
+// start starts everything. After an error, the caller must still call stop.
 func start(ctx context.Context, what implementation, drivers func(dir string) []driver) (*system, error) {
 	s := &system{what: what, kinds: map[kind]schema.GroupVersionKind{}}
 	var err error
@@ -103,7 +103,7 @@ func start(ctx context.Context, what implementation, drivers func(dir string) []
 	return s, s.prepare(ctx)
 }
 
-// build builds Cooper's programs; those of another implementation are there.
+// build builds Cooper's programs. Those of other implementations must exist.
 func (s *system) build(ctx context.Context) error {
 	if s.what.dir != "" {
 		return nil
@@ -144,7 +144,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// plan makes programs of the commands.
+// plan creates programs from the commands.
 func (s *system) plan() error {
 	for _, c := range s.what.commands {
 		drivers := []*driver{nil}
@@ -168,7 +168,7 @@ func (s *system) plan() error {
 	return nil
 }
 
-// complete gives a program its arguments, and the file by which it reaches the API server.
+// complete sets a program's arguments and writes its kubeconfig.
 func (s *system) complete(p *program, line string) error {
 	with := values{"BIN": s.dir, "DIR": s.what.dir, "KUBECONFIG": filepath.Join(s.dir, p.name+".kubeconfig")}
 	if p.of != nil {
@@ -221,13 +221,13 @@ func (s *system) end(p *program) error {
 	late := time.AfterFunc(grace, func() { _ = command.Process.Kill() })
 	defer late.Stop()
 	if err := command.Wait(); err != nil && s.what.dir == "" {
-		log, _ := os.ReadFile(filepath.Join(s.dir, p.name+".log")) // the first error counts
+		log, _ := os.ReadFile(filepath.Join(s.dir, p.name+".log")) // the first error takes precedence
 		return fmt.Errorf("the %s failed: %w\n%s", p.name, err, log[max(0, len(log)-2000):])
 	}
 	return nil
 }
 
-// stop ends all, the last first.
+// stop stops everything in reverse order.
 func (s *system) stop() error {
 	var errs []error
 	for _, p := range slices.Backward(s.programs) {
@@ -239,7 +239,7 @@ func (s *system) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
 
-// prepare creates the classes and waits until a first pair of each driver was served.
+// prepare creates the classes and waits until a first pair of each driver has been provisioned.
 func (s *system) prepare(ctx context.Context) error {
 	for _, d := range s.drivers {
 		if err := s.createClasses(ctx, d.class, d.name, "{}"); err != nil {
@@ -268,7 +268,7 @@ func (s *system) createClasses(ctx context.Context, class, driver, parameters st
 	return nil
 }
 
-// newPairs are n that take turns with drivers and namespaces.
+// newPairs returns n pairs that use drivers and namespaces in turn.
 func newPairs(n int, prefix string, drivers []driver, namespaces ...string) []pair {
 	all := make([]pair, n)
 	for i := range all {
@@ -280,7 +280,7 @@ func newPairs(n int, prefix string, drivers []driver, namespaces ...string) []pa
 	return all
 }
 
-// roles are the components by the users that they act as.
+// roles returns the components by user name.
 func (s *system) roles() map[string]string {
 	roles := map[string]string{"bench-" + user: user}
 	for _, p := range s.programs {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// A figure is one number of a column. Its name has the unit.
+// A figure is one number in a column. Its name includes the unit.
 type figure struct {
 	name  string
 	value float64
 }
 
-// A column is what a table says about a step.
+// A column contains the figures of a step.
 type column struct {
 	name    string
 	figures []figure
@@ -32,7 +32,7 @@ type table struct {
 	columns []column
 }
 
-// figures are those of a phase.
+// figures returns the figures of a phase.
 func (p *phase) figures() []figure {
 	all := p.pace()
 	all = append(all, latencies(string(claim), p.timing.claims, p.floor.claims, p.programs.claims)...)
@@ -45,7 +45,7 @@ func (p *phase) figures() []figure {
 	return all
 }
 
-// pace is how fast a burst went. Single pairs wait in between.
+// pace returns the throughput of a burst. It is empty for single pairs, which include pauses.
 func (p *phase) pace() []figure {
 	if p.single {
 		return nil
@@ -77,7 +77,7 @@ func latencies(what string, took, floor, programs []time.Duration) []figure {
 	return all
 }
 
-// cost is what was asked for and used, for each of n pairs.
+// cost returns the requests and resources per pair.
 func (m *meter) cost(n int) []figure {
 	each := func(total int) float64 { return float64(total) / float64(n) }
 	all := []figure{
@@ -102,7 +102,7 @@ func (m *meter) cost(n int) []figure {
 	return all
 }
 
-// sums are what was asked for and used in all, of one component or, if that is empty, of all.
+// sums returns the total requests and resources of one component or, if role is empty, of all.
 func (m *meter) sums(role string) []figure {
 	all := []figure{{"object writes", float64(m.asked.writes)}, {"requests", float64(m.asked.total())}}
 	for _, kind := range slices.Sorted(maps.Keys(m.asked.requests)) {
@@ -134,7 +134,8 @@ func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// names are those of all figures. What not every column has stands behind what it follows in one that has it.
+// names returns the names of all figures. A figure that is missing in some columns is placed after its
+// predecessor in a column that has it.
 func (t table) names() []string {
 	var names []string
 	for _, c := range t.columns {
@@ -151,7 +152,7 @@ func (t table) names() []string {
 	return names
 }
 
-// print writes the table as Markdown.
+// print prints the table as Markdown.
 func (t table) print(out io.Writer) {
 	fmt.Fprintf(out, "\n| %s |", t.title)
 	for _, c := range t.columns {
@@ -176,7 +177,7 @@ func (c column) value(name string) string {
 	return "-"
 }
 
-// round3 writes three digits, and more only before the point.
+// round3 rounds to three digits, but keeps all digits before the decimal point.
 func round3(value float64) string {
 	digits := 2
 	for limit := 10.0; limit <= 100 && (value >= limit || -value >= limit); limit *= 10 {

@@ -12,18 +12,18 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// roundTo shortens durations for people.
+// roundTo is the precision of printed durations.
 const roundTo = 100 * time.Microsecond
 
-// A moment is one request of a pair: the n-th of its kind, and when it began
-// after the pair was created.
+// A moment is one request of a pair: the n-th of its kind, with its start relative to the creation of the
+// pair.
 type moment struct {
 	kind         string
 	after, taken []time.Duration
 }
 
-// timeline prints what controller and sidecar ask of the API server for a single
-// pair, with the median of all of them: what a pair waits for.
+// timeline prints the requests of controller and sidecar for a single pair, with the median over all pairs,
+// to show what a pair waits for.
 func (s *system) timeline(pairs []span) error {
 	all, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{})
 	if err != nil {

@@ -22,10 +22,10 @@ func (o *settings) traced(ctx context.Context) ([]table, error) {
 	}
 	var received atomic.Int64
 	collector := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body) // what was cut off counts as far as it came
+		n, _ := io.Copy(io.Discard, r.Body) // a truncated request counts partially
 		received.Add(n)
 	})}
-	go func() { _ = collector.Serve(listener) }() // until it is closed
+	go func() { _ = collector.Serve(listener) }() // returns when the listener is closed
 	defer collector.Close()
 	if err := os.Setenv("COOPER_TRACES_ENDPOINT", "http://"+listener.Addr().String()); err != nil {
 		return nil, fmt.Errorf("collector of traces: %w", err)

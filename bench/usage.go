@@ -13,18 +13,19 @@ import (
 	"time"
 )
 
-// A usage is what the processes of one component used: the CPU time of all, and the memory of the largest.
+// A usage is the resource usage of one component's processes: the total CPU time, and the memory of the
+// largest process.
 type usage struct {
 	cpu time.Duration
-	// peak is in bytes, and grown how much that is above what was in use in the beginning.
+	// peak is in bytes, and grown is its increase over the usage at the start.
 	peak, grown int64
 }
 
 // tick is the unit of CPU time in /proc.
 const tick = 10 * time.Millisecond
 
-// usage is what each process used since it began, and its peak memory since forgetPeaks. Where there is no /proc it is
-// empty.
+// usage returns the usage of each process since its start, with the peak memory since forgetPeaks. It is
+// empty without /proc.
 func (s *system) usage() map[process]usage {
 	all := map[process]usage{}
 	for _, p := range s.processes() {
@@ -35,20 +36,20 @@ func (s *system) usage() map[process]usage {
 	return all
 }
 
-// forgetPeaks makes the peaks begin at what is in use now.
+// forgetPeaks resets the peaks to the current usage.
 func (s *system) forgetPeaks() {
 	for _, p := range s.processes() {
-		_ = os.WriteFile(proc(p.pid, "clear_refs"), []byte("5"), 0) // without it, the peaks are those since the process began
+		_ = os.WriteFile(proc(p.pid, "clear_refs"), []byte("5"), 0) // otherwise the peaks are those since the start of the process
 	}
 }
 
-// A process is one of a component.
+// A process is a process of a component.
 type process struct {
 	role string
 	pid  int
 }
 
-// processes are the processes of a bench, with those of the control plane and the bench itself.
+// processes returns the processes of a bench, including the control plane and the bench itself.
 func (s *system) processes() []process {
 	all := []process{{"bench", os.Getpid()}}
 	for _, p := range s.programs {
@@ -79,8 +80,8 @@ func cpuOf(pid int) time.Duration {
 	return parseStat(string(text))
 }
 
-// parseStat is the time in user and in system mode of a /proc/PID/stat, whose second field is a name in brackets that
-// may hold anything.
+// parseStat returns the user and system time in /proc/PID/stat. The second field is a name in brackets that
+// may contain any character.
 func parseStat(text string) time.Duration {
 	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:])
 	if len(fields) < 13 {
@@ -99,7 +100,7 @@ func peakOf(pid int) int64 {
 	return parsePeak(string(text))
 }
 
-// parsePeak is the peak of the resident memory in a /proc/PID/status, in bytes.
+// parsePeak returns the peak resident memory in /proc/PID/status, in bytes.
 func parsePeak(text string) int64 {
 	_, after, _ := strings.Cut(text, "VmHWM:")
 	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
@@ -107,14 +108,14 @@ func parsePeak(text string) int64 {
 	return kilobytes * 1024
 }
 
-// A meter adds up what components use and ask for while it runs.
+// A meter accumulates requests and resource usage of components.
 type meter struct {
 	used  map[string]usage
 	asked tally
 	calls map[string]int // of the drivers, by RPC
 }
 
-// measured adds what components use and ask for, until they are quiet, to m.
+// measured adds the requests and resource usage during do, and until the components are quiet, to m.
 func (s *system) measured(ctx context.Context, m *meter, do func() error) error {
 	if _, err := s.settle(ctx); err != nil {
 		return err

@@ -27,7 +27,7 @@ import (
 // builtHelm builds Helm once for all tests.
 var builtHelm = sync.OnceValues(func() (string, error) {
 	var problems bytes.Buffer
-	cmd := exec.Command("bash", "../hack/helm.sh") // not of one test: it is for all
+	cmd := exec.Command("bash", "../hack/helm.sh") // shared, so not bound to one test's context
 	cmd.Stderr = &problems
 	path, err := cmd.Output()
 	if err != nil {
@@ -36,7 +36,7 @@ var builtHelm = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// helm runs Helm and returns what it prints; the error has its message.
+// helm runs Helm and returns its output. An error includes its message.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := builtHelm()
@@ -54,7 +54,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// render renders a chart as a release of its name in a namespace of that name.
+// render renders a chart as a release with the chart's name in a namespace.
 func render(t *testing.T, chart, namespace string, args ...string) objects {
 	t.Helper()
 	release := chart
@@ -68,7 +68,7 @@ func render(t *testing.T, chart, namespace string, args ...string) objects {
 	return parse(t, out)
 }
 
-// TestChartsRefuseOlderKubernetes renders for the last patch of the minor version before the oldest.
+// TestChartsRefuseOlderKubernetes renders for the last patch of the newest unsupported minor version.
 func TestChartsRefuseOlderKubernetes(t *testing.T) {
 	t.Parallel()
 	for _, chart := range []string{"cosi-controller", "cosi-driver"} {
@@ -78,7 +78,7 @@ func TestChartsRefuseOlderKubernetes(t *testing.T) {
 	}
 }
 
-// kustomize renders what kubectl apply -k applies.
+// kustomize renders the manifests of kubectl apply -k.
 func kustomize(t *testing.T, directory string) objects {
 	t.Helper()
 	programs, err := binaries.Find(t.Context(), binaries.Options{})
@@ -119,7 +119,7 @@ func parse(t *testing.T, manifests string) objects {
 	}
 }
 
-// drivers are the drivers that have manifests, and how their chart is installed.
+// drivers returns the drivers with manifests, and the arguments to install their chart.
 func drivers() map[string][]string {
 	return map[string][]string{
 		"s3":            nil,
@@ -148,7 +148,8 @@ func TestChartsPassTheLinter(t *testing.T) {
 	}
 }
 
-// TestChartsAreWhatKustomizeIs compares what the charts install with what kubectl apply -k does. What differs is all here.
+// TestChartsAreWhatKustomizeIs compares the charts with kubectl apply -k. All intended differences are listed
+// here.
 func TestChartsAreWhatKustomizeIs(t *testing.T) {
 	t.Parallel()
 	t.Run("controller", func(t *testing.T) {
@@ -164,14 +165,14 @@ func TestChartsAreWhatKustomizeIs(t *testing.T) {
 	}
 }
 
-// TestMonitoringOfTheChartIsThatOfKustomize compares what both install only where somebody asks for it.
+// TestMonitoringOfTheChartIsThatOfKustomize compares the optional monitoring objects.
 func TestMonitoringOfTheChartIsThatOfKustomize(t *testing.T) {
 	t.Parallel()
 	kustomized := kustomize(t, "monitoring")
 	chart := render(t, "cosi-controller", "cosi-system", "--set", "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true")
 	for key := range chart {
 		if kustomized[key] == nil {
-			delete(chart, key) // which TestChartsAreWhatKustomizeIs compares
+			delete(chart, key) // compared by TestChartsAreWhatKustomizeIs
 		}
 	}
 	if len(kustomized) != 2 {
@@ -184,7 +185,7 @@ func same(t *testing.T, kustomized, chart objects) {
 	t.Helper()
 	for key := range kustomized {
 		if strings.HasPrefix(key, "Namespace ") {
-			delete(kustomized, key) // Helm has its own way to make the namespace of a release
+			delete(kustomized, key) // Helm creates the namespace of a release itself
 		}
 	}
 	for key, object := range chart {
@@ -193,22 +194,22 @@ func same(t *testing.T, kustomized, chart objects) {
 			continue
 		}
 		labels := []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
-		if object["kind"] != "Deployment" { // of the manifests that we write, only Deployments have labels
+		if object["kind"] != "Deployment" { // in the handwritten manifests, only Deployments have labels
 			labels = append(labels, "app.kubernetes.io/name", "app.kubernetes.io/part-of")
 		}
 		without(object, labels, "metadata", "labels")
-		without(object, []string{"helm.sh/resource-policy"}, "metadata", "annotations") // of CRDs
+		without(object, []string{"helm.sh/resource-policy"}, "metadata", "annotations") // on CRDs
 	}
 	if diff := cmp.Diff(plain(t, kustomized), plain(t, chart)); diff != "" {
 		t.Errorf("-kustomize +chart:\n%s", diff)
 	}
 }
 
-// hash is what Kustomize adds to the name of a ConfigMap, so that Pods are replaced when it changes. The chart adds the
-// annotation to the Pods instead.
+// hash matches the suffix that Kustomize appends to the name of a ConfigMap so that Pods are replaced when it
+// changes. The chart adds an annotation to the Pods instead.
 var hash = regexp.MustCompile(`(cosi-driver-[0-9a-z]+)-[0-9a-z]{10}\b`)
 
-// without removes entries of a mapping in an object, and the mapping if it is empty then.
+// without removes entries of a mapping in an object, and the mapping if it becomes empty.
 func without(object map[string]any, names []string, mapping ...string) {
 	for _, name := range names {
 		unstructured.RemoveNestedField(object, append(slices.Clone(mapping), name)...)
@@ -218,7 +219,7 @@ func without(object map[string]any, names []string, mapping ...string) {
 	}
 }
 
-// plain are the objects without what one of the two does in another way.
+// plain returns the objects without the parts that Helm and Kustomize generate differently.
 func plain(t *testing.T, all objects) objects {
 	t.Helper()
 	found := objects{}
@@ -227,7 +228,7 @@ func plain(t *testing.T, all objects) objects {
 		case "Deployment":
 			without(object, []string{"cooper.dev/config"}, "spec", "template", "metadata", "annotations")
 		case "ConfigMap":
-			// The comment on where else the name of the driver stands is about Kustomize.
+			// The comment about other places with the driver's name applies only to Kustomize.
 			data := object["data"].(map[string]any)
 			if config, ok := data["config.yaml"].(string); ok {
 				data["config.yaml"] = strings.Replace(config, "   # also in lease.yaml and rbac.yaml", "", 1)
@@ -246,7 +247,7 @@ func plain(t *testing.T, all objects) objects {
 	return found
 }
 
-// TestChartsInAnotherNamespace sees that no rule, binding or expression stays with the namespace that is the default.
+// TestChartsInAnotherNamespace verifies that no rule, binding or expression refers to the default namespace.
 func TestChartsInAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	for name, rendered := range map[string]objects{
@@ -270,7 +271,8 @@ func TestChartsInAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestNetworkPoliciesKnowPortsByNumber since not every network looks for a name among the ports of init containers.
+// TestNetworkPoliciesKnowPortsByNumber requires port numbers, because not every network plugin resolves named
+// ports of init containers.
 func TestNetworkPoliciesKnowPortsByNumber(t *testing.T) {
 	t.Parallel()
 	for from, manifests := range map[string]objects{
@@ -299,7 +301,7 @@ func TestNetworkPoliciesKnowPortsByNumber(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyOfADriverCanBeClosed sees that values say of each rule where it leads.
+// TestNetworkPolicyOfADriverCanBeClosed verifies that values can set the destinations of every rule.
 func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 	t.Parallel()
 	const to = `.to=[{"ipBlock":{"cidr":"192.0.2.0/24"}}]`
@@ -316,7 +318,8 @@ func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 	}
 }
 
-// TestMetricsOfADriverAreForWhomOneNames since they are plain.
+// TestMetricsOfADriverAreForWhomOneNames verifies that clients of a driver's unencrypted metrics must be
+// listed explicitly.
 func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
 	t.Parallel()
 	const policy = "NetworkPolicy cosi-driver-s3/cosi-driver-s3"
@@ -340,7 +343,8 @@ func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
 	}
 }
 
-// TestADriverOfAnotherMake has its own command and probes, and writes into its image.
+// TestADriverOfAnotherMake renders a third-party driver with its own command and probes and a writable root
+// file system.
 func TestADriverOfAnotherMake(t *testing.T) {
 	t.Parallel()
 	rendered := render(t, "cosi-driver", "vendor", "--set", "driver.command={/driver,serve},driver.securityContext.readOnlyRootFilesystem=false",
@@ -364,7 +368,8 @@ func TestADriverOfAnotherMake(t *testing.T) {
 	}
 }
 
-// TestTwoReleasesOfOneName are in two namespaces, and have no object together.
+// TestTwoReleasesOfOneName verifies that two releases of the same name in two namespaces have no object in
+// common.
 func TestTwoReleasesOfOneName(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -380,7 +385,7 @@ func TestTwoReleasesOfOneName(t *testing.T) {
 	}
 }
 
-// TestNamesThatLookLikeNumbers are names nevertheless.
+// TestNamesThatLookLikeNumbers verifies that names consisting of digits are rendered as strings.
 func TestNamesThatLookLikeNumbers(t *testing.T) {
 	t.Parallel()
 	const set = "fullnameOverride=10,serviceAccount.name=11,priorityClassName=12"
@@ -400,7 +405,7 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 	}
 }
 
-// numbers returns where in a value there are numbers.
+// numbers returns the paths of numbers in a value.
 func numbers(path string, value any) []string {
 	var found []string
 	switch value := value.(type) {
@@ -418,7 +423,7 @@ func numbers(path string, value any) []string {
 	return found
 }
 
-// TestChartsRefuseValues shows what somebody reads who mistypes.
+// TestChartsRefuseValues checks the messages for invalid values.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ chart, set, want string }{
@@ -451,7 +456,7 @@ func TestChartsRefuseValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := "--set"
-			if strings.HasSuffix(tc.set, "=[]") { // which that would take for a text
+			if strings.HasSuffix(tc.set, "=[]") { // --set would take it for a string
 				set = "--set-json"
 			}
 			_, err := helm(t, "template", "try", "charts/"+tc.chart, set, tc.set)
@@ -462,7 +467,7 @@ func TestChartsRefuseValues(t *testing.T) {
 	}
 }
 
-// others are, in JSON, other values than the defaults, for both charts.
+// others returns non-default values for both charts, in JSON.
 func others() map[string]string {
 	const (
 		text    = `"other"`
@@ -488,7 +493,7 @@ func others() map[string]string {
 	}
 }
 
-// needed are values that others have an effect with.
+// needed returns values that are required for others to have an effect.
 func needed() map[string]string {
 	const (
 		podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
@@ -504,7 +509,7 @@ func needed() map[string]string {
 	}
 }
 
-// TestChartsUseTheirValues changes every value that there is, and sees that the manifests change.
+// TestChartsUseTheirValues changes every value and verifies that the manifests change.
 func TestChartsUseTheirValues(t *testing.T) {
 	t.Parallel()
 	for _, chart := range []string{"cosi-controller", "cosi-driver"} {
@@ -520,7 +525,7 @@ func TestChartsUseTheirValues(t *testing.T) {
 			t.Run(chart+" "+path, func(t *testing.T) {
 				t.Parallel()
 				name := path
-				for _, container := range []string{"driver.", "sidecar."} { // which have an image and more of their own
+				for _, container := range []string{"driver.", "sidecar."} { // which have their own images and other values
 					if rest, ok := strings.CutPrefix(path, container); ok && others()[path] == "" {
 						name = rest
 					}
@@ -542,7 +547,7 @@ func TestChartsUseTheirValues(t *testing.T) {
 	}
 }
 
-// rendered is what a chart renders to; without a name and a configuration there is no driver.
+// rendered returns the output of a chart. A driver needs a name and a configuration.
 func rendered(t *testing.T, path string, args []string) string {
 	t.Helper()
 	out, err := helm(t, args...)
@@ -552,7 +557,7 @@ func rendered(t *testing.T, path string, args []string) string {
 	return out
 }
 
-// paths are the values that are no mappings of known entries.
+// paths returns the paths of all values except mappings with fixed entries.
 func paths(prefix string, values, schema map[string]any) []string {
 	properties, _ := schema["properties"].(map[string]any)
 	var found []string

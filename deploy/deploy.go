@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploy holds the manifests that install Cooper's API: the CRDs, which are generated from api/v1alpha2, the RBAC
-// roles of controller, sidecar and users, and the admission policies. It only carries files; it must not import anything
-// else of this module nor talk to a cluster.
+// Package deploy embeds the manifests that install Cooper's API: the CRDs, which are generated from
+// api/v1alpha2, the RBAC roles of controller, sidecar and users, and the admission policies. It does not
+// import other packages of this module or contact a cluster.
 package deploy
 
 import (
@@ -15,35 +15,34 @@ import (
 //go:embed crds/*.yaml rbac/*.yaml policies/crds.yaml policies/drivers.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
-// CRDs returns the manifests of the five CustomResourceDefinitions, by file
-// name. Each holds one YAML document.
+// CRDs returns the manifests of the five CustomResourceDefinitions by file name. Each contains one YAML
+// document.
 func CRDs() (map[string][]byte, error) { return manifests("crds") }
 
-// RBAC returns the manifests of all roles, by file name: controller.yaml, with the
-// Lease of the controller, metrics.yaml, secrets.yaml, which confines what sidecar.yaml allows,
-// sidecar.yaml and users.yaml. Each holds several YAML documents separated by
-// "---". There are no bindings of roles among them: who runs the components binds
-// the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
+// RBAC returns the manifests of all roles by file name: controller.yaml, with the Lease of the controller,
+// metrics.yaml, secrets.yaml, which restricts what sidecar.yaml allows, sidecar.yaml and users.yaml. Each
+// contains several YAML documents separated by "---". They contain no role bindings: callers bind the
+// ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
-// Policies returns the manifests of the admission policies that every installation has, by file name: crds.yaml, which
-// refuses to delete CRDs, drivers.yaml, which limits a sidecar to the objects of the driver whose Lease in SystemNamespace
-// it may hold, and ProtectionPolicies. Each holds policies and their bindings, in YAML documents separated by "---". RBAC
-// returns one more policy, in secrets.yaml.
+// Policies returns the manifests of the admission policies of every installation by file name: crds.yaml,
+// which denies the deletion of CRDs, drivers.yaml, which restricts a sidecar to the objects of the driver
+// whose Lease in SystemNamespace it may hold, and ProtectionPolicies. Each contains policies and their
+// bindings, in YAML documents separated by "---". RBAC returns one more policy, in secrets.yaml.
 func Policies() (map[string][]byte, error) { return manifests("policies") }
 
 // ProtectionPolicies is the file in Policies that reserves COSI's finalizer and annotations for COSI.
 const ProtectionPolicies = "protection.yaml"
 
-// sample and sampleNamespace are the driver whose manifests stand for those of every driver.
+// sample and sampleNamespace identify the driver whose manifests serve as the template for all drivers.
 const (
 	sample          = "s3.cooper.dev"
 	sampleNamespace = "cosi-driver-s3"
 )
 
-// DriverLease returns the manifest of what the sidecar of a driver needs in
-// SystemNamespace: the Lease of the driver's name, and the Role to hold that one,
-// whose name is DriverLeaderRole. It holds two YAML documents.
+// DriverLease returns the manifest of the objects that a driver's sidecar needs in SystemNamespace: the
+// Lease, which has the driver's name, and the Role to hold it, DriverLeaderRole. It contains two YAML
+// documents.
 func DriverLease(driverName string) ([]byte, error) {
 	data, err := files.ReadFile("drivers/s3/lease.yaml")
 	if err != nil {
@@ -52,7 +51,7 @@ func DriverLease(driverName string) ([]byte, error) {
 	return bytes.ReplaceAll(data, []byte(sample), []byte(driverName)), nil
 }
 
-// DriverCredentialsRole is the Role by which a sidecar keeps the credential store of its driver.
+// DriverCredentialsRole is the Role with which a sidecar maintains the credential store of its driver.
 const DriverCredentialsRole = "cosi-driver-credentials"
 
 // DriverCredentials returns the manifest of DriverCredentialsRole in the namespace of a driver.
@@ -64,8 +63,7 @@ func DriverCredentials(namespace string) ([]byte, error) {
 	return bytes.ReplaceAll(data, []byte(sampleNamespace), []byte(namespace)), nil
 }
 
-// SystemNamespace is the namespace of the Roles in RBAC: components hold their
-// Leases there.
+// SystemNamespace is the namespace of the Roles in RBAC and of the components' Leases.
 const SystemNamespace = "cosi-system"
 
 // Names of the ClusterRoles in RBAC.
@@ -74,11 +72,11 @@ const (
 	ControllerRole = "cosi-controller"
 	// SidecarRole is for the COSI Sidecar of a driver.
 	SidecarRole = "cosi-sidecar"
-	// SidecarBucketsRole is for the Buckets of a sidecar that has SidecarRole in some namespaces alone.
+	// SidecarBucketsRole is for the Buckets of a sidecar that has SidecarRole only in some namespaces.
 	SidecarBucketsRole = "cosi-sidecar-buckets"
 	// SidecarEventsRole is for the Events on those Buckets, in the namespace "default".
 	SidecarEventsRole = "cosi-sidecar-events"
-	// SidecarWatchSecretsRole is, in addition, for a sidecar that watches Secrets.
+	// SidecarWatchSecretsRole is an additional role for a sidecar that watches Secrets.
 	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
 	// StorageAdminRole is for administrators of classes and Buckets.
 	StorageAdminRole = "cosi-storage-admin"
@@ -86,21 +84,22 @@ const (
 	OverrideRole = "cosi-override"
 )
 
-// Names of the ClusterRoles in RBAC for metrics that are served to some alone.
+// Names of the ClusterRoles in RBAC for protected metrics.
 const (
-	// MetricsAuthRole is, in addition, for who serves them, and asks who somebody is and what they may.
+	// MetricsAuthRole is an additional role for components that serve protected metrics. It allows
+	// TokenReviews and SubjectAccessReviews.
 	MetricsAuthRole = "cosi-metrics-auth"
-	// MetricsReaderRole is for who reads them.
+	// MetricsReaderRole is for clients that read metrics.
 	MetricsReaderRole = "cosi-metrics-reader"
 )
 
-// ControllerLeaderRole is the Role in RBAC for the leader election of the controller.
+// ControllerLeaderRole is the Role in RBAC for the controller's leader election.
 const ControllerLeaderRole = "cosi-controller-leader"
 
-// DriverLeaderRole is the Role for the leader election of the sidecars of a driver.
+// DriverLeaderRole returns the name of the Role for the leader election of a driver's sidecars.
 func DriverLeaderRole(driverName string) string { return "cosi-driver-" + driverName }
 
-// manifests reads every file of one embedded directory.
+// manifests reads all files in an embedded directory.
 func manifests(dir string) (map[string][]byte, error) {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
-// TestRolesOfANamespacedSidecar compares what a sidecar that serves some namespaces may do outside of them with what
-// the role of the others lets it do there: neither more nor less.
+// TestRolesOfANamespacedSidecar verifies that a sidecar that serves some namespaces has exactly the same
+// permissions outside of them as the role for all namespaces grants there.
 func TestRolesOfANamespacedSidecar(t *testing.T) {
 	t.Parallel()
 	roles := clusterRoles(t)
@@ -40,7 +40,8 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 	}
 }
 
-// TestPoliciesAreKnown compares the policies of the manifests with those that doctor, check and the sidecar look for.
+// TestPoliciesAreKnown compares the policies in the manifests with those that doctor, check and the sidecar
+// look for.
 func TestPoliciesAreKnown(t *testing.T) {
 	t.Parallel()
 	policies, err := deploy.Policies()
@@ -70,7 +71,7 @@ func TestPoliciesAreKnown(t *testing.T) {
 	}
 }
 
-// TestNoRoleGrantsEverything keeps wildcards, and what leads to any other right, out of all roles.
+// TestNoRoleGrantsEverything rejects wildcards and permissions for privilege escalation in all roles.
 func TestNoRoleGrantsEverything(t *testing.T) {
 	t.Parallel()
 	for role, rights := range clusterRoles(t) {
@@ -84,7 +85,7 @@ func TestNoRoleGrantsEverything(t *testing.T) {
 	}
 }
 
-// clusterRoles are the rights of each role in RBAC, "verb group/resource", in order.
+// clusterRoles returns the sorted permissions of each role in RBAC, as "verb group/resource".
 func clusterRoles(t *testing.T) map[string][]string {
 	t.Helper()
 	manifests, err := deploy.RBAC()
@@ -116,8 +117,9 @@ func clusterRoles(t *testing.T) map[string][]string {
 	return roles
 }
 
-// TestMatchConditionsCheckRightsLast covers that the API server evaluates all match conditions of a policy, even after a
-// false one: a policy that checks a right in one of several searches the role bindings for each request.
+// TestMatchConditionsCheckRightsLast requires that a match condition which checks a permission is the only
+// one of its policy. The API server evaluates all match conditions, even after a false one, and a permission
+// check searches the role bindings on each request.
 func TestMatchConditionsCheckRightsLast(t *testing.T) {
 	t.Parallel()
 	policies, err := deploy.Policies()

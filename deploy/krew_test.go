@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewPlugin is what krew reads of a manifest.
+// krewPlugin is the part of a manifest that krew uses.
 type krewPlugin struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -34,7 +34,7 @@ type krewPlugin struct {
 	} `json:"spec"`
 }
 
-// TestKrewManifest also sees that each platform has placeholders of its own: krew installs what the manifest says.
+// TestKrewManifest also verifies that each platform has its own placeholders.
 func TestKrewManifest(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("krew/cosi.yaml")
@@ -48,7 +48,7 @@ func TestKrewManifest(t *testing.T) {
 	if plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || plugin.Metadata.Name != "cosi" || plugin.Spec.Version != "VERSION" {
 		t.Errorf("it is no manifest of a plugin cosi with a placeholder for the version: %+v", plugin)
 	}
-	const longest = 50 // of what krew shows in a list
+	const longest = 50 // of the description in krew's list
 	if s := plugin.Spec.ShortDescription; s == "" || len(s) > longest || strings.HasSuffix(s, ".") {
 		t.Errorf("shortDescription %q: want at most %d characters and no full stop", s, longest)
 	}

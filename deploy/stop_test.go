@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
-// TestADriverOutlivesItsSidecar sees that Kubernetes starts each driver before its sidecar and stops it after, and gives
-// both the time. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+// TestADriverOutlivesItsSidecar verifies that Kubernetes starts each driver before its sidecar and stops it
+// afterwards, with enough time for both. TestChartsAreWhatKustomizeIs covers the Pods of the charts.
 func TestADriverOutlivesItsSidecar(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")
@@ -47,7 +47,7 @@ func TestADriverOutlivesItsSidecar(t *testing.T) {
 			if driver.StartupProbe == nil {
 				t.Error("the sidecar begins before the driver listens")
 			}
-			// What a call came to is written down within 30 s, and a driver that nobody calls any more ends within 8.
+			// The result of a call is stored within 30 s, and an idle driver exits within 8 s.
 			needs := sidecar.DefaultDeadline + 30*time.Second + 8*time.Second
 			if has := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; has < needs {
 				t.Errorf("sidecar and driver have %v to stop, and may need %v", has, needs)
@@ -56,8 +56,9 @@ func TestADriverOutlivesItsSidecar(t *testing.T) {
 	}
 }
 
-// TestDriverAndSidecarShareTheirSocketAlone sees that a driver can put no file where its sidecar looks for one, such as the
-// certificate of its metrics in /tmp. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+// TestDriverAndSidecarShareTheirSocketAlone verifies that a driver cannot create files that its sidecar
+// reads, such as the certificate of its metrics in /tmp. TestChartsAreWhatKustomizeIs covers the Pods of the
+// charts.
 func TestDriverAndSidecarShareTheirSocketAlone(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")
@@ -94,8 +95,8 @@ func names(containers []corev1.Container) []string {
 	return found
 }
 
-// TestADriverDoesNotFillTheNode sees that what a Pod of a driver writes to the node's disk has a limit: each volume, and all
-// together with the logs. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+// TestADriverDoesNotFillTheNode verifies that the disk usage of a driver's Pod is limited, for each volume
+// and in total with the logs. TestChartsAreWhatKustomizeIs covers the Pods of the charts.
 func TestADriverDoesNotFillTheNode(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")
@@ -121,7 +122,7 @@ func TestADriverDoesNotFillTheNode(t *testing.T) {
 		if driver.Limits.StorageEphemeral().IsZero() {
 			t.Errorf("%s: what the driver writes has no limit", file)
 		}
-		// Without a request, the limit would be one, and many a node has not so much to give away.
+		// Without a request, the request would equal the limit, which is more than many nodes can allocate.
 		if request, said := driver.Requests[corev1.ResourceEphemeralStorage]; !said || !request.IsZero() {
 			t.Errorf("%s: the driver reserves disk", file)
 		}

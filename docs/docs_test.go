@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test checks the pages: that their commands work, that their links
-// lead somewhere, and that every decision is in the index.
+// Package docs_test checks the documentation: the commands on its pages, their links, and the index of
+// decision records.
 package docs_test
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// root is the repository, seen from this directory.
+// root is the root of the repository.
 const root = ".."
 
-// pages returns the paths, relative to root, of all files that match.
+// pages returns the paths of all matching files, relative to root.
 func pages(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var found []string
@@ -58,13 +58,13 @@ func read(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestREADME runs the commands of the page that everybody begins with.
+// TestREADME runs the commands in README.md.
 //
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
 func TestREADME(t *testing.T) { runPage(t, "README.md") }
 
-// fullPages are the pages that the full tier runs beside README.md: the tutorials, and how-tos that differ in what they
-// start. The soak runs all.
+// fullPages are the pages that the full tier runs in addition to README.md: the tutorials, and how-tos that
+// start different components. The soak runs all pages.
 var fullPages = []string{
 	"docs/tutorial/README.md", "docs/tutorial/administrator.md", "docs/tutorial/vendor.md",
 	"docs/howto/containers.md", "docs/howto/delete-a-bucket.md", "docs/howto/encrypt-credentials.md",
@@ -72,9 +72,10 @@ var fullPages = []string{
 	"docs/howto/restore-after-a-loss.md", "docs/howto/rotate-a-credential.md", "docs/howto/use-a-bucket.md",
 }
 
-// TestPages runs the commands of the other pages that have some, three at a time, as a page waits as much as it computes.
-// They share the checkout and its bin/, in which runPage has go build replace a program at once: pages that start
-// containers, or put a cooper of all clouds in place of the others', run before those, alone.
+// TestPages runs the commands of the other pages, three pages at a time, because a page spends about half of
+// its time waiting. They share the checkout and its bin/, in which runPage makes go build replace programs
+// atomically. Pages that start containers, or that replace cooper by a build with all clouds, run first, one
+// at a time.
 //
 //nolint:paralleltest // README.md runs before
 func TestPages(t *testing.T) {
@@ -93,7 +94,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// blocks returns the blocks of a page.
+// blocks returns the code blocks of a page.
 func blocks(t *testing.T, page string) []docstest.Block {
 	t.Helper()
 	found, err := docstest.ParseBlocks(page, read(t, page))
@@ -103,14 +104,14 @@ func blocks(t *testing.T, page string) []docstest.Block {
 	return found
 }
 
-// runnable returns the blocks that are run, those that need Docker among them.
+// runnable returns the blocks that can be run, including those that need Docker.
 func runnable(all []docstest.Block) []docstest.Block {
 	return slices.DeleteFunc(slices.Clone(all), func(b docstest.Block) bool {
 		return b.Kind != docstest.Run && b.Kind != docstest.Until && b.Kind != docstest.RunWith
 	})
 }
 
-// runPage runs what a reader of a page would paste.
+// runPage runs the commands of a page as a reader would.
 func runPage(t *testing.T, page string) {
 	t.Helper()
 	noteSources(t)
@@ -130,11 +131,11 @@ func runPage(t *testing.T, page string) {
 	cmd := exec.CommandContext(t.Context(), "bash", script)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Dir = root
-	// A system of its own, beside one that the developer may be running.
-	// What the developer has set for AWS is not for the pages.
+	// Use a separate system, because the developer may be running one, and ignore the developer's AWS
+	// settings.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
 	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
-		"TMPDIR="+processtest.ShortTempDir(t), // a page may kill what it starts
+		"TMPDIR="+processtest.ShortTempDir(t), // a page may kill the processes that it starts
 		"GOTMPDIR="+besideBin(t))
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
@@ -144,7 +145,8 @@ func runPage(t *testing.T, page string) {
 	}
 }
 
-// besideBin is a directory from which go build can rename a program into bin/, where another page may be running it.
+// besideBin returns a temporary directory on the file system of bin/. go build can rename a program from
+// there while another page runs the old one.
 func besideBin(t *testing.T) string {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join(root, "bin"))
@@ -166,9 +168,9 @@ func besideBin(t *testing.T) string {
 	return dir
 }
 
-// withDocker makes blocks that run with Docker ordinary ones, and returns an
-// environment in which they disturb nobody. The test is skipped where Docker does not
-// respond, or fails where containers are required.
+// withDocker converts blocks that need Docker to ordinary ones, and returns an environment that isolates them
+// from other Docker users. It skips the test if Docker does not respond, or fails it if containers are
+// required.
 func withDocker(t *testing.T, blocks []docstest.Block) []string {
 	t.Helper()
 	wanted := false
@@ -196,7 +198,7 @@ func withDocker(t *testing.T, blocks []docstest.Block) []string {
 		environment = append(environment, variable+"="+strconv.Itoa(freeport.ForTest(t).Number))
 	}
 	t.Cleanup(func() {
-		for _, profile := range []string{"fakes", "real"} { // what a page that failed left
+		for _, profile := range []string{"fakes", "real"} { // leftovers of a failed page
 			down := exec.CommandContext(context.WithoutCancel(t.Context()), docker, "compose", "--profile", profile, "down", "--volumes")
 			down.Dir, down.Env = root, append(os.Environ(), environment...)
 			if out, err := down.CombinedOutput(); err != nil {
@@ -207,9 +209,9 @@ func withDocker(t *testing.T, blocks []docstest.Block) []string {
 	return environment
 }
 
-// miscounting runs Docker. Docker before 28 may refuse to remove a network that no
-// container is on, until it is restarted (see containers.Miscounted): the end of a
-// project that leaves nothing else is as it should be.
+// miscounting runs Docker and ignores one error: before version 28, Docker may be unable to remove an unused
+// network until it is restarted (see containers.Miscounted). The removal of a project succeeds if nothing
+// else is left.
 const miscounting = `#!/bin/sh
 real=%s said=$(mktemp)
 "$real" "$@" 2>"$said"
@@ -223,7 +225,7 @@ rm "$said"
 exit $status
 `
 
-// dockerThatMiscounts is the path of a docker for which Docker's own fault is none.
+// dockerThatMiscounts returns the path of the script.
 func dockerThatMiscounts(t *testing.T) string {
 	t.Helper()
 	found, err := exec.LookPath("docker")
@@ -237,8 +239,8 @@ func dockerThatMiscounts(t *testing.T) string {
 	return path
 }
 
-// needs skips the test if the blocks call a program that does not respond to the arguments, or fails it where that is a
-// store and stores are required.
+// needs skips the test if the blocks call a program that does not respond to the arguments. It fails the test
+// if the program is a store and stores are required.
 func needs(t *testing.T, blocks []docstest.Block, program string, args ...string) {
 	t.Helper()
 	call := regexp.MustCompile(`(?m)^(\(cd .* && )?(exec )?` + program + " ")
@@ -254,8 +256,8 @@ func needs(t *testing.T, blocks []docstest.Block, program string, args ...string
 	}
 }
 
-// noteSources looks into every directory of the module, so that the test cache
-// knows that the result depends on what the commands are built from.
+// noteSources reads every directory of the module, so that the test cache depends on the sources of the
+// commands.
 func noteSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(_ string, entry fs.DirEntry, err error) error {
@@ -269,7 +271,8 @@ func noteSources(t *testing.T) {
 	}
 }
 
-// TestContributingNamesWhatThereIs looks for the packages, tests and targets of the table of commands.
+// TestContributingNamesWhatThereIs verifies that the packages, tests and targets in the table of commands
+// exist.
 func TestContributingNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "| command | what it does |\n")
@@ -293,7 +296,7 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestREADMEIsShort holds it to two screens of 50 lines.
+// TestREADMEIsShort limits README.md to two screens of 50 lines.
 func TestREADMEIsShort(t *testing.T) {
 	t.Parallel()
 	if lines := strings.Count(read(t, "README.md"), "\n"); lines > 100 {
@@ -301,7 +304,7 @@ func TestREADMEIsShort(t *testing.T) {
 	}
 }
 
-// TestAStoreIsShort holds the program of the page to what a vendor would call small.
+// TestAStoreIsShort limits the length of the page's program.
 func TestAStoreIsShort(t *testing.T) {
 	t.Parallel()
 	lines := 0
@@ -338,7 +341,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are what links call the headings of a page: small letters, a hyphen for each space, no other signs.
+// anchors returns the anchors of a page's headings: lower case, with hyphens for spaces and without other
+// punctuation.
 func anchors(page string) []string {
 	var found []string
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
@@ -348,8 +352,8 @@ func anchors(page string) []string {
 	return found
 }
 
-// TestPagesNameTestsThatExist looks for each test that a page names with its directory, "TestDeploy in testenv/system",
-// and sees that the threat model names none without.
+// TestPagesNameTestsThatExist verifies that each test that a page names with its directory, such as
+// "TestDeploy in testenv/system", exists. In the threat model, every test needs its directory.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	const name = `Test[A-Z]\w*`
@@ -371,8 +375,8 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestCompatibility sees that each line of the page names the test that holds it, and that the oldest and the newest
-// Kubernetes of the page are those of the charts, of the tests and of our modules.
+// TestCompatibility verifies that each line of the page names its test, and that the page's oldest and newest
+// Kubernetes versions are those of the charts, the tests and the Go modules.
 func TestCompatibility(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs/reference/compatibility.md")
@@ -403,7 +407,7 @@ func TestCompatibility(t *testing.T) {
 	}
 }
 
-// sources are the tests of a directory, which may not exist.
+// sources returns the test sources of a directory, which may not exist.
 func sources(t *testing.T, directory string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, directory, "*_test.go"))
@@ -417,8 +421,8 @@ func sources(t *testing.T, directory string) string {
 	return all.String()
 }
 
-// TestDecisionRecords checks the shape of the records, that their numbers have no
-// gap, and that the index names each.
+// TestDecisionRecords checks the format of the records, that their numbers are consecutive, and that the
+// index lists each.
 func TestDecisionRecords(t *testing.T) {
 	t.Parallel()
 	sections := []string{"## Context", "## Options", "## Decision", "## Consequences"}
@@ -451,7 +455,7 @@ func TestDecisionRecords(t *testing.T) {
 	}
 }
 
-// TestGlossaryIsSorted keeps one place for each word.
+// TestGlossaryIsSorted verifies that the glossary is sorted.
 func TestGlossaryIsSorted(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(read(t, "docs/glossary.md"), "|---|---|\n")

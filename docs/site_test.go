@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// TestSite makes the site and looks at it as a visitor does: every page is there, every link leads to a page and a heading
-// of it, and the index of the search has the words.
+// TestSite builds the site and verifies that every page exists, that every link leads to an existing page and
+// heading, and that the search index contains the words.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the site takes half a minute")
@@ -59,7 +59,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// siteOf returns the pages of a site, by their paths.
+// siteOf returns the pages of a site by path.
 func siteOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	site := map[string]string{}
@@ -79,7 +79,7 @@ func siteOf(t *testing.T, dir string) map[string]string {
 
 var href = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
 
-// checkLinks follows the links of a page that stay on the site.
+// checkLinks checks the internal links of a page.
 func checkLinks(t *testing.T, site map[string]string, name, text string) {
 	t.Helper()
 	found := 0

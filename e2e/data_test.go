@@ -19,14 +19,14 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// data is a bucket as a workload uses it, with an ordinary client of its cloud.
+// data is a bucket as used by a workload with an ordinary client of its cloud.
 type data interface {
 	put(ctx context.Context, key, value string) error
 	get(ctx context.Context, key string) (string, error)
 	remove(ctx context.Context, key string) error
 }
 
-// refused reports whether a store said no to a credential, and not something else.
+// refused reports whether the store rejected the credential, as opposed to another error.
 func refused(err error) bool {
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return response.StatusCode == http.StatusForbidden
@@ -34,7 +34,7 @@ func refused(err error) bool {
 	return minio.ToErrorResponse(err).StatusCode == http.StatusForbidden
 }
 
-// dataOf makes a client of what an access Secret says.
+// dataOf creates a client from an access Secret.
 func (s *scenario) dataOf(secret map[string]string) data {
 	s.t.Helper()
 	switch s.cloud.protocol {
@@ -110,7 +110,7 @@ func (d azureData) remove(ctx context.Context, key string) error {
 	return err
 }
 
-// wantObject reads an object and compares it.
+// wantObject reads an object and compares its content.
 func (s *scenario) wantObject(from data, key, want string) {
 	s.t.Helper()
 	if got, err := from.get(s.t.Context(), key); err != nil || got != want {
@@ -118,7 +118,7 @@ func (s *scenario) wantObject(from data, key, want string) {
 	}
 }
 
-// must fails the test if something of the data path went wrong.
+// must fails the test if an operation on the data failed.
 func (s *scenario) must(err error, format string, args ...any) {
 	s.t.Helper()
 	if err != nil {

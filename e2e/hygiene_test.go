@@ -22,18 +22,17 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// hygiene sees each credential that a scenario gets, and looks for it in what
-// all processes said.
+// hygiene records each credential in a scenario and searches for it in the output of all processes.
 type hygiene struct {
-	// collector is the URL of a collector of traces.
+	// collector is the URL of a trace collector.
 	collector string
 
 	mu      sync.Mutex
-	secrets map[string]string // by what they are
+	secrets map[string]string // by description
 	traces  strings.Builder
 }
 
-// newHygiene knows a credential that the drivers themselves have.
+// newHygiene starts with a credential of the drivers themselves.
 func newHygiene(t *testing.T) *hygiene {
 	t.Helper()
 	h := &hygiene{secrets: map[string]string{"the account key of the Azure driver": accountKey}}
@@ -51,7 +50,7 @@ func newHygiene(t *testing.T) *hygiene {
 	return h
 }
 
-// see remembers what is secret in the data of an access Secret.
+// see records the secret values in an access Secret.
 func (h *hygiene) see(data map[string]string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,16 +64,15 @@ func (h *hygiene) see(data map[string]string) {
 	}
 }
 
-// search fails the test if a credential is in the logs of controller, sidecars
-// and drivers, which have ended, in their traces, or in an object of the API but
-// its Secret.
+// search fails the test if a credential is in the logs or traces of controller, sidecars and drivers, which
+// have ended, or in any API object other than its Secret.
 func (h *hygiene) search(t *testing.T, processes []*process, reader client.Client) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	found := map[string]string{"the traces": h.traces.String()}
 	for _, p := range processes {
-		if p.program != "cooper" { // a store says how to reach it
+		if p.program != "cooper" { // a store prints its own credentials
 			found["the log of "+p.program] += p.output.String()
 		}
 	}
@@ -97,8 +95,8 @@ func (h *hygiene) search(t *testing.T, processes []*process, reader client.Clien
 		}
 	}
 	blind := len(h.secrets) < 3 || redacted == 0 || !strings.Contains(found["the log of cosi-sidecar"], "[redacted]") ||
-		!strings.Contains(found["the traces"], "DriverGrantBucketAccess") || // of sidecars and drivers
-		!strings.Contains(found["the traces"], "reconcile BucketClaim") // of the controller
+		!strings.Contains(found["the traces"], "DriverGrantBucketAccess") || // from sidecars and drivers
+		!strings.Contains(found["the traces"], "reconcile BucketClaim") // from the controller
 	if blind && !t.Failed() {
 		t.Errorf("the check is blind: it knows %d secrets and %d bytes of traces", len(h.secrets), len(found["the traces"]))
 	}

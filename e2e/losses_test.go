@@ -32,10 +32,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
 )
 
-// ofTheDriver is the namespace where the driver has its credential store.
+// ofTheDriver is the namespace of the driver's credential store.
 const ofTheDriver = "cosi-driver-s3"
 
-// A losing is a scenario in a cluster of its own, of which any part can be lost.
+// A losing is a scenario in a separate cluster, any part of which can be lost.
 type losing struct {
 	*scenario
 
@@ -60,7 +60,7 @@ func newLosing(t *testing.T) *losing {
 	return l
 }
 
-// end ends what runs.
+// end stops all processes.
 func (l *losing) end() error {
 	if l.system != nil {
 		if err := l.system.Stop(); err != nil {
@@ -81,7 +81,7 @@ func (l *losing) startPlane() {
 	l.must(err, "start the control plane")
 }
 
-// install starts controller, sidecar and driver, whose credential store is in its namespace.
+// install starts controller, sidecar and driver. The driver's credential store is in its namespace.
 func (l *losing) install() {
 	l.t.Helper()
 	administrator, err := client.New(l.plane.Config(), client.Options{})
@@ -103,7 +103,7 @@ func (l *losing) install() {
 
 func (l *losing) driver() string { return clouds()[0].driver }
 
-// used is a claim with an access, by which there is something in the bucket.
+// used returns a claim with an access, and a client that has stored an object in the bucket.
 func (l *losing) used(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess, data) {
 	l.t.Helper()
 	claim := l.claim(name)
@@ -114,8 +114,8 @@ func (l *losing) used(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess,
 	return claim, access, workload
 }
 
-// TestLosses loses a part of the whole, gets back what the table of docs/howto/restore-after-a-loss.md says, and sees what
-// does not come back.
+// TestLosses loses a part of the system, restores it according to the table in
+// docs/howto/restore-after-a-loss.md, and checks what is not restored.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestRestoreInEveryOrder in lifecycle restores objects, in part in the short run")
@@ -129,7 +129,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// etcd goes back to a snapshot.
+// etcd restores etcd from a snapshot.
 func etcd(l *losing) {
 	ctx := l.t.Context()
 	kept, _, keeping := l.used("kept")
@@ -188,7 +188,8 @@ func credentialStore(l *losing) {
 	l.wantRefused(former)
 }
 
-// driversNamespace loses the driver and its Secrets without a backup, so that it cannot know which key is in use.
+// driversNamespace loses the driver and its Secrets without a backup, so that it cannot know which key is in
+// use.
 func driversNamespace(l *losing) {
 	_, access, former := l.used("old")
 	l.must(l.system.Stop(), "stop")
@@ -199,7 +200,7 @@ func driversNamespace(l *losing) {
 	l.await(waiting)
 	l.used("new")
 	said := l.rotationFails(access, "1")
-	l.wantObject(former, "a", "precious") // it ends none
+	l.wantObject(former, "a", "precious") // it revokes none
 
 	command := regexp.MustCompile(`aws iam tag-user --user-name (\S+) --tags Key=(\S+),Value=(\w+)`).FindStringSubmatch(said)
 	if command == nil {
@@ -217,7 +218,7 @@ func driversNamespace(l *losing) {
 	l.remove(access)
 }
 
-// backend loses the store, and an empty one takes its place.
+// backend replaces the store by an empty one.
 func backend(l *losing) {
 	claim, access, former := l.used("old")
 	l.must(l.system.Stop(), "stop")
@@ -228,7 +229,7 @@ func backend(l *losing) {
 	l.empty(claim, access)
 }
 
-// cluster loses all but the store and a list of its buckets.
+// cluster loses everything except the store and a list of its buckets.
 func cluster(l *losing) {
 	ctx := l.t.Context()
 	claim, access, former := l.used("old")
@@ -259,11 +260,11 @@ func cluster(l *losing) {
 	l.wantRefused(latter)
 	again.remove(given)
 	again.remove(imported)
-	l.wantObject(former, "a", "precious") // nobody is left who would revoke it, and what is imported is deleted by nobody
+	l.wantObject(former, "a", "precious") // the old credential remains valid, and imported buckets are never deleted
 }
 
-// empty expects a claim and an access whose bucket is gone: neither knows, until a new credential is asked for. They can
-// be given back.
+// empty expects a claim and an access whose bucket is lost. Neither reports it until a new credential is
+// requested, and both can be deleted.
 func (l *losing) empty(claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess) {
 	l.t.Helper()
 	l.await(claim)
@@ -276,7 +277,7 @@ func (l *losing) empty(claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess)
 	l.used("anew")
 }
 
-// rotationFails asks for a new credential in vain, and returns what the access says.
+// rotationFails requests a new credential, expects a failure, and returns the access's message.
 func (l *losing) rotationFails(access *cosiapi.BucketAccess, value string) string {
 	l.t.Helper()
 	l.rotate(access, value)

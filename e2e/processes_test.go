@@ -37,23 +37,22 @@ const (
 	accountKey = "b25seSBmb3IgdGVzdHMgb24gdGhpcyBtYWNoaW5l"
 )
 
-// asProcesses is a system of which every part is a process of its own: the programs
-// that are in the images.
+// asProcesses returns a system in which every component is a process, with the programs of the images.
 func asProcesses(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in processes, for which six programs are linked")
 	return processesOn(t, clouds(), (*bench).fakes, "cooper")
 }
 
-// asProcessesOnCeph is the same with the driver of one cloud, on a Ceph.
+// asProcessesOnCeph is asProcesses with the driver of one cloud and a Ceph.
 func asProcessesOnCeph(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in processes, on a Ceph")
 	return processesOn(t, clouds()[:1], (*bench).ceph)
 }
 
-// processesOn has the drivers of these clouds. Stores starts what they need, with these programs, and returns the URL of
-// Cloud Storage.
+// processesOn starts a system with the drivers of these clouds and the given programs. stores starts the
+// stores and returns the URL of Cloud Storage.
 func processesOn(t *testing.T, having []cloud, stores func(*bench) string, programs ...string) *world {
 	t.Helper()
 	programs = append(programs, "cosi-controller", "cosi-sidecar")
@@ -65,7 +64,7 @@ func processesOn(t *testing.T, having []cloud, stores func(*bench) string, progr
 	env := testenv.Start(t, testenv.Options{Private: true})
 	watch := newHygiene(t)
 	b.collector = watch.collector
-	t.Cleanup(func() { watch.search(t, b.processes, env.Client) }) // when all have ended
+	t.Cleanup(func() { watch.search(t, b.processes, env.Client) }) // when all processes have ended
 	accounts, err := system.Install(t.Context(), env.ControlPlane, drivers...)
 	if err != nil {
 		t.Fatal(err)
@@ -93,8 +92,8 @@ func processesOn(t *testing.T, having []cloud, stores func(*bench) string, progr
 	}}
 }
 
-// keepCredentials lets the sidecars of drivers keep credential stores in the namespace of their
-// accounts, as deploy/ does.
+// keepCredentials lets the drivers' sidecars maintain credential stores in their accounts' namespaces, as
+// deploy/ does.
 func keepCredentials(t *testing.T, env *testenv.Env, drivers ...string) {
 	t.Helper()
 	manifest, err := deploy.DriverCredentials(deploy.SystemNamespace)
@@ -120,22 +119,21 @@ func keepCredentials(t *testing.T, env *testenv.Env, drivers ...string) {
 	}
 }
 
-// A bench is where processes are made.
+// A bench builds and starts processes.
 type bench struct {
 	t   *testing.T
 	dir string
-	// s3 are the variables by which the S3 driver finds its store, and secret is one of them. azure is the address of
-	// another store.
+	// s3 are the S3 driver's environment variables for its store, and secret is one of them. azure is the
+	// address of the Azure store.
 	s3            []string
 	secret, azure string
-	// collector is the URL that components and drivers send their traces to.
+	// collector is the URL of the trace collector for components and drivers.
 	collector string
-	// processes are all that were started.
+	// processes are all processes that were started.
 	processes []*process
 }
 
-// newBench builds programs, with the options of hack/images, so that what was
-// compiled for one is there for the other.
+// newBench builds programs with the same options as hack/images, so that compiled packages are shared.
 func newBench(t *testing.T, programs ...string) *bench {
 	t.Helper()
 	dir := processtest.ShortTempDir(t)
@@ -154,12 +152,12 @@ func newBench(t *testing.T, programs ...string) *bench {
 
 func (b *bench) socket(c cloud) string { return "unix://" + filepath.Join(b.dir, c.name+".sock") }
 
-// credentials is where the sidecar of a cloud serves the credential store.
+// credentials returns the address at which a cloud's sidecar serves the credential store.
 func (b *bench) credentials(c cloud) string {
 	return "unix://" + filepath.Join(b.dir, c.name+"-credentials.sock")
 }
 
-// fakes starts ours and returns the URL of Cloud Storage.
+// fakes starts Cooper's fakes and returns the URL of Cloud Storage.
 func (b *bench) fakes() string {
 	b.t.Helper()
 	s3, gcs := freeport.ForTest(b.t).Address(), "http://"+freeport.ForTest(b.t).Address()
@@ -177,7 +175,7 @@ func (b *bench) fakes() string {
 	return gcs
 }
 
-// ceph starts a Ceph. There is no Cloud Storage.
+// ceph starts a Ceph. It returns no URL of Cloud Storage.
 func (b *bench) ceph() string {
 	b.t.Helper()
 	ceph, user := cephWithUser(b.t)
@@ -212,7 +210,7 @@ func (b *bench) driver(c cloud, gcs string) *process {
 	})
 }
 
-// talkative lets a program log all that it can, and send its traces.
+// talkative returns the settings for full logging and traces.
 func (b *bench) talkative() []string {
 	return []string{"COOPER_LOG_LEVEL=debug", "COOPER_TRACES_ENDPOINT=" + b.collector, "OTEL_BSP_SCHEDULE_DELAY=500"}
 }
@@ -231,20 +229,19 @@ func (b *bench) component(program string, user *rest.Config, variables ...string
 	})
 }
 
-// A process is one program with its arguments and environment, which can be killed
-// and started again.
+// A process is a program with arguments and environment that can be killed and restarted.
 type process struct {
 	program     string
 	arguments   []string
 	environment []string
-	ready       string // a URL that returns 200 when it is ready
+	ready       string // a URL that returns 200 once it is ready
 
 	bench   *bench
 	command *exec.Cmd
 	output  bytes.Buffer
 }
 
-// run starts a process until the end of the test.
+// run starts a process, which is stopped at the end of the test.
 func (b *bench) run(p *process) *process {
 	b.t.Helper()
 	p.bench = b
@@ -270,10 +267,10 @@ func (p *process) start() {
 	}
 }
 
-// kill is kill -9.
+// kill kills the process with SIGKILL.
 func (p *process) kill() {
-	_ = p.command.Process.Kill() // it may have ended
-	_ = p.command.Wait()         // killed: always an error
+	_ = p.command.Process.Kill() // it may have exited
+	_ = p.command.Wait()         // always an error after a kill
 }
 
 func (p *process) awaitReady() {

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// scenarios is the table: every one runs on every cloud in every shape.
+// scenarios is the table. Each scenario runs on every cloud in every shape.
 func scenarios() map[string]func(s *scenario) {
 	return map[string]func(s *scenario){
 		"claim, grant, put, revoke, refusal, delete":           comeAndGo,
@@ -136,7 +136,7 @@ func killed(s *scenario) {
 	s.restart(s.t, "sidecar", s.cloud)
 	workload := s.granted(access)
 	if s.cloud.protocol == cosiapi.ProtocolS3 {
-		s.restart(s.t, "controller", s.cloud) // which is one for all clouds
+		s.restart(s.t, "controller", s.cloud) // all clouds share one controller
 	}
 	s.must(workload.put(s.t.Context(), "a", "hello"), "put")
 	s.must(workload.remove(s.t.Context(), "a"), "remove")
@@ -166,7 +166,7 @@ func rotate(s *scenario) {
 	s.remove(claim)
 }
 
-// withoutAccounts is what can be done on a store without accounts.
+// withoutAccounts tests what is possible on a store without accounts.
 func withoutAccounts(s *scenario) {
 	claim := s.claim("bucket")
 	s.await(claim)

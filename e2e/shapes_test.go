@@ -21,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// inProcess is a system in this process, but for the API server.
+// inProcess returns a system in this process, apart from the API server.
 func inProcess(t *testing.T) *world {
 	t.Helper()
 	s3 := faketest.Start(t, s3fake.New, s3fake.Options{})
@@ -36,7 +36,7 @@ func inProcess(t *testing.T) *world {
 	}}
 }
 
-// inProcessOnCeph is a system in this process with the driver of one cloud, on a Ceph.
+// inProcessOnCeph returns a system in this process with the driver of one cloud and a Ceph.
 func inProcessOnCeph(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in process, on a Ceph")
@@ -58,7 +58,7 @@ func inProcessOnCeph(t *testing.T) *world {
 	}}
 }
 
-// cephWithUser starts a Ceph with a user for the driver, in a tenant.
+// cephWithUser starts a Ceph with a user, in a tenant, for the driver.
 func cephWithUser(t *testing.T) (*stores.Ceph, stores.CephUser) {
 	t.Helper()
 	ceph := storestest.Ceph(t, stores.CephOptions{})
@@ -69,7 +69,7 @@ func cephWithUser(t *testing.T) (*stores.Ceph, stores.CephUser) {
 	return ceph, user
 }
 
-// containersOnFakes is a system in containers, on our fakes in containers.
+// containersOnFakes returns a system in containers with Cooper's fakes in containers.
 func containersOnFakes(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in containers")
@@ -81,7 +81,7 @@ func containersOnFakes(t *testing.T) *world {
 	return w
 }
 
-// containersOnRealStores is the same on stores of others.
+// containersOnRealStores returns a system in containers with third-party stores.
 func containersOnRealStores(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in containers, on stores of others")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test runs the same scenarios in six shapes of one system: in process and
-// as processes, on fakes and on a Ceph; in containers, on fakes and on the stores of
-// others. A Ceph is in no image.
+// Package e2e_test runs the same scenarios in six shapes of one system: in process and as processes, each
+// with fakes and with a Ceph; and in containers with fakes and with third-party stores. There is no container
+// image of Ceph.
 package e2e_test
 
 import (
@@ -25,28 +25,26 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// waitTimeout only delays failures.
+// waitTimeout is long because it only delays failures.
 const waitTimeout = 3 * time.Minute
 
-// A world is a system with three stores, in one of the shapes.
+// A world is a system with three stores in one of the shapes.
 type world struct {
 	client client.Client
-	// namespace is a namespace that the system works in, if it does not in all.
+	// namespace is the only namespace of the system, or empty if it serves all.
 	namespace string
-	// restart ends a part at once and starts it again: controller, sidecar or driver,
-	// the latter two of a cloud.
+	// restart kills and restarts a component: the controller, or the sidecar or driver of a cloud.
 	restart func(t *testing.T, part string, c cloud)
-	// gcs is where Cloud Storage is, which no Secret tells. open says that it knows
-	// no accounts.
+	// gcs is the URL of Cloud Storage, which Secrets do not contain. open means that it has no accounts.
 	gcs  string
 	open bool
-	// clouds are those that the world has; all if it says nothing.
+	// clouds are the clouds of the world; empty means all.
 	clouds []cloud
-	// watch, if set, sees each credential.
+	// watch, if set, records each credential.
 	watch *hygiene
 }
 
-// A cloud is one of the three, with the driver that every shape has for it.
+// A cloud is one of the three clouds, with the driver that every shape uses for it.
 type cloud struct {
 	name     string
 	protocol cosiapi.Protocol
@@ -61,7 +59,7 @@ func clouds() []cloud {
 	}
 }
 
-// scenario is one scenario on one cloud: it has names of its own.
+// scenario is a scenario on one cloud, with unique names.
 type scenario struct {
 	*world
 
@@ -71,7 +69,7 @@ type scenario struct {
 	ns    string
 }
 
-// newScenario creates the classes, and a namespace where the world does not give one.
+// newScenario creates the classes, and a namespace unless the world has one.
 func newScenario(t *testing.T, w *world, c cloud) *scenario {
 	t.Helper()
 	s := &scenario{world: w, t: t, cloud: c, name: "e2e-" + strings.ToLower(rand.Text()[:8]), ns: w.namespace}
@@ -97,7 +95,7 @@ func (s *scenario) create(object client.Object) {
 	}
 }
 
-// claim claims a bucket and does not wait for it.
+// claim claims a bucket without waiting.
 func (s *scenario) claim(name string) *cosiapi.BucketClaim {
 	s.t.Helper()
 	claim := &cosiapi.BucketClaim{
@@ -108,7 +106,7 @@ func (s *scenario) claim(name string) *cosiapi.BucketClaim {
 	return claim
 }
 
-// access asks for a credential and does not wait for it.
+// access requests a credential without waiting.
 func (s *scenario) access(name string, claim *cosiapi.BucketClaim, mode cosiapi.BucketAccessMode) *cosiapi.BucketAccess {
 	s.t.Helper()
 	access := &cosiapi.BucketAccess{
@@ -164,7 +162,7 @@ func (s *scenario) secret(access *cosiapi.BucketAccess) map[string]string {
 	return values
 }
 
-// remove deletes an object and waits until it is gone.
+// remove deletes an object and waits until it no longer exists.
 func (s *scenario) remove(object client.Object) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
@@ -177,7 +175,7 @@ func (s *scenario) remove(object client.Object) {
 	}
 }
 
-// bucket is the Bucket of a claim that is bound.
+// bucket returns the Bucket of a bound claim.
 func (s *scenario) bucket(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}}
 }

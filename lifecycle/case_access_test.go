@@ -85,12 +85,12 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 		if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
 			t.Errorf("the phases differ (-first, +second):\n%s", d)
 		}
-		// Nobody puts another ID in its place.
+		// A user cannot replace the ID.
 		forged := client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountID":"another"}}`))
 		if err := w.Client.Status().Patch(t.Context(), access.DeepCopy(), forged); !apierrors.IsInvalid(err) {
 			t.Errorf("another account ID: %v", err)
 		}
-		// Another access of that name is another account.
+		// A new access of the same name gets another account.
 		w.delete(access)
 		w.gone(access)
 		if next := w.granted("app", "keys", "photos"); next.Status.AccountID == access.Status.AccountID {
@@ -125,7 +125,7 @@ func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	covers(t, "account-id-stored-first")
 	w := pair(t, setup{})
 	access := w.access("app", "keys", "photos")
-	unread := access.DeepCopy() // the test reads into the other one meanwhile
+	unread := access.DeepCopy() // the test reads into access concurrently
 	memdriver.On(w.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketAccessIdRequest) error {
 		return w.Client.Delete(ctx, unread.DeepCopy())
 	})
@@ -167,14 +167,14 @@ func TestOrderOfAnAccess(t *testing.T) {
 			"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
 			"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
 		}
-		w.eventually("the last request has its response", func(context.Context) error { // its effect is seen before
+		w.eventually("the last request has its response", func(context.Context) error { // the effect is visible before the response arrives
 			if len(w.tape.done(since(mark))) < len(want) {
 				return errNot
 			}
 			return nil
 		})
 		diff(t, "requests for the access", want, w.tape.done(since(mark)))
-		// Another class of that name changes nothing.
+		// Replacing the class by another one of the same name changes nothing.
 		handed := access.Status.DeepCopy()
 		class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
 		w.delete(class)
@@ -182,7 +182,7 @@ func TestOrderOfAnAccess(t *testing.T) {
 		w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName, c.Parameters = "other", nil })
 		w.settled()
 		diff(t, "status after the class was replaced", handed, &get(w, access).Status)
-		// And back.
+		// The same in reverse.
 		mark = w.tape.mark()
 		w.delete(access)
 		w.gone(access)
@@ -317,7 +317,7 @@ func TestAccessThatIsNotRefused(t *testing.T) {
 	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Hold: hold})
 	claim := w.newClaim("photos", "fast")
 	w.create(access)
-	// While the claim's protocols are not known, the access waits.
+	// The access waits until the claim's protocols are known.
 	w.condition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	close(hold)
 	w.ready(claim, access)
@@ -328,8 +328,8 @@ func TestAccessThatIsNotRefused(t *testing.T) {
 	}
 }
 
-// TestDisallowedModes hands over what the class disallows, which the driver hears in both phases, and again when a class
-// of that name disallows something else.
+// TestDisallowedModes verifies that the class's disallowed modes are part of the hand-off and reach the
+// driver in both phases, even after the class is replaced by one that disallows other modes.
 func TestDisallowedModes(t *testing.T) {
 	t.Parallel()
 	covers(t, "disallowed-modes")
@@ -366,8 +366,8 @@ func TestDisallowedModes(t *testing.T) {
 	}
 }
 
-// TestDisallowedModesOfAnOldAccess finds an access that was granted before anybody handed over what the class disallows:
-// it stays as it is until it is granted again.
+// TestDisallowedModesOfAnOldAccess covers an access that was granted by a version that did not hand over the
+// disallowed modes. It is unchanged until its next grant.
 func TestDisallowedModesOfAnOldAccess(t *testing.T) {
 	t.Parallel()
 	covers(t, "disallowed-modes")
@@ -490,7 +490,7 @@ func TestTwoCausesOfOneCondition(t *testing.T) {
 			claim := w.claim("photos", "fast")
 			w.delete(claim)
 			w.settled()
-			w.refused(access, conditions.SecretTaken) // the first of two stands
+			w.refused(access, conditions.SecretTaken) // the first one keeps its name
 			if secretFirst {
 				w.delete(foreign)
 				w.refused(access, conditions.BucketClaimDeleting)

@@ -21,9 +21,9 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// TestObjectsOfTheUpstreamProject makes objects under CRDs with the upstream project's fields, as its controller and
-// sidecar leave them, and lets ours take the place of those CRDs: the buckets are served from then on, and nothing
-// in the backend changes.
+// TestObjectsOfTheUpstreamProject creates objects with the CRDs of the upstream project, in the state in
+// which its controller and sidecar leave them, and then replaces the CRDs by Cooper's. Cooper must serve the
+// buckets without any change in the backend.
 func TestObjectsOfTheUpstreamProject(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-adopted", "access-without-mode")
@@ -69,7 +69,7 @@ func TestObjectsOfTheUpstreamProject(t *testing.T) {
 	}
 }
 
-// saysNoMode waits until an access is refused because our CRDs dropped its mode.
+// saysNoMode waits until an access is refused because Cooper's CRDs dropped its mode.
 func (w *world) saysNoMode(access *cosiapi.BucketAccess, reason conditions.Reason) {
 	w.t.Helper()
 	if message := w.refused(access, reason); !strings.Contains(message, `no accessModes for BucketClaim "photos"`) {
@@ -90,7 +90,7 @@ func upstreamCRDs(t *testing.T) map[string][]byte {
 	return crds
 }
 
-// ofUpstream makes a claim, its Bucket with a backend bucket, and an access with an account and a Secret.
+// ofUpstream creates a claim, its Bucket with a backend bucket, and an access with an account and a Secret.
 func (w *world) ofUpstream() (*cosiapi.BucketClaim, *cosiapi.Bucket, *cosiapi.BucketAccess, *corev1.Secret) {
 	w.t.Helper()
 	const id = "made-by-upstream"
@@ -135,7 +135,7 @@ func (w *world) ofUpstream() (*cosiapi.BucketClaim, *cosiapi.Bucket, *cosiapi.Bu
 	return &cosiapi.BucketClaim{ObjectMeta: named(claim)}, &cosiapi.Bucket{ObjectMeta: named(bucket)}, &cosiapi.BucketAccess{ObjectMeta: named(access)}, secret
 }
 
-// foreignAccess makes an access to the claim photos as the upstream project's users do.
+// foreignAccess creates an access to the claim photos as users of the upstream project do.
 func (w *world) foreignAccess(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	return w.foreign("BucketAccess", w.namespace, name, map[string]any{
@@ -148,7 +148,8 @@ func named(obj client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// foreign creates an object of a kind whose fields our types do not know. The finalizer is that of both projects.
+// foreign creates an object with fields that Cooper's types do not have. Both projects use the same
+// finalizer.
 func (w *world) foreign(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	w.t.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
@@ -168,8 +169,8 @@ func (w *world) foreignStatus(obj *unstructured.Unstructured, status map[string]
 	w.must(w.Client.Status().Update(w.t.Context(), obj))
 }
 
-// ours lets our CRDs take the place of others and waits until the API server serves them: until the objects have the
-// conditions that an object of ours begins with.
+// ours replaces foreign CRDs with Cooper's and waits until the API server serves them, that is, until the
+// objects have the initial conditions of Cooper's objects.
 func (w *world) ours(objects ...client.Object) {
 	w.t.Helper()
 	w.install(readCRDs(w.t))

@@ -67,7 +67,7 @@ func TestClaimThatGoesDuringACall(t *testing.T) {
 	}
 }
 
-// creates is the number of Buckets that the controller has created.
+// creates returns the number of Buckets that the controller has created.
 func (w *world) creates() int {
 	return len(w.tape.done(func(e entry) bool { return e.What == "create buckets" }))
 }

@@ -27,12 +27,12 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// patient repeats what failed soon, for tests whose subject is repetition.
+// patient returns a short backoff, for tests that cover retries.
 func patient() reconciler.BackoffOptions {
 	return reconciler.BackoffOptions{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond}
 }
 
-// rpcs are the calls that the driver got about an ID, DriverGetInfo left out.
+// rpcs returns the driver calls for an ID, except DriverGetInfo.
 func (w *world) rpcs(id string) []memdriver.RPC {
 	var out []memdriver.RPC
 	for _, call := range w.driver.Calls() {
@@ -43,7 +43,7 @@ func (w *world) rpcs(id string) []memdriver.RPC {
 	return out
 }
 
-// called fails the test unless an RPC was called that often.
+// called fails the test unless an RPC was called the given number of times.
 func (w *world) called(rpc memdriver.RPC, want int) {
 	w.t.Helper()
 	if got := len(w.driver.Calls(rpc)); got != want {
@@ -51,7 +51,7 @@ func (w *world) called(rpc memdriver.RPC, want int) {
 	}
 }
 
-// awaitCalls waits until the driver has got enough calls of an RPC.
+// awaitCalls waits until the driver has received enough calls of an RPC.
 func (w *world) awaitCalls(enough func([]memdriver.Call) bool, rpc memdriver.RPC) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
@@ -61,7 +61,7 @@ func (w *world) awaitCalls(enough func([]memdriver.Call) bool, rpc memdriver.RPC
 	}
 }
 
-// live reads a Bucket inside of a handler of the driver.
+// live reads a Bucket inside a handler of the driver.
 func (w *world) live(ctx context.Context, name string) (*cosiapi.Bucket, error) {
 	b := &cosiapi.Bucket{}
 	return b, w.Client.Get(ctx, client.ObjectKey{Name: name}, b)
@@ -84,7 +84,7 @@ func TestTwoPhasesOfABucket(t *testing.T) {
 		if err == nil && !cosiapi.HasProtection(b) {
 			t.Error("the Bucket has no finalizer at the first call")
 		}
-		// Another class between the phases changes nothing.
+		// Replacing the class between the phases changes nothing.
 		class := &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("fast")}}
 		another := &cosiapi.BucketClass{ObjectMeta: class.ObjectMeta, Spec: cosiapi.BucketClassSpec{
 			DriverName: w.driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyRetain, Parameters: map[string]string{"tier": "cold"},
@@ -156,7 +156,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 			w := start(t, setup{})
 			w.newClass("fast")
 			claim := w.claim("photos", "fast")
-			unread := claim.DeepCopy() // the test reads into the other one meanwhile
+			unread := claim.DeepCopy() // the test reads into claim concurrently
 			memdriver.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
 				b, err := w.live(ctx, r.GetName())
 				if err != nil {
@@ -165,7 +165,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 				before := b.DeepCopy()
 				b.Finalizers = append(b.Finalizers, finalizers...)
 				err = errors.Join(w.Client.Patch(ctx, b, client.MergeFrom(before)), w.Client.Delete(ctx, unread.DeepCopy()))
-				for err == nil && b.DeletionTimestamp.IsZero() { // until the controller has released the Bucket, or the call's deadline
+				for err == nil && b.DeletionTimestamp.IsZero() { // until the controller has released the Bucket, or the call times out
 					b, err = w.live(ctx, r.GetName())
 				}
 				return client.IgnoreNotFound(err)
@@ -195,7 +195,7 @@ func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 	claim := w.newClaim("photos", "fast")
 	bucket := w.bucketOf(claim)
 	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	// An ID alone provisions nobody.
+	// An ID alone does not make the claim provisioned.
 	access := w.access("app", "keys", "photos")
 	w.create(access)
 	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown)
@@ -227,7 +227,7 @@ func TestImportedBucket(t *testing.T) {
 	claim := w.importing("photos", "archive")
 	w.create(bucket, claim)
 	w.ready(claim)
-	// The controller binds the Bucket meanwhile, which repeats nothing.
+	// The controller binds the Bucket in between. This must not repeat a call.
 	diff(t, "calls", []memdriver.RPC{memdriver.GetBucket}, w.rpcs(""))
 	w.delete(claim)
 	w.gone(claim)
@@ -308,7 +308,7 @@ func TestDeletionThatFails(t *testing.T) {
 	claim, bucket := w.provisioned("photos", "fast")
 	w.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.InvalidArgument, Message: "not like that"})
 	w.delete(claim)
-	w.gone(claim) // it does not wait for the backend
+	w.gone(claim) // the claim does not wait for the backend
 	message := w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
 	if !strings.Contains(message, "not like that") {
 		t.Errorf("the driver's message is lost: %s", message)
@@ -335,7 +335,7 @@ func TestOneCallPerID(t *testing.T) {
 	first := w.process(theSidecar)
 	stopped := make(chan error, 1)
 	go func() { stopped <- first.stop() }()
-	w.runSidecar() // waits for the Lease, which is given up after the call
+	w.runSidecar() // waits for the Lease, which is released after the call
 	other := w.claim("films", "fast")
 	w.create(other)
 	w.bucketOf(other)
@@ -348,8 +348,8 @@ func TestOneCallPerID(t *testing.T) {
 	w.called(memdriver.CreateBucket, 2)
 }
 
-// Two Buckets may stand for one bucket of the backend. Their calls take turns,
-// and nothing but the end of the first wakes the second.
+// TestTwoBucketsOfOneBackendBucket verifies that the calls of two Buckets for the same backend bucket are
+// serialized, and that only the end of the first call starts the second.
 func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "calls-one-per-id")
@@ -375,8 +375,8 @@ func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	w.ready(first, second)
 }
 
-// A grant that hangs delays neither another access to its bucket nor anything
-// else.
+// TestHangingCallDelaysNothingElse verifies that a grant that hangs delays neither other accesses to the same
+// bucket nor anything else.
 func TestHangingCallDelaysNothingElse(t *testing.T) {
 	t.Parallel()
 	covers(t, "calls-one-per-id")
@@ -432,8 +432,8 @@ func TestBucketInfo(t *testing.T) {
 	}
 }
 
-// serving starts a world whose driver serves one protocol alone, and returns a
-// claim for it that is not created yet.
+// serving starts a world whose driver serves only one protocol, and returns a claim for it that has not been
+// created.
 func serving(t *testing.T, protocol cosiapi.Protocol, served cosi.ObjectProtocol_Type) (*world, *cosiapi.BucketClaim) {
 	t.Helper()
 	w := start(t, setup{fake: memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{served}}})

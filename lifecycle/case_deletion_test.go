@@ -30,7 +30,7 @@ func TestClaimInUse(t *testing.T) {
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("app", "keys", "photos")
 	w.delete(claim)
-	// The access stays provisioned and says why it is in the way.
+	// The access stays provisioned, and its condition reports that the claim is being deleted.
 	w.refused(access, conditions.BucketClaimDeleting)
 	if message := w.condition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess); !strings.Contains(message, `"app"`) {
 		t.Errorf("the claim does not say what it waits for: %s", message)
@@ -52,8 +52,8 @@ func TestClaimInUse(t *testing.T) {
 	w.gone(access, claim, bucket)
 }
 
-// The controller does not see that the claim of a new access goes: it looks
-// before it hands the access over.
+// TestClaimDeletedBehindTheCache covers a controller whose cache does not show that the claim of a new access
+// is being deleted. The controller must read it live before the hand-off.
 func TestClaimDeletedBehindTheCache(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-being-deleted")
@@ -84,7 +84,8 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 	w.gone(late)
 }
 
-// A second controller takes over whose cache does not show that an access was handed off.
+// TestAccessThatTheCacheDoesNotShow covers a second controller that takes over, and whose cache does not show
+// that an access was handed off.
 func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use-unseen")
@@ -115,7 +116,8 @@ func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
 	w.gone(access, claim, bucket)
 }
 
-// An access is deleted before the cache ever shows it, so no event of it follows: the wait for the cache ends by itself.
+// TestAccessThatTheCacheNeverShows deletes an access before the cache shows it, so there is no event. The
+// wait for the cache must end nevertheless.
 func TestAccessThatTheCacheNeverShows(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-in-use-unseen")
@@ -133,7 +135,7 @@ func TestAccessThatTheCacheNeverShows(t *testing.T) {
 	})
 	w.delete(claim)
 	w.eventually("the controller lists the accesses in the API server", func(context.Context) error {
-		if w.listsOfAccesses() < lists+2 { // for the claim as it was before its deletion, and since
+		if w.listsOfAccesses() < lists+2 { // one list before and one after the deletion of the claim
 			return errNot
 		}
 		return nil
@@ -146,7 +148,7 @@ func TestAccessThatTheCacheNeverShows(t *testing.T) {
 	release()
 }
 
-// listsOfAccesses is how often controllers have listed accesses.
+// listsOfAccesses returns how often controllers have listed accesses.
 func (w *world) listsOfAccesses() int {
 	return len(w.Audit(controlplane.AuditFilter{User: w.user(theController), Verbs: []string{"list"}, Resources: []string{"bucketaccesses"}}))
 }
@@ -160,7 +162,7 @@ func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 	mark := w.tape.mark()
 	w.delete(claim)
 	w.gone(claim, bucket)
-	w.settled() // the tape has the last response, too
+	w.settled() // the tape also contains the last response
 	got := w.tape.done(func(e entry) bool { return since(mark)(e) && e.Name == bucket.Name })
 	want := []string{"controller patch buckets", "controller delete buckets", "sidecar DriverDeleteBucket", "sidecar patch buckets"}
 	diff(t, "requests about the Bucket", want, got)
@@ -187,7 +189,7 @@ func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 	if get(w, claim); !cosiapi.HasProtection(claim) {
 		t.Error("the claim is not held")
 	}
-	// A Bucket that is simply gone holds nobody.
+	// A Bucket that no longer exists does not block the deletion.
 	w.drop(t.Context(), foreign)
 	w.gone(claim)
 	w.called(memdriver.DeleteBucket, 0)
@@ -271,7 +273,7 @@ func TestPolicyChanges(t *testing.T) {
 	w.newClass("kept", retain)
 	flipped, flippedBucket := w.provisioned("photos", "fast")
 	purged, purgedBucket := w.provisioned("films", "kept")
-	// Delete becomes Retain after the mark, before the call.
+	// The policy changes from Delete to Retain after the annotation, before the call.
 	w.stop(theSidecar)
 	w.delete(flipped, purged)
 	w.gone(flipped, purged)
@@ -302,7 +304,7 @@ func TestPolicyChangesBehindTheCache(t *testing.T) {
 	release := w.lags.lag(theSidecar, "buckets")
 	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	looked := w.looksAt(theSidecar, "buckets", bucket.Name)
-	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" }) // the call would be repeated
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" }) // this would repeat the call
 	w.eventually("the sidecar has looked at the Bucket in the API server", func(context.Context) error {
 		if w.looksAt(theSidecar, "buckets", bucket.Name) == looked {
 			return errNot
@@ -314,7 +316,7 @@ func TestPolicyChangesBehindTheCache(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 1)
 }
 
-// looksAt is how often a component has read one object past its cache.
+// looksAt returns how often a component has read an object live.
 func (w *world) looksAt(who, resource, name string) int {
 	n := 0
 	for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(who), Verbs: []string{"get"}, Resources: []string{resource}}) {
@@ -325,7 +327,7 @@ func (w *world) looksAt(who, resource, name string) int {
 	return n
 }
 
-// The administrator is faster than a deletion that is under way already.
+// TestPolicyChangesDuringTheDeletion changes the policy while a deletion is in progress.
 func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	t.Parallel()
 	covers(t, "policy-changes")
@@ -409,7 +411,8 @@ func TestClaimRemovedByHand(t *testing.T) {
 	}
 }
 
-// A policy of the cluster may refuse every write of the Bucket that an earlier claim of the name left.
+// TestOrphanThatCannotBeWritten covers an admission policy of the cluster that rejects every write to the
+// Bucket that an earlier claim of the same name left.
 func TestOrphanThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-removed-by-hand")

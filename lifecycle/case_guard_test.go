@@ -17,9 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// TestPolicyGuardsWhatCOSINotes changes objects as a user with the role edit, and
-// as one who may override. All other tests see that the policy is not in the way
-// of controller and sidecar.
+// TestPolicyGuardsWhatCOSINotes changes objects as a user with the role edit, and as a user who may override
+// the policy. All other tests verify that the policy does not affect controller and sidecar.
 //
 //nolint:paralleltest,tparallel // its rows change the same objects
 func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
@@ -61,7 +60,7 @@ func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
 			if !ok {
 				t.Fatal("no object")
 			}
-			w.eventually("the policy counts", func(ctx context.Context) error { // the API server learns of it a little later
+			w.eventually("the policy counts", func(ctx context.Context) error { // with a delay
 				if err := tenant.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 					return err
 				}
@@ -83,8 +82,8 @@ func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
 	w.mayOverride(tenant, access)
 }
 
-// mayOverride gives the tenant the role for it, and sees that the finalizer comes
-// off by hand.
+// mayOverride grants the tenant permission to override the policy and verifies that they can remove the
+// finalizer.
 func (w *world) mayOverride(tenant client.Client, access *cosiapi.BucketAccess) {
 	w.t.Helper()
 	w.create(&rbacv1.RoleBinding{

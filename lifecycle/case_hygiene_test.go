@@ -34,19 +34,19 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// peculiar looks different in each way to write it.
+// peculiar is text with a different representation in each encoding.
 const peculiar = "Canary/+=&\"<\\> %é"
 
-// A driver that leaks: its responses break the contract, and its
-// errors hold credentials that it gave out before.
+// TestNoCredentialOutsideItsSecret uses a driver that leaks: its responses violate the contract, and its
+// errors contain credentials that it issued earlier.
 func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	t.Parallel()
 	covers(t, "no-credential-leaks")
 	bothWays(t, setup{traced: true}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
-		// Secrets in a good response and in one that breaks the contract, which no other
-		// world has: the search goes through all of the API server. One is where no
-		// secret should be.
+		// One secret is in a valid response and one in a response that violates the contract. They are unique
+		// to this world because the search covers the whole API server. The second one is in a field that
+		// must not contain a secret.
 		canary, badCanary := w.namespace+peculiar, w.namespace+"-in-a-bad-response"
 		password, misplaced := w.namespace+"-in-an-endpoint", w.namespace+"-in-another-field"
 		access := w.granted("app", "keys", "photos", "films")
@@ -80,7 +80,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		w.untilEvent(w.namespace, access, reconciler.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary), w.reconfigure)
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
-		// Another user does not read them either.
+		// Another user cannot read them either.
 		toAnother := func(secrets ...string) {
 			elsewhere := saying("to another", secrets...)
 			elsewhere.RPC, elsewhere.Times = memdriver.GenerateAccessID, memdriver.Always
@@ -95,7 +95,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		}
 		toAnother(given, canary, badCanary)
 		w.stop(theSidecar)
-		grant(saying("again", canary), func() { w.runSidecar() }) // with the values in the Secrets, for messages about their own account
+		grant(saying("again", canary), func() { w.runSidecar() }) // the Secrets contain the values, so this covers messages about the own account
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
 		w.clean(given, canary, badCanary, password, misplaced)
 		revoke := saying("at the end", canary)
@@ -111,7 +111,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	})
 }
 
-// saying is an error that holds secrets, as a driver might put them there.
+// saying is a driver error that contains secrets.
 func saying(last string, secrets ...string) memdriver.Fault {
 	message := "the store refuses"
 	for _, secret := range secrets {
@@ -120,8 +120,8 @@ func saying(last string, secrets ...string) memdriver.Fault {
 	return memdriver.Fault{Code: codes.Unavailable, Message: message + " " + last}
 }
 
-// redacted waits until a condition has what the driver said last, and fails the
-// test if it lacks more of it than the secrets.
+// redacted waits until a condition contains the driver's last message, and fails the test if more than the
+// secrets is missing from it.
 func (w *world) redacted(access *cosiapi.BucketAccess, conditionType, last string) {
 	w.t.Helper()
 	until(w, access, "the access says "+last, func(a *cosiapi.BucketAccess) error {
@@ -136,7 +136,7 @@ func (w *world) redacted(access *cosiapi.BucketAccess, conditionType, last strin
 	})
 }
 
-// clean fails the test if one of the secrets is anywhere but in its Secret.
+// clean fails the test if a secret is found outside its Secret.
 func (w *world) clean(secrets ...string) {
 	w.t.Helper()
 	found := w.everything()
@@ -151,8 +151,8 @@ func (w *world) clean(secrets ...string) {
 	}
 }
 
-// leak puts a secret in each place where one could be, each time written in
-// another way, and fails the test if the search does not find it.
+// leak puts a secret in each possible place, each time in another encoding, and fails the test if the search
+// does not find it.
 func (w *world) leak() {
 	w.t.Helper()
 	secret := peculiar + w.namespace
@@ -179,7 +179,7 @@ func (w *world) leak() {
 	}
 }
 
-// placesOf returns where a secret is, and in which forms.
+// placesOf returns the places that contain a secret, with the encodings.
 func placesOf(secret string, everything map[string]string) map[string][]string {
 	places := map[string][]string{}
 	for form, text := range formsOf(secret) {
@@ -192,11 +192,11 @@ func placesOf(secret string, everything map[string]string) map[string][]string {
 	return places
 }
 
-// formsOf are the ways to write a secret.
+// formsOf returns the encodings of a secret.
 func formsOf(secret string) map[string]string {
 	asJSON, err := json.Marshal(secret)
 	if err != nil {
-		panic(err) // a string
+		panic(err) // a string can always be encoded
 	}
 	quoted := func(s string) string { s = strconv.Quote(s); return s[1 : len(s)-1] }
 	forms := map[string]string{
@@ -204,7 +204,7 @@ func formsOf(secret string) map[string]string {
 		"a query": url.QueryEscape(secret), "a path": url.PathEscape(secret), "hexadecimal": hex.EncodeToString([]byte(secret)),
 		"bytes": strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]"),
 	}
-	// The same bytes look different behind one, two or three others.
+	// The Base64 encoding depends on the number of preceding bytes modulo 3.
 	for shift := range 3 {
 		behind := append(make([]byte, shift), secret...)
 		behind = behind[:len(behind)/3*3]
@@ -215,7 +215,7 @@ func formsOf(secret string) map[string]string {
 	return forms
 }
 
-// eachString calls found for the keys and texts of an object.
+// eachString calls found for all keys and string values of an object.
 func eachString(value any, found func(string)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -232,9 +232,8 @@ func eachString(value any, found func(string)) {
 	}
 }
 
-// everything is all that can be read besides the access Secrets: the objects of
-// every kind that the API server has, Events among them, log, metrics and
-// traces.
+// everything returns all readable text except the access Secrets: the objects of every kind in the API
+// server, including Events, and the log, metrics and traces.
 func (w *world) everything() map[string]string {
 	w.t.Helper()
 	found := map[string]string{"the log": w.log.text()}
@@ -263,7 +262,7 @@ func (w *world) everything() map[string]string {
 	for _, s := range w.spans.Ended() {
 		outcome := fmt.Sprint(s.Status())
 		if s.SpanKind() == trace.SpanKindServer {
-			outcome = "" // of the driver itself, which says what the test has it say
+			outcome = "" // set by the test's driver itself
 		}
 		found["the traces"] += fmt.Sprintln(s.Name(), s.Attributes(), s.Events(), outcome, s.Links(), s.Resource())
 	}

@@ -26,7 +26,7 @@ func TestNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-deleted-first", "namespace-deleted")
 	bothWays(t, setup{backoff: patient()}, func(t *testing.T, o setup) {
-		// The namespace controller is at the Secrets, too, and no watch reports those.
+		// The namespace controller also deletes Secrets, which no watch reports.
 		w := pair(t, o, multiBucket)
 		w.newClass("kept", retain)
 		kept, keptBucket := w.provisioned("kept", "kept")
@@ -43,7 +43,7 @@ func TestNamespaceIsDeleted(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 		w.delete(namespace)
 		w.gone(one, both, waiting, kept, w.claim("photos", ""), buckets[0], secret(stuck, 0), secret(both, 0), secret(both, 1))
-		// What must stay says why.
+		// The condition explains why the object remains.
 		message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 		if !strings.Contains(message, "the account is in use") {
 			t.Errorf("the reason is lost: %s", message)
@@ -67,7 +67,8 @@ func TestNamespaceIsDeleted(t *testing.T) {
 	})
 }
 
-// TestClaimsThatGoTogether lets claims go at one moment, since all wait for revocations until then.
+// TestClaimsThatGoTogether releases several claims at the same moment: they all wait for revocations until
+// then.
 func TestClaimsThatGoTogether(t *testing.T) {
 	t.Parallel()
 	covers(t, "deletion-linear")
@@ -96,8 +97,10 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	}
 }
 
-// The namespace controller takes one kind after the other. Accesses whose Secrets it took first are about to go, too, and
-// the API refuses new ones; a claim whose accesses come later waits for them. Nobody has to hear of any of it.
+// TestSecretsGoBeforeTheirAccesses covers the order of the namespace controller, which deletes one kind after
+// the other. If it deletes Secrets first, their accesses will be deleted soon, and the API rejects new
+// Secrets. A claim whose accesses are deleted later waits for them. The controller reports none of this in a
+// status, because it is expected.
 func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 	t.Parallel()
 	covers(t, "namespace-deleted")
@@ -123,7 +126,7 @@ func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 		return len(w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"create"}, Resources: []string{"secrets"}}))
 	}
 	before := refused()
-	w.reconfigure() // so that the sidecar looks at the access
+	w.reconfigure() // so that the sidecar reconciles the access
 	w.eventually("the sidecar tries to write the Secret", func(context.Context) error {
 		if refused() == before {
 			return errors.New("it has not yet")
@@ -144,7 +147,7 @@ func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 	}
 }
 
-// undeletable keeps an access from being deleted, until the objects that it returns are.
+// undeletable blocks the deletion of an access until the returned objects are deleted.
 func (w *world) undeletable(access *cosiapi.BucketAccess) []client.Object {
 	w.t.Helper()
 	name := w.global("keep-accesses")

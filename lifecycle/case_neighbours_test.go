@@ -16,8 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// TestHangingClassLeavesWorkers has as many hanging calls of one class as there are
-// workers, and one more.
+// TestHangingClassLeavesWorkers has one more hanging call of one class than there are workers.
 func TestHangingClassLeavesWorkers(t *testing.T) {
 	t.Parallel()
 	covers(t, "classes-share-workers")
@@ -77,8 +76,7 @@ func TestHangingClassLeavesWorkers(t *testing.T) {
 	}
 }
 
-// TestDriverChangeGrantsOneAfterTheOther has a Sidecar that grants one access an hour
-// though nobody asked.
+// TestDriverChangeGrantsOneAfterTheOther limits background re-grants to one access per hour.
 func TestDriverChangeGrantsOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	covers(t, "grants-again-are-spread")

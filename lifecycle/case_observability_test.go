@@ -82,8 +82,8 @@ func TestFailuresOfProvisioning(t *testing.T) {
 	}
 }
 
-// A claim whose Bucket was refused, and is being tried again, stays refused
-// until that has succeeded or failed for good: it never copies Unknown.
+// TestClaimCopiesNoUnknown verifies that a claim whose Bucket was refused stays refused during the retry,
+// until it has succeeded or failed permanently. It never copies Unknown.
 func TestClaimCopiesNoUnknown(t *testing.T) {
 	t.Parallel()
 	covers(t, "provisioned-stays-true")
@@ -102,8 +102,8 @@ func TestClaimCopiesNoUnknown(t *testing.T) {
 	w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
 }
 
-// Somebody writes to the object while a call for it runs. What came of the call
-// is reported all the same, and the call is not repeated.
+// TestOutcomeIsNotLostToAConflict writes to the object during a call. The result of the call must still be
+// reported, and the call must not be repeated.
 func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	t.Parallel()
 	covers(t, "retryable-or-not")
@@ -156,7 +156,7 @@ func TestProvisionedStaysTrue(t *testing.T) {
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// A grant is followed from the reconcile of the sidecar to the driver.
+// TestGrantIsOneTrace verifies that a grant is traced from the reconcile of the sidecar to the driver.
 func TestGrantIsOneTrace(t *testing.T) {
 	t.Parallel()
 	covers(t, "no-credential-leaks")
@@ -176,8 +176,7 @@ func TestGrantIsOneTrace(t *testing.T) {
 	w.gone(access)
 }
 
-// pathTo is the way of names from the span of a call up to where its trace
-// begins.
+// pathTo returns the span names from a call up to the root of its trace.
 func (w *world) pathTo(call string, kind trace.SpanKind) []string {
 	spans := map[trace.SpanID]sdktrace.ReadOnlySpan{}
 	var at trace.SpanID
@@ -251,7 +250,7 @@ func TestEvents(t *testing.T) {
 	w.untilEvent(metav1.NamespaceDefault, bucket, reconciler.FailedDeleteBucket)
 	w.touch(bucket)
 	w.gone(claim, bucket)
-	// Whoever may view the namespace sees all but what is in the other one.
+	// A user with the role view sees all Events except those in the other namespace.
 	seen := map[reconciler.EventReason]bool{}
 	list := &corev1.EventList{}
 	w.must(w.viewer().List(t.Context(), list, client.InNamespace(w.namespace)))
@@ -267,7 +266,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// viewer is the client of a user who may view the namespace and nothing else.
+// viewer returns a client with only the role view in the namespace.
 func (w *world) viewer() client.Client {
 	w.t.Helper()
 	w.create(&rbacv1.RoleBinding{
@@ -282,7 +281,7 @@ func (w *world) viewer() client.Client {
 	return viewer
 }
 
-// What fails again and again in the same way is one Event that counts.
+// TestRepetitionsAreOneEvent verifies that repeated failures of the same kind are one Event with a count.
 func TestRepetitionsAreOneEvent(t *testing.T) {
 	t.Parallel()
 	covers(t, "events")
@@ -305,8 +304,8 @@ func TestRepetitionsAreOneEvent(t *testing.T) {
 	}
 }
 
-// Whoever makes a claim and an access at once reads of a wait, and at the end
-// what becomes of the Bucket: two Events, both in the list.
+// TestEventsOfTheStraightPath verifies that a user who creates a claim and an access at the same time gets
+// two Events in the list: one about the wait and one about the final result.
 func TestEventsOfTheStraightPath(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
@@ -321,7 +320,7 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 	w.delete(claim)
 	w.gone(claim, bucket)
 	w.untilEvent(w.namespace, claim, reconciler.BucketReleased)
-	w.stop(theSidecar) // what they have to say, they have said then
+	w.stop(theSidecar) // all Events have been written by then
 	w.stop(theController)
 	var seen []string
 	for _, namespace := range []string{w.namespace, metav1.NamespaceDefault} {
@@ -338,7 +337,7 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 	}
 	slices.Sort(seen)
 	if len(seen) > 0 && seen[0] == "BucketAccess WaitingForBucket" {
-		seen = seen[1:] // there is none if the bucket was the faster
+		seen = seen[1:] // absent if the bucket was ready first
 	}
 	diff(t, "Events besides that of a wait", []string{"BucketClaim BucketReleased"}, seen)
 	if reasons := w.tape.written(); !slices.Contains(reasons, string(conditions.Provisioned)) || !slices.Contains(reasons, string(conditions.ControllerValidated)) {
@@ -360,7 +359,7 @@ func TestPersistentAPIProblem(t *testing.T) {
 			}
 			claim := w.newClaim("photos", "fast")
 			w.untilEvent(w.namespace, claim, reconciler.FailedAPICall)
-			w.eventually("there is a Bucket", func(ctx context.Context) error { // which no claim names yet
+			w.eventually("there is a Bucket", func(ctx context.Context) error { // no claim names it yet
 				_, err := w.live(ctx, cosiapi.BucketNameFor(claim.UID))
 				return err
 			})
@@ -379,8 +378,8 @@ func TestPersistentAPIProblem(t *testing.T) {
 	}
 }
 
-// sample returns the value, or the number of observations, of a metric with
-// these labels, in all registries of a component.
+// sample returns the value of a metric with these labels, or its number of observations, summed over all
+// registries of a component.
 func (w *world) sample(who, metric string, labels map[string]string) float64 {
 	w.t.Helper()
 	total := 0.0
@@ -421,7 +420,7 @@ func TestMetrics(t *testing.T) {
 	w.touch(bucket)
 	w.ready(claim)
 	access := w.granted("app", "keys", "photos")
-	w.stop(theSidecar) // a successor finds all in order and observes nothing again
+	w.stop(theSidecar) // the successor finds everything done and observes nothing
 	w.stop(theController)
 	w.runController()
 	w.runSidecar()
@@ -465,7 +464,7 @@ func TestMetrics(t *testing.T) {
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 1 {
 		t.Errorf("durations of DriverCreateBucket with OK: want 1, got %v", n)
 	}
-	// The first call of a sidecar, which asks for the name, counts under it, too.
+	// The first call of a sidecar, which returns the driver's name, is also counted under this name.
 	method["method_name"] = "DriverGetInfo"
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n < 2 {
 		t.Errorf("durations of DriverGetInfo of two sidecars: %v", n)
@@ -479,8 +478,8 @@ func TestMetrics(t *testing.T) {
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
 }
 
-// A controller that has not seen the end of an access that it let go does not
-// let it go again.
+// TestDeletionIsCountedOnce verifies that a controller whose cache does not show the end of an access that it
+// released does not release and count it again.
 func TestDeletionIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	covers(t, "operation-measured-once")
@@ -504,7 +503,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 		return times
 	}
 	before := looked()
-	w.delete(claim) // which wakes its accesses
+	w.delete(claim) // which triggers reconciles of its accesses
 	w.eventually("the controller looks at the access again", func(context.Context) error {
 		if looked() == before {
 			return errors.New("it does not")
@@ -519,7 +518,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 	}
 }
 
-// The four metrics of the KEP, as the programs serve them to Prometheus.
+// TestScrapedMetrics verifies that the programs serve the four metrics of the KEP to Prometheus.
 func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()
 	covers(t, "metrics")
@@ -567,14 +566,14 @@ func TestScrapedMetrics(t *testing.T) {
 	}
 }
 
-// cosiLines are the lines of a scrape that are about COSI.
+// cosiLines returns the lines of a scrape with COSI's metrics.
 func cosiLines(scrape string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(scrape, "\n"), func(line string) bool {
 		return !strings.HasPrefix(line, "cosi_op") && !strings.HasPrefix(line, "cosi_sidecar")
 	}), "\n")
 }
 
-// boundaries are those of the buckets of a histogram.
+// boundaries returns the bucket boundaries of a histogram.
 func (w *world) boundaries(who, metric string) []float64 {
 	w.t.Helper()
 	families, err := w.metrics[who][0].Gather()

@@ -26,8 +26,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// lose takes away objects as a cluster that is lost does: nobody is asked, and
-// the backend does not notice. The objects in hand are the backup of it.
+// lose deletes objects as the loss of a cluster does: without finalizers, and unnoticed by the backend. The
+// given objects serve as the backup.
 func (w *world) lose(backup ...client.Object) {
 	w.t.Helper()
 	w.stop(theController)
@@ -48,9 +48,8 @@ func copyOf(w *world, obj client.Object) client.Object {
 	return copied
 }
 
-// restore creates an object from its backup, as restore tools do: with a new UID
-// and its annotations, and with its status and finalizers if asked for. It
-// leaves alone a Secret that was made anew meanwhile.
+// restore creates an object from its backup as restore tools do: with a new UID and its annotations and, if
+// requested, its status and finalizers. It does not replace a Secret that was recreated in the meantime.
 func (w *world) restore(backup client.Object, withStatus bool) {
 	w.t.Helper()
 	again := copyOf(w, backup)
@@ -78,26 +77,25 @@ func (w *world) restore(backup client.Object, withStatus bool) {
 		full.SetResourceVersion(again.GetResourceVersion())
 		err := w.Client.Status().Update(ctx, full)
 		if apierrors.IsInvalid(err) {
-			return nil // somebody has written there what may not be changed: restore tools give up
+			return nil // another client has set an immutable field: restore tools give up
 		}
 		return err
 	})
 }
 
-// untilHeld waits until a Bucket is held for lack of its claim.
+// untilHeld waits until a Bucket is held because its claim is missing.
 func (w *world) untilHeld(bucket *cosiapi.Bucket) string {
 	w.t.Helper()
 	return w.condition(bucket, cosiapi.ConditionReleaseHeld, metav1.ConditionTrue, conditions.BucketClaimMissing)
 }
 
-// confirm agrees, as an administrator, to the release of a Bucket.
+// confirm approves the release of a Bucket as an administrator.
 func (w *world) confirm(bucket *cosiapi.Bucket) {
 	w.t.Helper()
 	change(w, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) })
 }
 
-// keeps fails the test unless the Bucket is there to stay, and its bucket with
-// what is in it.
+// keeps fails the test unless the Bucket is kept, together with its backend bucket and the data.
 func (w *world) keeps(bucket *cosiapi.Bucket) {
 	w.t.Helper()
 	if get(w, bucket); !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket) {
@@ -107,8 +105,7 @@ func (w *world) keeps(bucket *cosiapi.Bucket) {
 	w.holdsPrecious(bucket)
 }
 
-// holdsPrecious fails the test unless the backend has the bucket with what was put
-// into it.
+// holdsPrecious fails the test unless the backend has the bucket with the test's data.
 func (w *world) holdsPrecious(bucket *cosiapi.Bucket) {
 	w.t.Helper()
 	there := slices.ContainsFunc(w.driver.Inventory().Buckets, func(b memdriver.Bucket) bool {
@@ -119,7 +116,7 @@ func (w *world) holdsPrecious(bucket *cosiapi.Bucket) {
 	}
 }
 
-// orders are all orders of n things.
+// orders returns all permutations of n elements.
 func orders(n int) [][]int {
 	if n == 0 {
 		return [][]int{nil}
@@ -133,12 +130,12 @@ func orders(n int) [][]int {
 	return all
 }
 
-// aged makes a backup older than a test can wait for.
+// aged makes a backup older than the duration of any test.
 func aged(bucket *cosiapi.Bucket) {
 	cosiapi.SetAnnotation(bucket, cosiapi.CreatedAnnotation, time.Unix(1, 0).UTC().Format(time.RFC3339))
 }
 
-// backups are what the Bucket of a backup may say, whose UID is given.
+// backups are the possible states of a Bucket in a backup.
 func backups() map[string]func(*cosiapi.Bucket) {
 	return map[string]func(*cosiapi.Bucket){
 		"a Bucket in use": func(*cosiapi.Bucket) {},
@@ -155,8 +152,8 @@ func backups() map[string]func(*cosiapi.Bucket) {
 	}
 }
 
-// Claim, Bucket, access and Secret come back in every order, with and without
-// what they said, while controller and sidecar work and before.
+// TestRestoreInEveryOrder restores claim, Bucket, access and Secret in every order, with and without status,
+// before controller and sidecar start and while they run.
 func TestRestoreInEveryOrder(t *testing.T) {
 	t.Parallel()
 	every := t
@@ -178,7 +175,7 @@ func TestRestoreInEveryOrder(t *testing.T) {
 			plans[fmt.Sprintf("%s, status %v, watched %v, with %s", strings.Join(words, " "), p.withStatus, p.watching, p.sign)] = p
 		}
 	}
-	// Their number has no factor in common with 96, so that they differ in all four properties.
+	// The number of samples is coprime to 96, so that they differ in all four properties.
 	for _, name := range fulltest.Spread(slices.Sorted(maps.Keys(plans)), 7) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,8 +210,7 @@ func TestRestoreInEveryOrder(t *testing.T) {
 			w.untilHeld(bucket)
 			w.settled()
 			w.keeps(bucket)
-			// An administrator who clears up deletes nothing by that either, and what the
-			// how-to says gives everything free.
+			// Deleting the Bucket does not delete data, and the steps of the how-to release everything.
 			w.delete(bucket)
 			w.settled()
 			w.called(memdriver.DeleteBucket, 0)
@@ -229,8 +225,9 @@ func TestRestoreInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, finalizer or not, as the API
-// server does when it began the deletion before the finalizer came. The Bucket does not stay, whatever else goes wrong.
+// TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, with and without the
+// finalizer, as happens when the deletion starts before the finalizer is added. The Bucket must be deleted,
+// whatever other failures occur.
 func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-gone-before-its-bucket")
@@ -265,8 +262,8 @@ func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	}
 }
 
-// Neither component takes a sign from another cluster for one of this one: not the
-// sidecar alone, and not the controller.
+// TestSignsOfABackup verifies that neither the sidecar nor the controller mistakes annotations from another
+// cluster for those of this cluster.
 func TestSignsOfABackup(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-held")
@@ -300,7 +297,7 @@ func TestSignsOfABackup(t *testing.T) {
 	}
 }
 
-// withoutClaim starts a world in which a Bucket has come back and its claim has not.
+// withoutClaim starts a world in which a Bucket was restored without its claim.
 func withoutClaim(t *testing.T) (*world, *cosiapi.Bucket) {
 	t.Helper()
 	w := start(t, setup{backoff: patient()})
@@ -351,8 +348,8 @@ func TestHeldBucketIsKeptByRetain(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 0)
 }
 
-// The grace counts from the restoration, whatever the backup says, and has passed
-// by the time that the controller looks again.
+// TestHeldBucketIsReleasedAfterTheGrace verifies that the grace period starts at the restore, independent of
+// the backup. It has elapsed when the controller checks again.
 func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-confirmed")
@@ -392,7 +389,8 @@ func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 	}
 }
 
-// The Bucket says it, and so does the claim that has the name now.
+// TestHeldBucketIsAnEvent verifies that Events are recorded on the Bucket, and on the claim that now has the
+// name.
 func TestHeldBucketIsAnEvent(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-held", "events")
@@ -421,7 +419,7 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 	}
 }
 
-// There is nothing to lose, and nobody to ask.
+// TestBucketThatNobodyAttempted verifies that no confirmation is needed if there is no data to lose.
 func TestBucketThatNobodyAttempted(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-never-attempted")

@@ -34,9 +34,9 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// TestRolesHoldNoUnusedRight lives through all that controller
-// and sidecar need rights for, and compares their roles with what they did.
-// That they lack none, every test sees; of the credential store, this one.
+// TestRolesHoldNoUnusedRight uses all features for which controller and sidecar need permissions, and
+// compares their roles with the recorded requests. Missing permissions are found by all other tests and, for
+// the credential store, by this one.
 func TestRolesHoldNoUnusedRight(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{idle: true, leases: true, watchSecrets: true, patience: brief})
@@ -58,7 +58,7 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 	imported := w.imported("archive", "archive", "archive")
 	w.create(imported)
 	lost, held := w.provisioned("lost", "fast")
-	w.stop(theController) // or it releases the Bucket before the finalizer is off
+	w.stop(theController) // otherwise it releases the Bucket before the finalizer is removed
 	w.removeByHand(lost)
 	w.runController()
 	w.untilHeld(held)
@@ -83,16 +83,16 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 		}
 		w.eventually("the audit log shows that each right is used", func(context.Context) error {
 			used := map[string]bool{
-				// The API server asks for it when it sees that an owner's deletion is blocked.
+				// The API server checks this permission for owner references with blockOwnerDeletion.
 				right("update", cosiapi.GroupName, "bucketaccesses/finalizers"): true,
-				// A policy asks for it, which confines the writes of its holder.
+				// An admission policy that restricts the writes of its holder checks this permission.
 				right("confine", "cooper.dev", "secrets"):        true,
 				right("confine", "cooper.dev", "buckets"):        true,
 				right("confine", "cooper.dev", "bucketaccesses"): true,
-				// The controller reads an access past its cache when a patch of it is refused, as TestSkewOfTwoControllers
-				// has it.
+				// The controller reads an access live when a patch of it is rejected, as in
+				// TestSkewOfTwoControllers.
 				right("get", cosiapi.GroupName, "bucketaccesses"): true,
-				// A policy asks for it when one of the objects is changed.
+				// An admission policy checks this permission when such an object is changed.
 				right("override", cosiapi.GroupName, "buckets"):        true,
 				right("override", cosiapi.GroupName, "bucketaccesses"): true,
 				right("override", cosiapi.GroupName, "bucketclaims"):   true,
@@ -100,7 +100,7 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 			for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(who)}) {
 				resource := strings.TrimSuffix(e.Resource+"/"+e.Subresource, "/")
 				used[right(e.Verb, e.Group, resource)] = true
-				if e.Verb == "watch" { // an API server that cannot begin a watch with what there is, is asked for a list first
+				if e.Verb == "watch" { // clients list first if the API server does not support streaming lists
 					used[right("list", e.Group, resource)] = true
 				}
 			}
@@ -112,11 +112,11 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 	}
 }
 
-// theStore is the sidecar in the namespace of its driver, where it keeps the credential store.
+// theStore is the sidecar in its role as server of the credential store, in the driver's namespace.
 const theStore = "store"
 
-// keepCredentials lets the sidecars that are started from now on serve a credential store with an account that has
-// the Role for it and no other, and returns its client.
+// keepCredentials makes sidecars that are started later serve a credential store with an account that has
+// only the Role for it, and returns a client of the store.
 func (w *world) keepCredentials() cosi.CredentialStoreClient {
 	w.t.Helper()
 	manifest, err := deploy.DriverCredentials(w.namespace)
@@ -142,7 +142,7 @@ func (w *world) keepCredentials() cosi.CredentialStoreClient {
 	return cosi.NewCredentialStoreClient(connection)
 }
 
-// conforms does with a credential store all that a driver may.
+// conforms performs all operations that a driver may perform on a credential store.
 func (w *world) conforms(entries cosi.CredentialStoreClient) {
 	w.t.Helper()
 	w.eventually("the credential store is open", func(ctx context.Context) error {
@@ -158,8 +158,8 @@ func (w *world) conforms(entries cosi.CredentialStoreClient) {
 	}
 }
 
-// nameTaken starts controller and sidecar while the driver's name belongs to
-// somebody else, and gives it to the sidecar.
+// nameTaken starts controller and sidecar while the driver's name belongs to another sidecar, and then
+// transfers the name.
 func (w *world) nameTaken() {
 	w.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name())}}
@@ -172,8 +172,8 @@ func (w *world) nameTaken() {
 	change(w, lease, func(l *coordinationv1.Lease) { l.Annotations = nil })
 }
 
-// repeatedEvents makes an Event of the sidecar and one of the controller come
-// twice, which is a patch of the first one.
+// repeatedEvents makes an Event of the sidecar and one of the controller repeat, which patches the first
+// Event.
 func (w *world) repeatedEvents(access *cosiapi.BucketAccess) {
 	w.t.Helper()
 	w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable, Times: 2})
@@ -195,7 +195,7 @@ func (w *world) repeatedEvents(access *cosiapi.BucketAccess) {
 	w.gone(waiting)
 }
 
-// untilSeries waits until an Event on an object has come again.
+// untilSeries waits until an Event on an object has been repeated.
 func (w *world) untilSeries(on client.Object, reason reconciler.EventReason) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("the Event %s on %s is repeated", reason, on.GetName()), func(ctx context.Context) error {
@@ -218,7 +218,7 @@ func (w *world) untilSeries(on client.Object, reason reconciler.EventReason) {
 	})
 }
 
-// rightsOf are all rights in roles of deploy/.
+// rightsOf returns all permissions in roles of deploy/.
 func (w *world) rightsOf(roles []string) []string {
 	w.t.Helper()
 	manifests, err := deploy.RBAC()

@@ -49,7 +49,7 @@ func TestRotationAndRevision(t *testing.T) {
 		if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
 			t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
 		}
-		// Another revision: the same credential, and what else the driver returns now.
+		// The driver has another revision and returns the same credential with additional data.
 		response := proto.CloneOf(w.driver.Calls(memdriver.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
 		response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
 		response.Credentials.CertificateAuthority = "PEM"
@@ -64,7 +64,7 @@ func TestRotationAndRevision(t *testing.T) {
 		rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
 		rotated.Data["COSI_CERTIFICATE_AUTHORITY"] = []byte("PEM")
 		diff(t, "data of the Secret", rotated.Data, moved.Data)
-		// What the driver does not return any more is gone.
+		// Data that the driver no longer returns is removed.
 		w.driver.ClearScript()
 		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "3" })
 		back := until(w, secret(access, 0), "the endpoint is back", func(s *corev1.Secret) error {
@@ -111,7 +111,8 @@ func TestNothingChanged(t *testing.T) {
 	diff(t, "versions", versions, []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion})
 }
 
-// A sidecar that watches Secrets knows which of them changed, and reads no other again.
+// TestNothingChangedInWatchedSecrets verifies that a sidecar that watches Secrets reads only those that
+// changed.
 func TestNothingChangedInWatchedSecrets(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-read-when-changed")
@@ -139,7 +140,7 @@ func TestNothingChangedInWatchedSecrets(t *testing.T) {
 	if n := reads() - before; n > 0 {
 		t.Errorf("the sidecar read Secrets %d times though nothing changed", n)
 	}
-	// One that did change is read, and repaired.
+	// A Secret that did change is read and repaired.
 	kept := get(w, secret(access, 0)).DeepCopy()
 	change(w, secret(access, 0), func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") })
 	until(w, secret(access, 0), "it is repaired", sameAs(kept))
@@ -149,7 +150,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
-		o.poll = 100 * time.Millisecond // the watch reports no foreign Secrets
+		o.poll = 100 * time.Millisecond // foreign Secrets are not watched
 		w := pair(t, o, multiBucket)
 		access := w.access("app", "keys", "photos", "films")
 		foreign := secret(access, 1)
@@ -164,7 +165,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 		diff(t, "the foreign Secret", before, get(w, foreign))
 		w.delete(foreign)
 		w.ready(access)
-		// The Secret of another access, and one name for two claims.
+		// The Secret belongs to another access, or two claims use one name.
 		second := w.access("second", "keys", "photos")
 		second.Spec.BucketClaims[0].AccessSecretName = access.Spec.BucketClaims[0].AccessSecretName
 		w.create(second)
@@ -182,8 +183,9 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// A tenant puts a Secret of their own in the place of an access Secret, which says that it is that one, and which the
-// policy keeps the sidecar from touching. It is theirs, and holds up no revocation.
+// TestSecretThatPretends replaces an access Secret by a tenant's Secret that claims to be the original, and
+// that the policy prevents the sidecar from changing. The Secret remains the tenant's and does not block a
+// revocation.
 func TestSecretThatPretends(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else")
@@ -204,7 +206,7 @@ func TestSecretThatPretends(t *testing.T) {
 			w.removeByHand(original.DeepCopy())
 			forged := secret(access, 0)
 			forged.OwnerReferences = original.OwnerReferences
-			forged.OwnerReferences[0].BlockOwnerDeletion = nil // which tenants may not set
+			forged.OwnerReferences[0].BlockOwnerDeletion = nil // tenants may not set it
 			pretend(forged)
 			w.must(tenant.Create(t.Context(), forged))
 			w.runSidecar()
@@ -227,10 +229,10 @@ func TestLeftoverSecret(t *testing.T) {
 		access := w.access("app", "keys", "photos")
 		leftover := secret(access, 0)
 		leftover.Labels = map[string]string{cosiapi.AccessSecretLabel: "true"}
-		leftover.Annotations = map[string]string{ // by an owner the garbage collector would delete it at once
+		leftover.Annotations = map[string]string{ // with an owner reference the garbage collector would delete it at once
 			"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: w.namespace + "/app",
 		}
-		leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // which nobody else takes off
+		leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // only the sidecar removes it
 		w.create(leftover)
 		w.create(access)
 		w.refused(access, conditions.SecretTaken)
@@ -300,7 +302,8 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 	}
 }
 
-// What a grant must return in full, a creation may leave out.
+// TestCreationNeedNotReturnAll verifies that the response to a creation may omit fields that are mandatory
+// for a grant.
 func TestCreationNeedNotReturnAll(t *testing.T) {
 	t.Parallel()
 	covers(t, "grant-response")
@@ -349,8 +352,7 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// sameAs checks what a Secret has to hold. What proves that it holds it differs
-// from one Secret of that name to the next.
+// sameAs checks the contents of a Secret. The proof of ownership differs between Secrets of the same name.
 func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
 	ofAny := cmpopts.IgnoreMapEntries(func(key, _ string) bool { return strings.HasSuffix(key, "-proof") })
 	return func(got *corev1.Secret) error {
@@ -393,14 +395,14 @@ func TestKeysOfEachProtocol(t *testing.T) {
 	}
 }
 
-// The keys that a Secret need not have are there when the driver returns them.
+// TestAllKeysOfEachProtocol verifies that optional keys are present when the driver returns them.
 func TestAllKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-keys")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served  cosi.ObjectProtocol_Type
 		granted *cosi.CredentialInfo
-		want    map[string]string // "*" is the ID of the bucket
+		want    map[string]string // "*" is the bucket ID
 	}{
 		cosiapi.ProtocolS3: {
 			cosi.ObjectProtocol_S3,
@@ -488,7 +490,8 @@ func TestRevocationThatFails(t *testing.T) {
 	})
 }
 
-// While its UID cannot be removed from the claim, an access stays, and the other accesses of the claim keep theirs.
+// TestReferenceThatCannotBeRemoved verifies that an access is kept while its UID cannot be removed from the
+// claim, and that the other accesses of the claim keep theirs.
 func TestReferenceThatCannotBeRemoved(t *testing.T) {
 	t.Parallel()
 	covers(t, "last-access")
@@ -513,7 +516,8 @@ func TestReferenceThatCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// Many accesses that want one Secret name do not keep each other busy, and one gets it once it is free.
+// TestManyAccessesWantOneSecretName verifies that many accesses that request the same Secret name do not
+// cause each other work, and that one gets the name once it is free.
 func TestManyAccessesWantOneSecretName(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-name-wanted-by-many", "secret-name-twice")

@@ -43,8 +43,8 @@ func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 1)
 }
 
-// An administrator imports the bucket a moment before it is deleted, which the
-// sidecar's cache does not know yet.
+// TestAnImportThatTheCacheLacksKeepsTheBucket imports the bucket immediately before its deletion, which the
+// sidecar's cache does not show yet.
 func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-id-shared")
@@ -67,7 +67,8 @@ func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 	w.gone(copied, bucket)
 }
 
-// A Bucket that keeps its data lets the other one go.
+// TestASharedBucketIsRetained verifies that a Bucket with policy Retain does not block the deletion of the
+// other one.
 func TestASharedBucketIsRetained(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-id-shared")
@@ -85,8 +86,8 @@ func TestASharedBucketIsRetained(t *testing.T) {
 	w.ready(copied)
 }
 
-// A driver returns one ID for two buckets, the second one for a sidecar that did
-// not see the first one come.
+// TestABucketIDIsReturnedTwice covers a driver that returns one ID for two buckets, the second time to a
+// sidecar whose cache does not show the first Bucket.
 func TestABucketIDIsReturnedTwice(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-id-returned-twice")
@@ -110,8 +111,8 @@ func TestABucketIDIsReturnedTwice(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 0)
 }
 
-// A driver returns one ID for two buckets at the same time, before the cache
-// shows it on one of them.
+// TestABucketIDIsReturnedTwiceAtOnce covers a driver that returns one ID for two buckets at the same time,
+// before the cache shows it on one of them.
 func TestABucketIDIsReturnedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-id-returned-twice")
@@ -123,7 +124,7 @@ func TestABucketIDIsReturnedTwiceAtOnce(t *testing.T) {
 	})
 	claims := []*cosiapi.BucketClaim{w.newClaim("photos", "fast"), w.newClaim("films", "fast")}
 	w.awaitCalls(memdriver.Started(2), memdriver.GenerateBucketID)
-	release := w.lags.lag(theSidecar, "buckets") // it does not see what it stores
+	release := w.lags.lag(theSidecar, "buckets") // it does not see its own write
 	defer release()
 	close(hold)
 	stored := 0
@@ -164,8 +165,8 @@ func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 	w.called(memdriver.RevokeAccess, 0)
 }
 
-// Two accesses have one account, as after a restore of what an older version had
-// let pass.
+// TestASharedAccountIsRevokedWithTheLastAccess covers two accesses with the same account, for example because
+// a backup of an older version, which allowed this, was restored.
 func TestASharedAccountIsRevokedWithTheLastAccess(t *testing.T) {
 	t.Parallel()
 	covers(t, "account-id-shared")

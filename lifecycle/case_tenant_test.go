@@ -21,8 +21,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A user who writes to an access all the time makes nobody call the driver before
-// its time.
+// TestUserDoesNotHurryTheDriver verifies that a user who constantly writes to an access does not cause early
+// driver calls.
 func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	t.Parallel()
 	covers(t, "users-hurry-nothing")
@@ -45,13 +45,14 @@ func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	}
 	w.called(memdriver.GrantAccess, 2)
 	w.driver.ClearScript()
-	w.stop(theSidecar) // an administrator need not wait
+	w.stop(theSidecar) // administrators are not rate limited
 	w.runSidecar()
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// A few rotations in a row are passed on at once, many are not, nor are Secrets that
-// somebody spoils, until the driver says something new.
+// TestRotationsWithoutEnd verifies that a few rotations in quick succession are performed at once. Many are
+// rate limited, and so are repairs of Secrets that a user keeps changing, until the driver has a new
+// revision.
 func TestRotationsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	covers(t, "users-hurry-nothing")
@@ -59,7 +60,7 @@ func TestRotationsWithoutEnd(t *testing.T) {
 	const atOnce = 10
 	began := time.Now()
 	access := w.granted("app", "keys", "photos")
-	for i := 1; i < atOnce+3; i++ { // the first grant is none of them, but counts
+	for i := 1; i < atOnce+3; i++ { // the first grant is not a rotation, but counts
 		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, fmt.Sprint(i)) })
 		if i < atOnce {
 			w.awaitCalls(memdriver.Finished(i+1), memdriver.GrantAccess)
@@ -98,7 +99,7 @@ func TestClassThatDoesNotExist(t *testing.T) {
 	w.newClass("misspelt")
 	w.newAccessClass("misspelt")
 	w.ready(claim, access)
-	// What waits for nothing but its class is found by that alone.
+	// An object that waits only for its class is found through the class.
 	claim, access = w.claim("films", "later"), w.access("second", "later", "photos")
 	w.create(claim, access)
 	w.untilEvent(w.namespace, claim, reconciler.FailedCreateBucket)
@@ -109,8 +110,7 @@ func TestClassThatDoesNotExist(t *testing.T) {
 	w.ready(claim, access)
 }
 
-// unnamed fails the test if a condition or an Event of an object holds one of the
-// names.
+// unnamed fails the test if a condition or an Event of an object contains one of the names.
 func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason reconciler.EventReason, names ...string) {
 	w.t.Helper()
 	said := []string{w.untilEvent(w.namespace, obj, reason).Note}
@@ -126,8 +126,8 @@ func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason reco
 	}
 }
 
-// A reconcile that failed counts, whether the driver or the Kubernetes API was the
-// cause, and a creation that came to nothing counts for the driver that it was of.
+// TestFailuresAreCounted verifies that failed reconciles are counted, for driver errors and Kubernetes API
+// errors. A creation that was abandoned is counted for its driver.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	covers(t, "failures-counted")

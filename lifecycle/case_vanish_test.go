@@ -22,8 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// tenant returns a client of a user who has the role edit in the namespace of
-// the world, and nothing more.
+// tenant returns a client of a user with only the role edit in the namespace of the world.
 func (w *world) tenant() client.Client {
 	w.t.Helper()
 	name := "tenant-" + w.namespace
@@ -39,7 +38,7 @@ func (w *world) tenant() client.Client {
 	return tenant
 }
 
-// as changes an object as somebody else than the administrator.
+// as changes an object as a user other than the administrator.
 func as[T client.Object](w *world, user client.Client, obj T, change func(T)) {
 	w.t.Helper()
 	w.eventually("the user's change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
@@ -51,8 +50,8 @@ func as[T client.Object](w *world, user client.Client, obj T, change func(T)) {
 	})
 }
 
-// removeByHand deletes objects while nobody is there to clean up behind them. Of
-// one that is being deleted, nobody puts the finalizer on again.
+// removeByHand deletes objects and removes their finalizers manually while no component runs. A finalizer
+// cannot be added to an object that is being deleted.
 func (w *world) removeByHand(objects ...client.Object) {
 	w.t.Helper()
 	for _, obj := range objects {
@@ -62,7 +61,7 @@ func (w *world) removeByHand(objects ...client.Object) {
 	}
 }
 
-// revoked waits until the driver has no account of an access any more.
+// revoked waits until the driver has no account of an access.
 func (w *world) revoked(access *cosiapi.BucketAccess) {
 	w.t.Helper()
 	w.eventually("account "+access.Status.AccountID+" is revoked", func(context.Context) error {
@@ -75,8 +74,8 @@ func (w *world) revoked(access *cosiapi.BucketAccess) {
 	})
 }
 
-// A user with the role edit says in the sidecar's place that it has finished,
-// before the sidecar has seen that the access goes.
+// TestCompletionThatAUserForged covers a user with the role edit who forges the sidecar's completion before
+// the sidecar has seen that the access is being deleted.
 func TestCompletionThatAUserForged(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -98,7 +97,8 @@ func TestCompletionThatAUserForged(t *testing.T) {
 	w.revoked(access)
 }
 
-// The user's annotation comes while the sidecar works on the access.
+// TestCompletionForgedDuringTheRevocation covers a completion that is forged while the sidecar processes the
+// access.
 func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -118,9 +118,9 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	w.revoked(access)
 }
 
-// The user's annotation lets an access go that has no account yet, and the sidecar
-// hears of it when it is gone: its Secret must go all the same, or it would hold its
-// namespace.
+// TestCompletionForgedBeforeTheGrant covers an annotation of the user that lets an access without an account
+// be deleted, which the sidecar sees only afterwards. It must still delete the Secret, which would otherwise
+// block the namespace.
 func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
@@ -140,12 +140,13 @@ func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// An access that was granted by a version without status.cleanup gets it.
+// TestCleanupOfAnOldAccess verifies that an access that was granted by a version without status.cleanup gets
+// it.
 func TestCleanupOfAnOldAccess(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-forged")
 	w := pair(t, setup{})
-	earlier := w.granted("earlier", "keys", "photos") // whose ID the driver has generated
+	earlier := w.granted("earlier", "keys", "photos") // the driver has generated its ID
 	w.delete(earlier.DeepCopy())
 	w.gone(earlier.DeepCopy())
 	w.stop(theSidecar)
@@ -162,7 +163,7 @@ func TestCleanupOfAnOldAccess(t *testing.T) {
 	})
 }
 
-// handedOff creates an access to a claim and waits until it is handed over.
+// handedOff creates an access to a claim and waits until it is handed off.
 func (w *world) handedOff(name, claim string) *cosiapi.BucketAccess {
 	w.t.Helper()
 	access := w.access(name, "keys", claim)
@@ -175,7 +176,8 @@ func (w *world) handedOff(name, claim string) *cosiapi.BucketAccess {
 	})
 }
 
-// A sidecar that implements nothing but the KEP does not write status.cleanup.
+// TestCompletionOfAnotherSidecar covers a sidecar that implements only the KEP and does not write
+// status.cleanup.
 func TestCompletionOfAnotherSidecar(t *testing.T) {
 	t.Parallel()
 	covers(t, "completion-by-annotation")
@@ -193,7 +195,7 @@ func TestCompletionOfAnotherSidecar(t *testing.T) {
 	w.gone(access)
 }
 
-// settledWithoutSidecar is settled for the controller alone.
+// settledWithoutSidecar is settled for the controller only.
 func (w *world) settledWithoutSidecar() {
 	w.t.Helper()
 	name := fmt.Sprintf("%s%d", fencePrefix, w.next())
@@ -205,7 +207,8 @@ func (w *world) settledWithoutSidecar() {
 	w.gone(access, claim)
 }
 
-// An access whose finalizer is removed manually is revoked, and its Secrets are deleted.
+// TestAccessWhoseFinalizerIsRemoved verifies that an access whose finalizer is removed manually is revoked,
+// and that its Secrets are deleted.
 func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-finalizer-removed")
@@ -224,7 +227,7 @@ func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 				w.drop(t.Context(), access.DeepCopy())
 				w.revoked(access)
 				w.gone(access.DeepCopy(), secret(access, 0), secret(access, 1))
-				// The name is free again.
+				// The name can be used again.
 				next := w.granted("app", "keys", "photos", "films")
 				w.settled()
 				if w.account(next.Status.AccountID).ID == "" {
@@ -235,7 +238,8 @@ func TestAccessWhoseFinalizerIsRemoved(t *testing.T) {
 	}
 }
 
-// A grant that is running while the finalizer of its access is removed manually is revoked.
+// TestAccessWhoseFinalizerIsRemovedDuringItsGrant verifies that a grant is revoked if the finalizer of the
+// access is removed manually during the grant.
 func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-finalizer-removed")
@@ -262,7 +266,8 @@ func TestAccessWhoseFinalizerIsRemovedDuringItsGrant(t *testing.T) {
 	w.gone(secret(access, 0))
 }
 
-// Without the admission policies, a tenant removes the owner from an access Secret. It can still be deleted, and the account is revoked.
+// TestSecretWithoutItsOwner removes the owner from an access Secret as a tenant, without the admission
+// policies. The Secret can still be deleted, and the account is revoked.
 func TestSecretWithoutItsOwner(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-without-owner")
@@ -325,7 +330,8 @@ func TestSecretWithoutItsOwner(t *testing.T) {
 	}
 }
 
-// Copies of an access Secret, with all of its metadata, can be deleted while the original is used.
+// TestCopiedAccessSecret verifies that copies of an access Secret, with all of its metadata, can be deleted
+// while the original is in use.
 func TestCopiedAccessSecret(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-copied")
@@ -361,8 +367,8 @@ func TestCopiedAccessSecret(t *testing.T) {
 	}
 }
 
-// A namespace that was restored with accesses, Secrets and finalizers can be deleted: the Secrets name accesses that do not
-// exist, and no sidecar watches them.
+// TestRestoredNamespaceIsDeleted verifies that a namespace that was restored with accesses, Secrets and
+// finalizers can be deleted: the Secrets name accesses that do not exist, and no sidecar watches them.
 func TestRestoredNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-restored")
@@ -372,7 +378,7 @@ func TestRestoredNamespaceIsDeleted(t *testing.T) {
 		backup := []client.Object{get(w, secret(access, 0)), get(w, access.DeepCopy())}
 		w.stop(theSidecar)
 		w.removeByHand(access.DeepCopy(), secret(access, 0))
-		for _, obj := range backup { // without the owner, whose UID a restore cannot keep
+		for _, obj := range backup { // without the owner reference, because a restore does not preserve UIDs
 			obj.SetUID("")
 			obj.SetResourceVersion("")
 			obj.SetOwnerReferences(nil)

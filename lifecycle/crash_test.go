@@ -19,17 +19,16 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
-// A point is where a process crashes: just before or just after one of its
-// requests.
+// A point is a moment at which a process crashes: immediately before or after one of its requests.
 type point struct {
 	request
 
-	// Skip is how many requests of that kind pass first.
+	// Skip is how many requests of that kind to skip.
 	Skip int
-	// After is true if the request still has its effect.
+	// After is true if the request still takes effect.
 	After bool
-	// Perhaps is true if not every undisturbed run comes to the point: how many
-	// requests of a kind there are depends on what one reconcile sees at once.
+	// Perhaps is true if not every undisturbed run reaches the point. The number of requests of a kind
+	// depends on what one reconcile sees at once.
 	Perhaps bool
 }
 
@@ -41,11 +40,11 @@ func (p point) String() string {
 	return fmt.Sprintf("%s %s no. %d", when, p.request, p.Skip+1)
 }
 
-// cleanRuns is how often a flow is recorded before it is disturbed, and tries
-// how often it is disturbed until it comes to a point.
+// cleanRuns is how often a flow is recorded without disturbance, and tries is how often it is run to reach a
+// point.
 const cleanRuns, tries = 3, 4
 
-// pointsOf are the points of runs that were not disturbed.
+// pointsOf returns the points of undisturbed runs.
 func pointsOf(runs [][]entry) []point {
 	var points []point
 	for _, run := range runs {
@@ -65,8 +64,8 @@ func pointsOf(runs [][]entry) []point {
 	return points
 }
 
-// pointsOf returns the points of a flow. Whoever asks first runs it: neither
-// Leases nor polls change what nobody disturbs.
+// pointsOf returns the points of a flow. The first call runs the flow without leader election and polling,
+// which do not affect undisturbed runs.
 func (w *world) pointsOf(f flow) []point {
 	w.t.Helper()
 	f.recording.Do(func() { f.recording.points = pointsOf(w.undisturbed(f)) })
@@ -76,7 +75,7 @@ func (w *world) pointsOf(f flow) []point {
 	return f.recording.points
 }
 
-// beforeThenAfter orders points so that Spread chooses as many crashes before a request as after one.
+// beforeThenAfter orders points so that Spread selects as many crashes before a request as after one.
 func beforeThenAfter(points []point) []point {
 	return slices.SortedStableFunc(slices.Values(points), func(a, b point) int {
 		switch {
@@ -90,7 +89,7 @@ func beforeThenAfter(points []point) []point {
 	})
 }
 
-// in reports whether a run comes to the point.
+// in reports whether a run reaches the point.
 func (p point) in(run []entry) bool {
 	n := 0
 	for _, e := range run {
@@ -109,8 +108,7 @@ type tally struct {
 	recorded, replayed   map[string]bool
 }
 
-// add counts a flow that has these points, of which some were tried, and the
-// requests of its replays.
+// add adds a flow with its points, the number of crashes that were tried, and the requests of its replays.
 func (c *tally) add(all []point, crashes int, replayed []entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +116,7 @@ func (c *tally) add(all []point, crashes int, replayed []entry) {
 	c.crashes += crashes
 	for _, p := range all {
 		switch {
-		case p.After: // counted before
+		case p.After: // already counted
 		case isCall(p.What):
 			c.calls++
 		default:
@@ -133,9 +131,9 @@ func (c *tally) add(all []point, crashes int, replayed []entry) {
 
 func isCall(what string) bool { return len(what) > 6 && what[:6] == "Driver" }
 
-// TestCrash replays flows with a crash before or after some of their writes and calls. The soak tries all flows, writes
-// and calls.
-func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, and their sum is judged when all have ended
+// TestCrash replays flows with a crash before or after some of their writes and calls. The soak tries all
+// flows, writes and calls.
+func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, and the tally is checked when all have ended
 	t.Parallel()
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	t.Run("flows", func(t *testing.T) {
@@ -165,7 +163,7 @@ func replay(t *testing.T, f flow, o setup, count *tally) {
 	for _, p := range points {
 		ok := t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) })
 		if !ok {
-			return // what is left over would spoil the rest
+			return // leftovers would affect the other points
 		}
 	}
 	var replayed []entry
@@ -177,7 +175,7 @@ func replay(t *testing.T, f flow, o setup, count *tally) {
 	count.add(all, len(points), replayed)
 }
 
-// with is the same world in a subtest.
+// with returns the same world for a subtest.
 func (w *world) with(t *testing.T) *world {
 	t.Helper()
 	sub := *w
@@ -185,7 +183,7 @@ func (w *world) with(t *testing.T) *world {
 	return &sub
 }
 
-// undisturbed runs a flow some times and returns the requests of each run.
+// undisturbed runs a flow several times and returns the requests of each run.
 func (w *world) undisturbed(f flow) [][]entry {
 	w.t.Helper()
 	runs := make([][]entry, 0, cleanRuns)
@@ -212,8 +210,8 @@ func (w *world) undisturbed(f flow) [][]entry {
 	return runs
 }
 
-// crash runs a flow, kills a process at a point and starts its successor. A
-// flow that does not come to the point is run again: one of the runs must.
+// crash runs a flow, kills a process at a point and starts its successor. If the flow does not reach the
+// point, it is run again, and the test fails if no run reaches it.
 func (w *world) crash(f flow, p point) {
 	w.t.Helper()
 	for range tries {
@@ -228,7 +226,7 @@ func (w *world) crash(f flow, p point) {
 	w.t.Fatalf("the %s never came to this point", p.Who)
 }
 
-// crashed is one try of crash. It reports whether the process came to the point.
+// crashed is one try of crash. It reports whether the process reached the point.
 func (w *world) crashed(f flow, p point) bool {
 	w.t.Helper()
 	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
@@ -253,8 +251,8 @@ func (w *world) crashed(f flow, p point) bool {
 	return came
 }
 
-// succeed looks at what a dead process left, and starts its successor. That
-// nothing left the dead one is judged at the end of the world.
+// succeed checks the state that a dead process left, and starts its successor. The end of the world checks
+// that the dead process made no further requests.
 func (w *world) succeed(who string, dead *process) {
 	w.t.Helper()
 	dead.awaitEnd()
@@ -267,8 +265,7 @@ func (w *world) succeed(who string, dead *process) {
 	}
 }
 
-// comesTo waits until a process has died, or until the flow has ended without
-// that, and returns which.
+// comesTo waits until a process has died or the flow has ended, and reports whether the process died.
 func (w *world) comesTo(died <-chan struct{}, end func(*world)) bool {
 	w.t.Helper()
 	watcher := *w
@@ -276,7 +273,7 @@ func (w *world) comesTo(died <-chan struct{}, end func(*world)) bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		end(&watcher) // is left, by Goexit, when the process dies
+		end(&watcher) // exits with Goexit when the process dies
 	}()
 	<-ended
 	select {
@@ -290,10 +287,9 @@ func (w *world) comesTo(died <-chan struct{}, end func(*world)) bool {
 	return false
 }
 
-// expireLease asserts that the dead process still holds its Lease, and ends its
-// term: the Lease of a program expires a second later, as any other does; that of
-// a manager in this process is free at once, because waiting again and again for
-// the same expiry would show nothing more.
+// expireLease asserts that the dead process still holds its Lease, and shortens the wait. The Lease of a
+// program expires after one second, as any other would. That of a manager in this process is released at
+// once, because waiting repeatedly for the same expiry would test nothing more.
 func (w *world) expireLease(who string) {
 	w.t.Helper()
 	name := controller.LeaseName
@@ -312,8 +308,8 @@ func (w *world) expireLease(who string) {
 	})
 }
 
-// known fails the test if the backend has what Kubernetes does not know, or if
-// a Secret holds what does not work any more. It holds at any moment.
+// known fails the test if the backend has something that Kubernetes does not know, or if a Secret contains a
+// credential that does not work. This must hold at any moment.
 func (w *world) known() {
 	w.t.Helper()
 	if err := w.findUnknown(w.t.Context()); err != nil {
@@ -321,7 +317,7 @@ func (w *world) known() {
 	}
 }
 
-// consistent waits until backend and Kubernetes agree, and the conditions say so.
+// consistent waits until the backend and Kubernetes agree, and the conditions reflect this.
 func (w *world) consistent() {
 	w.t.Helper()
 	w.eventually("backend and Kubernetes agree", func(ctx context.Context) error {

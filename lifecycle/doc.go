@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle holds the tests of controller and sidecar together: the
-// cases that package cases lists, crashes at every write and call, faults, and
-// random operations. Controller and sidecar run as their commands run them, each with
-// exactly its deployed role, on a real API server and with a recording driver
-// behind a real socket.
+// Package lifecycle contains the tests of controller and sidecar together: the cases of package cases,
+// crashes at every write and call, faults, and random operations. Controller and sidecar run with the
+// configuration of their commands and exactly the deployed roles, on a real API server and with a recording
+// driver behind a real socket.
 //
-// It has no code of its own besides tests, and must not be imported.
+// The package contains only tests.
 package lifecycle

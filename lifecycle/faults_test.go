@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A disturbance is a fault at a point. strike returns what reports whether the
-// fault has struck, and what removes it.
+// A disturbance is a fault at a point. strike starts it and returns a function that reports whether the fault
+// has occurred, and one that removes it.
 type disturbance struct {
 	point
 
@@ -29,7 +29,7 @@ type disturbance struct {
 	strike func(*world) (struck func() bool, remove func())
 }
 
-// disturbances are all faults at all points, sorted.
+// disturbances returns all faults at all points, sorted.
 func (w *world) disturbances(points []point) []disturbance {
 	var all []disturbance
 	for _, p := range points {
@@ -44,7 +44,8 @@ func (w *world) disturbances(points []point) []disturbance {
 	return all
 }
 
-// TestFaults replays flows with faults at some of their writes and calls. The soak tries all faults at all of them.
+// TestFaults replays flows with faults at some of their writes and calls. The soak tries all faults at all of
+// them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "a rotation"}}), func(t *testing.T, f flow) {
@@ -59,8 +60,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// disturbed runs a flow under a fault. A flow that does not come to its point
-// is run again: one of the runs must.
+// disturbed runs a flow with a fault. If the flow does not reach the point, it is run again, and the test
+// fails if no run reaches it.
 func (w *world) disturbed(f flow, d disturbance) {
 	w.t.Helper()
 	for range tries {
@@ -85,7 +86,7 @@ func (w *world) disturbed(f flow, d disturbance) {
 	w.t.Fatal("the fault never struck")
 }
 
-// strikes are the faults that are possible at a point, by what they are.
+// strikes returns the possible faults at a point by name.
 func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 	if isCall(p.What) {
 		return callStrikes(p)
@@ -111,8 +112,8 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 	return found
 }
 
-// callStrikes are the faults that a driver may have at a call: each code of
-// gRPC, a response that is lost or breaks the contract, and none at all.
+// callStrikes returns the possible faults of a driver call: each gRPC code, and a response that is lost,
+// violates the contract or is missing.
 func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	rpc := memdriver.RPC(p.What)
 	faults := map[string]memdriver.Fault{
@@ -142,8 +143,7 @@ func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	return found
 }
 
-// emptyResponse returns a response that lacks what a call must return; nil if it
-// need not return anything.
+// emptyResponse returns a response without the mandatory fields of a call, or nil if it has none.
 func emptyResponse(rpc memdriver.RPC) proto.Message {
 	switch rpc {
 	case memdriver.GenerateBucketID:
@@ -161,8 +161,8 @@ func emptyResponse(rpc memdriver.RPC) proto.Message {
 	}
 }
 
-// reconfigureAfter changes the driver's configuration, as an administrator does
-// who reads of a refusal, once that many calls have ended.
+// reconfigureAfter changes the driver's configuration once the given number of calls have ended, as an
+// administrator does after an error.
 func (w *world) reconfigureAfter(rpc memdriver.RPC, calls int) (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan struct{})
@@ -175,9 +175,8 @@ func (w *world) reconfigureAfter(rpc memdriver.RPC, calls int) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// TestLag replays flows while a component does not see what happens to one
-// kind of object, or a sidecar to any, and resyncs all the while with its old
-// view.
+// TestLag replays flows while a component does not see changes to one kind of object, or a sidecar to any,
+// and constantly resyncs with its stale cache.
 func TestLag(t *testing.T) {
 	t.Parallel()
 	lags := []struct {
@@ -225,7 +224,7 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// quiet waits until nobody has made a request for a few looks in a row.
+// quiet waits until no requests have been made in several consecutive checks.
 func (w *world) quiet() {
 	w.t.Helper()
 	const looks = 5

@@ -21,23 +21,23 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// A subject is what one run of a flow is about.
+// A subject is the set of objects in one run of a flow.
 type subject struct {
 	claims []*cosiapi.BucketClaim
-	// imported is a Bucket that an administrator made; nil if there is none.
+	// imported is the Bucket that an administrator created, or nil.
 	imported *cosiapi.Bucket
 	access   *cosiapi.BucketAccess // nil if there is none
 }
 
-// A flow is something that a user wants, from a state that was prepared.
+// A flow is a user's goal, starting from a prepared state.
 type flow struct {
 	prepare func(w *world, name string) *subject
 	act     func(*world, *subject)
-	// reached waits until what the user wants is there.
+	// reached waits until the goal is reached.
 	reached func(*world, *subject)
-	// noAccess says that there is no access in it.
+	// noAccess means that the flow has no access.
 	noAccess bool
-	// recording are the points of the flow, which undisturbed runs show.
+	// recording has the points of the flow, from undisturbed runs.
 	recording *recording
 }
 
@@ -48,7 +48,7 @@ type recording struct {
 	points []point
 }
 
-// flows returns all flows, by what the user wants.
+// flows returns all flows by name.
 var flows = sync.OnceValue(func() map[string]flow {
 	all := newFlows()
 	for name, f := range all {
@@ -137,7 +137,7 @@ func newFlows() map[string]flow {
 // flowNames returns the names of all flows, sorted.
 func flowNames() []string { return slices.Sorted(maps.Keys(flows())) }
 
-// eachFlow runs a test with each of these flows, in parallel.
+// eachFlow runs a test with each of these flows in parallel.
 func eachFlow(t *testing.T, names []string, test func(*testing.T, flow)) {
 	t.Helper()
 	for _, name := range names {
@@ -163,7 +163,7 @@ func accessGone(w *world, s *subject) {
 	}
 }
 
-// account returns an account of the backend, empty if there is none.
+// account returns an account in the backend. It is empty if there is none.
 func (w *world) account(id string) memdriver.Account {
 	for _, a := range w.driver.Inventory().Accounts {
 		if a.ID == id {
@@ -173,8 +173,8 @@ func (w *world) account(id string) memdriver.Account {
 	return memdriver.Account{}
 }
 
-// clear deletes all of a subject, and fails the test unless everything of it
-// goes, in the backend, too.
+// clear deletes all objects of a subject, and fails the test unless everything is deleted, including in the
+// backend.
 func (w *world) clear(s *subject) {
 	w.t.Helper()
 	var all []client.Object
@@ -198,7 +198,7 @@ func (w *world) clear(s *subject) {
 	w.consistent()
 }
 
-// state is what Kubernetes knows of the backend of a world.
+// state is the backend's state as recorded in Kubernetes.
 type state struct {
 	buckets  map[string]*cosiapi.Bucket       // by bucket ID
 	accounts map[string]*cosiapi.BucketAccess // by account ID
@@ -228,10 +228,9 @@ func (w *world) state(ctx context.Context) (*state, error) {
 	return s, err
 }
 
-// findUnknown finds what the backend has and Kubernetes does not know, and
-// Secrets whose credential does not work any more. Somebody may be at work
-// meanwhile, so the backend counts as it was before and after Kubernetes was
-// read.
+// findUnknown returns an error for anything in the backend that Kubernetes does not know, and for Secrets
+// whose credential does not work. Components may be running, so it considers the state of the backend both
+// before and after reading Kubernetes.
 func (w *world) findUnknown(ctx context.Context) error {
 	before := w.driver.Inventory()
 	s, err := w.state(ctx)
@@ -262,9 +261,8 @@ func (w *world) findUnknown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// findUnsaid finds conditions of objects that stay which do not say, of their
-// present generation, that all is well. A crash may leave a fence behind, with
-// which all is not well.
+// findUnsaid returns an error for conditions of kept objects that do not report success for the current
+// generation. It ignores fences, which a crash may leave in a failed state.
 func (w *world) findUnsaid(ctx context.Context) error {
 	claims, accesses, buckets := &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketList{}
 	errs := []error{
@@ -298,7 +296,7 @@ func (w *world) findUnsaid(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// bucketIDs are the buckets that an access is to, sorted, each once.
+// bucketIDs returns the sorted IDs of an access's buckets, without duplicates.
 func bucketIDs(a *cosiapi.BucketAccess) []string {
 	var ids []string
 	for _, b := range a.Status.AccessedBuckets {
@@ -312,8 +310,8 @@ func hasKey(a memdriver.Account, key string) bool {
 	return slices.ContainsFunc(a.Keys, func(k memdriver.Key) bool { return k.Secret == key })
 }
 
-// findMissing finds what Kubernetes says is there and is not, in the backend
-// and in Secrets.
+// findMissing returns an error for anything that Kubernetes records and that is missing in the backend or in
+// Secrets.
 func (w *world) findMissing(ctx context.Context) error {
 	s, err := w.state(ctx)
 	if err != nil {

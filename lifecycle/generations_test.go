@@ -21,17 +21,17 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// modesOfOldGrants is the parameter of a class that says what a driver of v1alpha1 grants.
+// modesOfOldGrants is the class parameter that declares the access modes which a driver of v1alpha1 grants.
 const modesOfOldGrants = "cooper.dev/access-modes"
 
-// escapedColon is the colon in IDs of accounts of the fake, as the status has it.
+// escapedColon is the escaped colon in account IDs of the fake, as in the status.
 const escapedColon = "..3A"
 
-// old reports whether the driver of this world speaks v1alpha1.
+// old reports whether the driver of this world uses v1alpha1.
 func (w *world) old() bool { return w.setup.fake.Speaks == memdriver.V1alpha1 }
 
-// asked adds what a driver of v1alpha1 was perhaps asked for and has not told the ID of, and names accounts as that
-// driver does.
+// asked adds buckets and accounts that a driver of v1alpha1 may have been asked to create and whose IDs it
+// has not returned. It names accounts as that driver does.
 func (s *state) asked(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
 	for i := range buckets {
 		if name := buckets[i].Annotations[cosiapi.AskedForAnnotation]; name != "" && buckets[i].Status.BucketID == "" {
@@ -46,19 +46,21 @@ func (s *state) asked(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess)
 	}
 }
 
-// TestCrashWithADriverOfV1alpha1 replays the flows that such a driver can serve, with crashes of both sides. What the
-// driver made and nobody knows the ID of is asked for by name, at any moment.
+// TestCrashWithADriverOfV1alpha1 replays the flows that such a driver supports, with crashes of controller
+// and sidecar. At any moment, everything that the driver created without its ID being known must be findable
+// by name.
 func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	names := slices.DeleteFunc(flowNames(), func(name string) bool { return name == "an access to two" || name == "a rotation" })
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	eachFlow(t, fulltest.Pick(t, names, fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "an import"}}), func(t *testing.T, f flow) {
-		f.recording = &recording{} // this driver makes other writes
+		f.recording = &recording{} // the writes differ for this driver
 		replay(t, f, setup{fake: memdriver.Options{Speaks: memdriver.V1alpha1}}, count)
 	})
 }
 
-// TestWhatV1alpha1CannotExpress asks for it as users do. Nothing is made, the claims work on, and all goes.
+// TestWhatV1alpha1CannotExpress requests features that v1alpha1 does not have. Nothing is created, the claims
+// keep working, and everything can be deleted.
 func TestWhatV1alpha1CannotExpress(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-cannot-express")
@@ -92,7 +94,7 @@ func TestWhatV1alpha1CannotExpress(t *testing.T) {
 	w.empty()
 }
 
-// asking is an access to photos with other modes, not created yet.
+// asking returns an access to photos with the given modes, not created yet.
 func (w *world) asking(name string, modes cosiapi.BucketAccessModes) *cosiapi.BucketAccess {
 	access := w.access(name, "keys", "photos")
 	access.Spec.BucketClaims[0].AccessModes = modes
@@ -110,8 +112,9 @@ func (w *world) empty() {
 	})
 }
 
-// TestDeletedBeforeV1alpha1HasToldTheID loses the response of each creation, kills the sidecar, and lets users delete
-// what nobody knows the ID of. Nothing goes before it is known, and nothing stays.
+// TestDeletedBeforeV1alpha1HasToldTheID loses the response to each creation, kills the sidecar, and lets
+// users delete the objects while their IDs are unknown. No object may be deleted before its ID is known, and
+// nothing may remain.
 func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-deleted-early")
@@ -143,8 +146,9 @@ func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
 	}
 }
 
-// TestDriverOfV1alpha1IsReplaced replaces the driver by one of v1alpha2 in the middle of its work, and takes that back.
-// What is complete goes on under its ID, what was begun waits for the generation that began it, and nothing is made twice.
+// TestDriverOfV1alpha1IsReplaced replaces the driver by one of v1alpha2 during its work, and reverts that.
+// Completed objects keep their IDs, unfinished ones wait for the generation that started them, and nothing is
+// created twice.
 func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-replaced")
@@ -154,12 +158,12 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("app", "keys", "photos")
-	// The response stays lost for as long as this driver runs: a repeat of the call would complete the bucket.
+	// The response stays lost while this driver runs, because a repeated call would complete the bucket.
 	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})
 	begun := w.newClaim("begun", "fast")
 	w.awaitCalls(memdriver.Finished(2), memdriver.CreateBucket)
 
-	// The driver's vendor calls accounts by the IDs that the status has.
+	// The new driver names accounts by the IDs in the status.
 	w.replaceDriver("", backend, func(state string) string {
 		return strings.ReplaceAll(state, memdriver.OldAccountPrefix, "acct"+escapedColon)
 	})
@@ -193,7 +197,8 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 	w.empty()
 }
 
-// replaceDriver ends the driver and its sidecar, changes the backend, and starts both with another generation.
+// replaceDriver stops the driver and its sidecar, changes the backend, and starts both with another
+// generation.
 func (w *world) replaceDriver(speaks memdriver.Generation, backend string, change func(string) string) {
 	w.t.Helper()
 	w.stop(theSidecar)

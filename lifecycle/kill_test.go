@@ -22,10 +22,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// kills is how many points of each flow the full tier tries with real processes. The soak tries all.
+// kills is the number of points of each flow that the full tier tries with real processes. The soak tries
+// all.
 const kills = 2
 
-// programs are controller and sidecar as they are shipped, built once.
+// programs are the programs of controller and sidecar, built once.
 var programs struct {
 	sync.Once
 
@@ -52,7 +53,7 @@ func build(t *testing.T) string {
 	return programs.dir
 }
 
-// TestKill replays crashes of each flow with the programs themselves and kill -9.
+// TestKill replays crashes of each flow with real processes and SIGKILL.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestCrash in processes")
@@ -70,18 +71,18 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// runProgram starts a program whose way to the API server leads through this
-// test, and makes the process end with it.
+// runProgram starts a program that reaches the API server through a proxy in this test, and stops it at the
+// end of the test.
 func (w *world) runProgram(p *process, config *rest.Config, arguments ...string) {
 	w.t.Helper()
 	onward, err := url.Parse(config.Host)
 	w.must(err)
-	through, err := rest.TransportFor(config) // the transport of the process is in it
+	through, err := rest.TransportFor(config) // it contains the transport of the process
 	w.must(err)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(onward) },
 		Transport:     through,
-		FlushInterval: -1, // watches
+		FlushInterval: -1, // for watches
 		ErrorLog:      w.log.writer(p.who),
 	})
 	number := w.next()
@@ -97,7 +98,7 @@ func (w *world) runProgram(p *process, config *rest.Config, arguments ...string)
 	command.Stdout = command.Stderr
 	command.SysProcAttr = diesWithUs()
 	w.must(command.Start())
-	p.cancel = func() { _ = command.Process.Signal(syscall.SIGTERM) } // it may have ended
+	p.cancel = func() { _ = command.Process.Signal(syscall.SIGTERM) } // it may have exited
 	p.kill = func() { _ = command.Process.Kill() }
 	go func() {
 		err := command.Wait()

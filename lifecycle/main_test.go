@@ -15,9 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// patience is how long a test waits for what must happen. It only delays
-// failures, so it is generous; hack/mutations, which wants failures,
-// shortens it.
+// patience is the timeout of a test's waits. It is long because it only delays failures; hack/mutations,
+// which expects failures, shortens it.
 func patience() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("COOPER_LIFECYCLE_PATIENCE")); err == nil {
 		return d
@@ -25,15 +24,15 @@ func patience() time.Duration {
 	return 3 * time.Minute
 }
 
-// worldsAtOnce is how many worlds share the API server unless -parallel says
-// otherwise: most of the time, all that a world does is wait.
+// worldsAtOnce is how many worlds share the API server unless -parallel is set. Worlds spend most of their
+// time waiting.
 const worldsAtOnce = "8"
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // each process has a logger of its own
+	ctrl.SetLogger(logr.Discard()) // each process has its own logger
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(worldsAtOnce) // a number
+		_ = parallel.Value.Set(worldsAtOnce) // always a valid number
 	}
 	testenv.Main(m)
 	if programs.dir != "" {

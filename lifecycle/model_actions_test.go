@@ -17,9 +17,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// This file is what users, administrators and accidents do in the model.
+// This file contains the actions of users and administrators, and the faults, of the model.
 
-// pickKey returns one of the keys that pass, or false if there is none.
+// pickKey returns a random key whose value passes, or false if there is none.
 func pickKey[V any](m *model, all map[string]V, passes func(V) bool) (string, bool) {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(k string) bool { return !passes(all[k]) })
 	if len(keys) == 0 {
@@ -28,7 +28,7 @@ func pickKey[V any](m *model, all map[string]V, passes func(V) bool) (string, bo
 	return keys[m.random.IntN(len(keys))], true
 }
 
-// pick returns one of several.
+// pick returns a random element.
 func pick[V any](m *model, all ...V) V { return all[m.random.IntN(len(all))] }
 
 func (m *model) createClaim() bool {
@@ -46,8 +46,7 @@ func (m *model) createClaim() bool {
 	return true
 }
 
-// importBucket imports a bucket, which may be one that is imported already, and
-// claims it, before or after the Bucket is there.
+// importBucket imports and claims a bucket, in either order. The bucket may already be imported.
 func (m *model) importBucket() bool {
 	name := fmt.Sprintf("claim-%d", m.random.IntN(names))
 	if m.claims[name] != nil {
@@ -80,8 +79,7 @@ func (m *model) deleteClaim() bool {
 	return true
 }
 
-// forgetImport deletes a Bucket whose claim has gone, which leaves its bucket
-// alone.
+// forgetImport deletes an imported Bucket whose claim was deleted. The backend bucket is kept.
 func (m *model) forgetImport() bool {
 	if len(m.left) == 0 {
 		return false
@@ -94,7 +92,7 @@ func (m *model) forgetImport() bool {
 	return true
 }
 
-// changePolicy makes another end for the bucket of a claim.
+// changePolicy changes the deletion policy of a claim's Bucket.
 func (m *model) changePolicy() bool {
 	name, ok := pickKey(m, m.claims, func(c *modelClaim) bool { return !c.deleted && !c.imported && c.provisioned })
 	if !ok {
@@ -108,7 +106,7 @@ func (m *model) changePolicy() bool {
 	return true
 }
 
-// replaceClass deletes a class and makes another one of its name.
+// replaceClass replaces a class by another one of the same name.
 func (m *model) replaceClass() bool {
 	parameters := map[string]string{"generation": strconv.Itoa(m.random.IntN(1e6))}
 	if m.random.IntN(2) == 0 {
@@ -129,8 +127,7 @@ func byServiceAccount(class *cosiapi.BucketAccessClassSpec) {
 	class.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
 }
 
-// createAccess asks for access to one or two claims, in any mode, by key or by
-// service account.
+// createAccess requests access to one or two claims, in any mode, by key or by service account.
 func (m *model) createAccess() bool {
 	name := fmt.Sprintf("access-%d", m.random.IntN(names))
 	live := slices.DeleteFunc(slices.Sorted(maps.Keys(m.claims)), func(c string) bool { return m.claims[c].deleted })
@@ -163,7 +160,7 @@ func (m *model) deleteAccess() bool {
 	return true
 }
 
-// pickGranted is the access of one that was granted and stays.
+// pickGranted returns a random access that was granted and has not been deleted.
 func (m *model) pickGranted() (*cosiapi.BucketAccess, bool) {
 	name, ok := pickKey(m, m.accesses, func(a *modelAccess) bool { return a.granted && !a.deleted })
 	if !ok {
@@ -182,7 +179,7 @@ func (m *model) rotate() bool {
 	return ok
 }
 
-// editSecret spoils a Secret.
+// editSecret corrupts a Secret.
 func (m *model) editSecret() bool {
 	access, ok := m.pickGranted()
 	if !ok {
@@ -197,7 +194,7 @@ func (m *model) editSecret() bool {
 	return true
 }
 
-// deleteSecret deletes a Secret whatever protects it.
+// deleteSecret deletes a Secret despite its finalizer.
 func (m *model) deleteSecret() bool {
 	access, ok := m.pickGranted()
 	if !ok {
@@ -208,14 +205,14 @@ func (m *model) deleteSecret() bool {
 	return true
 }
 
-// wake wakes a sidecar that may not watch Secrets.
+// wake triggers a reconcile in a sidecar that may not watch Secrets.
 func (m *model) wake(access *cosiapi.BucketAccess) {
 	if !m.setup.watchSecrets {
 		m.touch(access)
 	}
 }
 
-// anyRPC is one of the calls that make or remove something.
+// anyRPC returns a random RPC that creates or removes something.
 func (m *model) anyRPC() memdriver.RPC {
 	return pick(m, memdriver.GenerateBucketID, memdriver.CreateBucket, memdriver.GetBucket, memdriver.DeleteBucket,
 		memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess)
@@ -229,7 +226,7 @@ func (m *model) failCall() bool {
 	return true
 }
 
-// refuseCall lets the driver refuse for good, until it is changed.
+// refuseCall makes the driver refuse an RPC permanently, until it is reconfigured.
 func (m *model) refuseCall() bool {
 	m.driver.Script(memdriver.Fault{
 		RPC: m.anyRPC(), Code: pick(m, codes.InvalidArgument, codes.AlreadyExists, codes.OutOfRange),
@@ -245,13 +242,13 @@ func (m *model) failWrite() bool {
 	return true
 }
 
-// holdWatch keeps a component from seeing what happens to some objects.
+// holdWatch delays a component's watch events for a kind of object.
 func (m *model) holdWatch() bool {
 	m.releases = append(m.releases, m.lags.lag(pick(m, theController, theSidecar), pick(m, "buckets", "bucketaccesses", "bucketclaims")))
 	return true
 }
 
-// letWatchesGo ends what holdWatch began.
+// letWatchesGo ends the delays of holdWatch.
 func (m *model) letWatchesGo() {
 	for _, release := range m.releases {
 		release()
@@ -263,7 +260,7 @@ func (m *model) restart() bool {
 	who := pick(m, theController, theSidecar)
 	m.letWatchesGo()
 	p := m.process(who)
-	select { // so that what is tried is the restart of a process that works
+	select { // so that the process is running when it is restarted
 	case <-p.atWork:
 	case <-time.After(patience()):
 		m.t.Fatalf("the %s does not begin", who)

@@ -25,60 +25,60 @@ import (
 )
 
 const (
-	// round is how many steps are made before everybody is waited for.
+	// round is the number of steps between two waits for agreement.
 	round = 30
-	// names is how many claims, and how many accesses, there are at most.
+	// names is the maximum number of claims, and of accesses.
 	names = 12
 )
 
-// A modelClaim is a claim as the model of the KEP has it.
+// A modelClaim is a claim in the model of the KEP.
 type modelClaim struct {
 	object *cosiapi.BucketClaim
-	// bucket is the name of its Bucket, and policy that Bucket's.
+	// bucket is the name of its Bucket, and policy the Bucket's deletion policy.
 	bucket string
 	policy cosiapi.DeletionPolicy
-	// imported says that an administrator made the Bucket.
+	// imported means that an administrator created the Bucket.
 	imported bool
-	// deleted says that its user deleted it.
+	// deleted means that a user deleted the claim.
 	deleted bool
-	// provisioned is true once it was seen to be.
+	// provisioned is true once it was observed.
 	provisioned bool
 }
 
-// A modelAccess is an access as the model of the KEP has it.
+// A modelAccess is an access in the model of the KEP.
 type modelAccess struct {
 	object *cosiapi.BucketAccess
 	claims []string
-	// deleted says that its user deleted it.
+	// deleted means that a user deleted the access.
 	deleted bool
-	// granted is true once it was seen to be granted.
+	// granted is true once it was observed.
 	granted bool
 }
 
-// A model is what the users of a world did, and what must come of it.
+// A model records the actions in a world and the expected state.
 type model struct {
 	*world
 
 	random   *rand.Rand
 	claims   map[string]*modelClaim
 	accesses map[string]*modelAccess
-	// kept are the Buckets that Retain left, and whether the backend must have
-	// theirs: a claim may have gone before its bucket was made.
+	// kept are the Buckets that were retained. The value is true if the backend bucket must exist; a claim
+	// may have been deleted before its bucket was created.
 	kept map[string]bool
-	// existing are the backend buckets that were there before COSI, and left the
-	// imported Buckets whose claims have gone.
+	// existing are the backend buckets that existed before COSI, left the imported Buckets whose claims were
+	// deleted.
 	existing, left []string
-	// refused says that the driver refused something since it was changed last.
+	// refused means that the driver has refused a call since it was last reconfigured.
 	refused bool
-	// releases let watches go on that are held back.
+	// releases end the delays of watches.
 	releases []func()
 	done     map[string]int
 }
 
-// TestModel does what users, administrators and accidents do, in random order,
-// in several worlds at a time, with and without the right to watch Secrets, some
-// with two controllers, and compares what comes of it with a small model of the
-// KEP. The number of a world is its seed: each run does the same. COOPER_LIFECYCLE_STEPS sets another number of steps.
+// TestModel performs random actions of users and administrators, and faults, in several worlds at once, and
+// compares the result with a small model of the KEP. Worlds differ in the permission to watch Secrets, and
+// some have two controllers. The number of a world is its seed, so each run is the same.
+// COOPER_LIFECYCLE_STEPS sets the number of steps.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	length := fulltest.Size(60, 250, 100_000)
@@ -93,12 +93,12 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// randomly makes random steps in one world.
+// randomly performs random steps in one world.
 func randomly(t *testing.T, from uint64, steps int) {
 	t.Helper()
 	w := start(t, setup{
 		patience: brief, backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1,
-		window: time.Nanosecond, // whatever is done may be a reason to ask again for what was refused
+		window: time.Nanosecond, // every action may be a reason to repeat a refused call
 	})
 	m := &model{
 		world: w, random: rand.New(rand.NewPCG(from, 1)),
@@ -124,8 +124,7 @@ func randomly(t *testing.T, from uint64, steps int) {
 	t.Logf("%d steps: %v", steps, m.done)
 }
 
-// calmDown ends all that makes trouble, and lets an administrator change the
-// driver if it refused something.
+// calmDown ends all faults, and reconfigures the driver if it refused a call.
 func (m *model) calmDown() {
 	m.driver.ClearScript()
 	m.tape.calm()
@@ -136,7 +135,7 @@ func (m *model) calmDown() {
 	}
 }
 
-// step does one thing, and reports whether that was possible.
+// step performs one action, and reports whether it was possible.
 func (m *model) step() bool {
 	m.t.Helper()
 	actions := []struct {
@@ -179,12 +178,12 @@ func (m *model) step() bool {
 	return false
 }
 
-// agree waits until the world is as the model says.
+// agree waits until the world agrees with the model.
 func (m *model) agree() {
 	m.t.Helper()
 	m.eventually("the world is as the model says", func(ctx context.Context) error {
-		// What is not so yet is looked at again soon, and the rest only then. What
-		// must become of a claim depends on which accesses were granted.
+		// The first difference ends the check, which is repeated soon. Accesses come first, because the
+		// expected state of a claim depends on which accesses were granted.
 		for _, name := range slices.Sorted(maps.Keys(m.accesses)) {
 			if err := m.checkAccess(ctx, name); err != nil {
 				return err
@@ -211,14 +210,13 @@ func (m *model) agree() {
 			m.left = append(m.left, c.bucket)
 		}
 	}
-	slices.Sort(m.left) // so that a seed repeats what is drawn from them
+	slices.Sort(m.left) // sorted so that a seed is reproducible
 	if n := m.driver.MaxConcurrency(""); n > 1 {
 		m.t.Fatalf("%d calls for one ID ran at once", n)
 	}
 }
 
-// used reports whether an access holds a claim: it was granted before the claim
-// was deleted.
+// used reports whether an access blocks a claim: it was granted before the claim was deleted.
 func (m *model) used(claim string) bool {
 	for _, a := range m.accesses {
 		if a.granted && !a.deleted && slices.Contains(a.claims, claim) {
@@ -249,7 +247,7 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyDelete && there:
 		return fmt.Errorf("the Bucket of %s, which is gone, is still there: %+v", name, bucket.Status.Conditions)
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyRetain && there:
-		bound := bucket.Spec.BucketClaimRef.UID == c.object.UID // else the claim went before it could bind
+		bound := bucket.Spec.BucketClaimRef.UID == c.object.UID // otherwise the claim was deleted before it could bind
 		if released(bucket) != bound || !bucket.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("the retained Bucket of %s is not marked, or goes: %+v", name, bucket)
 		}
@@ -274,8 +272,8 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 	}
 }
 
-// checkAccess learns whether an access was granted, for one whose claim went
-// away meanwhile may be either, and compares it with the model.
+// checkAccess records whether an access was granted and compares it with the model. An access whose claim was
+// deleted in between may or may not be granted.
 func (m *model) checkAccess(ctx context.Context, name string) error {
 	a := m.accesses[name]
 	now := &cosiapi.BucketAccess{}
@@ -289,7 +287,7 @@ func (m *model) checkAccess(ctx context.Context, name string) error {
 		return fmt.Errorf("%s is deleted and still there: %+v", name, now.Status.Conditions)
 	}
 	if now.Status.DriverName != "" {
-		a.granted = true // once handed over, it must be granted in the end, or it is in a claim's way
+		a.granted = true // once handed off, it must be granted eventually, or it blocks a claim
 	}
 	going := slices.ContainsFunc(a.claims, func(c string) bool { return m.claims[c] == nil || m.claims[c].deleted })
 	granted := conditions.Is(now.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
@@ -308,7 +306,7 @@ func (m *model) checkAccess(ctx context.Context, name string) error {
 	}
 }
 
-// checkSecret finds what a user put into a Secret.
+// checkSecret returns an error if a Secret contains a user's changes.
 func (m *model) checkSecret(ctx context.Context, s *corev1.Secret) error {
 	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 		return err
@@ -319,8 +317,8 @@ func (m *model) checkSecret(ctx context.Context, s *corev1.Secret) error {
 	return nil
 }
 
-// leave deletes everything, at once with the namespace or one by one, and fails
-// the test if more stays than Retain keeps.
+// leave deletes everything, with the namespace or one by one, and fails the test if more remains than is
+// retained.
 func (m *model) leave(withNamespace bool) {
 	m.t.Helper()
 	if withNamespace {

@@ -19,10 +19,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// global is the name of an object without a namespace.
+// global returns a unique name for a cluster-scoped object.
 func (w *world) global(name string) string { return w.namespace + "." + name }
 
-// create creates objects; those without a namespace are deleted at the end.
+// create creates objects. Cluster-scoped ones are deleted at the end of the test.
 func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, obj := range objects {
@@ -39,7 +39,7 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// newClass creates a BucketClass with policy Delete, changed as asked.
+// newClass creates a BucketClass with policy Delete, modified by alter.
 func (w *world) newClass(name string, alter ...func(*cosiapi.BucketClassSpec)) *cosiapi.BucketClass {
 	w.t.Helper()
 	class := &cosiapi.BucketClass{
@@ -57,7 +57,7 @@ func (w *world) newClass(name string, alter ...func(*cosiapi.BucketClassSpec)) *
 
 func retain(class *cosiapi.BucketClassSpec) { class.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 
-// newAccessClass creates a BucketAccessClass, changed as asked.
+// newAccessClass creates a BucketAccessClass, modified by alter.
 func (w *world) newAccessClass(name string, alter ...func(*cosiapi.BucketAccessClassSpec)) *cosiapi.BucketAccessClass {
 	w.t.Helper()
 	class := &cosiapi.BucketAccessClass{
@@ -78,7 +78,7 @@ func multiBucket(class *cosiapi.BucketAccessClassSpec) {
 	class.MultiBucketAccess = cosiapi.MultiBucketAccessMultipleBuckets
 }
 
-// claim is a claim of a class, not created yet.
+// claim returns a claim of a class, not created yet.
 func (w *world) claim(name, class string) *cosiapi.BucketClaim {
 	return &cosiapi.BucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
@@ -86,15 +86,14 @@ func (w *world) claim(name, class string) *cosiapi.BucketClaim {
 	}
 }
 
-// importing is a claim for an imported Bucket, not created yet.
+// importing returns a claim for an imported Bucket, not created yet.
 func (w *world) importing(name, bucket string) *cosiapi.BucketClaim {
 	claim := w.claim(name, "")
 	claim.Spec.BucketClassName, claim.Spec.ExistingBucketName = "", w.global(bucket)
 	return claim
 }
 
-// imported is a Bucket as an administrator creates it to import one, not
-// created yet.
+// imported returns the Bucket with which an administrator imports a backend bucket, not created yet.
 func (w *world) imported(name, id, claim string) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{Name: w.global(name)},
@@ -106,7 +105,7 @@ func (w *world) imported(name, id, claim string) *cosiapi.Bucket {
 	}
 }
 
-// access is a read-write access to claims, not created yet.
+// access returns a read-write access to claims, not created yet.
 func (w *world) access(name, class string, claims ...string) *cosiapi.BucketAccess {
 	access := &cosiapi.BucketAccess{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
@@ -159,17 +158,17 @@ func (w *world) bucketOf(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return get(w, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}})
 }
 
-// bucketFor is the Bucket of a claim, which need not exist.
+// bucketFor returns the Bucket of a claim, which may not exist.
 func bucketFor(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(claim.UID)}}
 }
 
-// secret is a Secret of an access, without its content.
+// secret returns a Secret of an access, without its data.
 func secret(access *cosiapi.BucketAccess, index int) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: access.Namespace, Name: access.Spec.BucketClaims[index].AccessSecretName}}
 }
 
-// delete deletes objects and does not wait until they are gone.
+// delete deletes objects without waiting for completion.
 func (w *world) delete(objects ...client.Object) {
 	w.t.Helper()
 	for _, obj := range objects {
@@ -188,7 +187,7 @@ func get[T client.Object](w *world, obj T) T {
 	return obj
 }
 
-// exists reports whether an object is there.
+// exists reports whether an object exists.
 func (w *world) exists(obj client.Object) bool {
 	w.t.Helper()
 	err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj)
@@ -198,7 +197,7 @@ func (w *world) exists(obj client.Object) bool {
 	return err == nil
 }
 
-// change reads an object again, lets change alter it, and writes it.
+// change reads an object again, lets change modify it, and writes it.
 func change[T client.Object](w *world, obj T, change func(T)) {
 	w.t.Helper()
 	w.eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
@@ -210,12 +209,11 @@ func change[T client.Object](w *world, obj T, change func(T)) {
 	})
 }
 
-// touch changes nothing that matters in an object. A label of a Bucket ends the
-// wait for its next call.
+// touch makes an insignificant change to an object. A label on a Bucket ends the wait for its next call.
 func (w *world) touch(obj client.Object) {
 	w.t.Helper()
 	w.rules.ObjectChanged()
-	defer w.rules.ObjectChanged() // also what was refused by what the sidecar had seen before
+	defer w.rules.ObjectChanged() // also allows calls that were refused in an earlier state
 	change(w, obj, func(o client.Object) {
 		labels := o.GetLabels()
 		if labels == nil {
@@ -226,14 +224,13 @@ func (w *world) touch(obj client.Object) {
 	})
 }
 
-// reconfigure gives the driver a new configuration, which ends every wait for a
-// call, and repeats the grants.
+// reconfigure gives the driver a new configuration, which ends every wait for a call and repeats the grants.
 func (w *world) reconfigure() {
 	w.t.Helper()
 	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
 }
 
-// until waits until the object is as check wants it; check says what is wrong.
+// until waits until check returns nil for an object. The error of check describes the difference.
 func until[T client.Object](w *world, obj T, what string, check func(T) error) T {
 	w.t.Helper()
 	w.eventually(what, func(ctx context.Context) error {
@@ -262,8 +259,7 @@ func (w *world) gone(objects ...client.Object) {
 	}
 }
 
-// condition waits until an object has a condition, for its generation, and
-// returns its message.
+// condition waits until an object has a condition for its generation, and returns the message.
 func (w *world) condition(obj client.Object, conditionType string, status metav1.ConditionStatus, reasons ...conditions.Reason) string {
 	w.t.Helper()
 	var message string
@@ -281,7 +277,7 @@ func (w *world) condition(obj client.Object, conditionType string, status metav1
 	return message
 }
 
-// refused waits until an object has ResourcesValidated=False for a reason.
+// refused waits until an object has ResourcesValidated=False with a reason.
 func (w *world) refused(obj client.Object, reason conditions.Reason) string {
 	w.t.Helper()
 	return w.condition(obj, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, reason)
@@ -295,25 +291,24 @@ func (w *world) ready(objects ...client.Object) {
 	}
 }
 
-// marked reports whether a claim is annotated as being in use.
+// marked reports whether a claim has the in-use annotation.
 func marked(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
 }
 
-// released reports whether a Bucket is annotated with the deletion of its claim.
+// released reports whether a Bucket has the annotation that its claim is being deleted.
 func released(bucket *cosiapi.Bucket) bool {
 	return cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation)
 }
 
-// fencePrefix begins the names of what settled makes.
+// fencePrefix is the name prefix of objects that settled creates.
 const fencePrefix = "fence-"
 
-// ofFence reports whether a name or ID is of something that settled made.
+// ofFence reports whether a name or ID belongs to an object that settled created.
 func ofFence(name string) bool { return strings.Contains(name, fencePrefix) }
 
-// settled waits until controller and sidecar have nothing to do: a claim and an
-// access that are made now, behind everything else, have been served and have
-// gone.
+// settled waits until controller and sidecar are idle: it creates a claim and an access, which are queued
+// after everything else, and waits until they are provisioned and deleted again.
 func (w *world) settled() {
 	w.t.Helper()
 	name := fmt.Sprintf("%s%d", fencePrefix, w.next())
@@ -324,7 +319,7 @@ func (w *world) settled() {
 	w.condition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	w.condition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	if w.old() {
-		w.ready(bucket) // nobody looks at a bucket of an administrator
+		w.ready(bucket) // neither component accesses an imported bucket
 	} else {
 		w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	}
@@ -332,8 +327,7 @@ func (w *world) settled() {
 	w.gone(access, claim, bucket)
 }
 
-// emptied releases what a test left, so that nothing of it stays in the API
-// server that all tests share.
+// emptied deletes what a test left in the API server that all tests share.
 func (w *world) emptied() {
 	ctx := context.WithoutCancel(w.t.Context())
 	buckets := &cosiapi.BucketList{}
@@ -361,7 +355,7 @@ func (w *world) emptied() {
 	}
 }
 
-// drop deletes an object whatever holds it.
+// drop deletes an object together with its finalizers.
 func (w *world) drop(ctx context.Context, obj client.Object) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	if err := client.IgnoreNotFound(w.Client.Patch(ctx, obj, patch)); err != nil {

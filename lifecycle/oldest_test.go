@@ -8,8 +8,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/oldesttest"
 )
 
-// TestTheOldestKubernetes tries there what asks most of an API server: live lists by selectable fields, the policy that
-// guards what COSI notes, and the deletion of everything.
+// TestTheOldestKubernetes runs the tests that depend most on the API server with the oldest supported
+// release: live lists by selectable fields, the admission policy, and the deletion of everything.
 func TestTheOldestKubernetes(t *testing.T) {
 	t.Parallel()
 	oldesttest.Again(t,

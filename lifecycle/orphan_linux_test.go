@@ -4,5 +4,5 @@ package lifecycle
 
 import "syscall"
 
-// diesWithUs makes a program end with this process, however that ends.
+// diesWithUs makes a program end with this process, even after SIGKILL.
 func diesWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

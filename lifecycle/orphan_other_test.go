@@ -6,6 +6,5 @@ package lifecycle
 
 import "syscall"
 
-// diesWithUs has no means here: a program that this process leaves behind when
-// it is killed must be ended by hand.
+// diesWithUs is not supported on this system: a program that outlives this process must be stopped manually.
 func diesWithUs() *syscall.SysProcAttr { return nil }

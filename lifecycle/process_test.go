@@ -19,35 +19,34 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
-// errDead is what a process gets for a request after its crash.
+// errDead is the error for requests of a crashed process.
 var errDead = errors.New("the process is dead: the request does not leave it")
 
-// errLost is what a process gets when its connection breaks.
+// errLost is the error when the connection breaks.
 var errLost = errors.New("the connection broke")
 
-// A process is one life of a controller or sidecar. All its requests pass
-// through it, so that none leaves after its crash.
+// A process is one run of a controller or sidecar. All its requests pass through it, so that none is sent
+// after its crash.
 type process struct {
 	who  string
 	tape *tape
 	lags *lags
-	// life is the User-Agent of its requests to the API server, by which those
-	// are distinguished from the requests of every other process.
+	// life is the User-Agent of its requests to the API server, which distinguishes them from those of other
+	// processes.
 	life string
 
-	// gate orders its death and the departures of its requests.
+	// gate orders its death and its requests.
 	gate sync.Mutex
 	dead bool
-	// asked and called count the requests to the API server and the calls to
-	// the driver that left it while it lived.
+	// asked and called count the requests to the API server and the calls to the driver that it sent.
 	asked, called int
 
 	cancel context.CancelFunc
-	// kill ends a program at once; nil for a manager in this process.
+	// kill kills a program; nil for a manager in this process.
 	kill func()
-	// metrics is where a program serves its metrics; empty is nowhere.
+	// metrics is the metrics address of a program; empty if it has none.
 	metrics string
-	// atWork is closed when the manager has filled its caches; nil for a program.
+	// atWork is closed when the manager's caches have synced; nil for a program.
 	atWork <-chan struct{}
 	ended  chan struct{}
 	err    error
@@ -65,8 +64,7 @@ func (p *process) run(ctx context.Context, mgr ctrl.Manager) {
 	}()
 }
 
-// ask counts a request to the API server that leaves the process now. A dead
-// process makes none.
+// ask counts a request to the API server. It returns an error if the process is dead.
 func (p *process) ask() error { return p.depart(&p.asked) }
 
 // call is ask for a call to the driver.
@@ -89,15 +87,15 @@ func (p *process) killed() bool {
 	return p.dead
 }
 
-// departed is how many requests and calls have left the process.
+// departed returns the numbers of requests and calls that the process has sent.
 func (p *process) departed() (asked, called int) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	return p.asked, p.called
 }
 
-// die lets nothing leave the process from now on, as kill -9 does, and ends it.
-// It may be called inside of one of its requests.
+// die stops the process from sending anything, as SIGKILL does, and ends it. It may be called from one of its
+// requests.
 func (p *process) die() {
 	p.gate.Lock()
 	p.dead = true
@@ -138,7 +136,7 @@ func (p *process) close() {
 	})
 }
 
-// transport stands between a process and the API server.
+// transport is the HTTP transport of a process to the API server.
 type transport struct {
 	process *process
 	next    http.RoundTripper
@@ -161,7 +159,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	what := describe(r)
 	if what.What == "" || ofFence(what.Name) {
-		return t.leave(r) // a Lease, an Event, a review, or the sidecar's own key: not the work itself
+		return t.leave(r) // a Lease, an Event, a review, or the sidecar's key, which are not recorded
 	}
 	what.Who = p.who
 	if r.GetBody != nil {
@@ -172,7 +170,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.send(r, what)
 }
 
-// leave sends a request, unless the process is dead.
+// leave sends a request unless the process is dead.
 func (t *transport) leave(r *http.Request) (*http.Response, error) {
 	if err := t.process.ask(); err != nil {
 		return nil, err
@@ -180,7 +178,7 @@ func (t *transport) leave(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// send sends a write, unless a fault strikes it.
+// send sends a write unless a fault applies.
 func (t *transport) send(r *http.Request, what request) (*http.Response, error) {
 	p := t.process
 	e, f := p.tape.begin(what)
@@ -203,11 +201,11 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 	if f == nil || err != nil {
 		return response, err
 	}
-	_ = response.Body.Close() // the connection breaks: what it carried is lost
+	_ = response.Body.Close() // the connection breaks and the response is lost
 	return f.response(r)
 }
 
-// response returns what the process sees instead of the server's response.
+// response returns the response that the process sees in place of the server's.
 func (f *fault) response(r *http.Request) (*http.Response, error) {
 	f.hit()
 	if f.Status == 0 {
@@ -230,14 +228,13 @@ func (f *fault) response(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// resourceOf returns the plural name of the resource that a request is about.
+// resourceOf returns the plural name of the resource of a request.
 func resourceOf(r *http.Request) string {
 	resource, _ := splitPath(r.URL.Path)
 	return strings.Split(resource, "/")[0]
 }
 
-// describe returns what a write is, with an empty What if it is none of the
-// work itself.
+// describe describes a write. What is empty if the write is not recorded.
 func describe(r *http.Request) request {
 	resource, name := splitPath(r.URL.Path)
 	switch strings.Split(resource, "/")[0] {
@@ -251,11 +248,10 @@ func describe(r *http.Request) request {
 	return request{What: verb + " " + resource, Name: name}
 }
 
-// splitPath returns resource, with its subresource, and name of a path of the
-// Kubernetes API.
+// splitPath returns the resource, including the subresource, and the name in a path of the Kubernetes API.
 func splitPath(path string) (resource, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	skip := 2 // api/v1
+	skip := 2 // for api/v1
 	if parts[0] == "apis" {
 		skip = 3
 	}
@@ -276,13 +272,13 @@ func splitPath(path string) (resource, name string) {
 	return resource, name
 }
 
-// lags holds watches back.
+// lags delays watches.
 type lags struct {
 	mu   sync.Mutex
 	held map[string]chan struct{} // by "who resource"
 }
 
-// lag keeps events about a resource from a component until release is called.
+// lag withholds events about a resource from a component until release is called.
 func (l *lags) lag(who, resource string) (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,7 +301,7 @@ func (l *lags) slow(who, resource string, body io.ReadCloser) io.ReadCloser {
 	return &slowBody{ReadCloser: body, lags: l, key: who + " " + resource, closed: make(chan struct{})}
 }
 
-// slowBody is the stream of a watch.
+// slowBody is the response body of a watch.
 type slowBody struct {
 	io.ReadCloser
 

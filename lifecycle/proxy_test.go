@@ -22,8 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A proxy stands between one sidecar and the driver: a socket of its own that
-// dies with the sidecar.
+// A proxy forwards calls from one sidecar to the driver. Its socket is closed with the sidecar.
 type proxy struct {
 	process *process
 	server  *grpc.Server
@@ -31,7 +30,7 @@ type proxy struct {
 	served  chan struct{}
 }
 
-// newProxy serves at the path of a socket and passes calls on to the driver.
+// newProxy serves at the path of a socket and forwards calls to the driver.
 func newProxy(p *process, path, driver string) (*proxy, error) {
 	onward, err := grpc.NewClient(driver, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -49,7 +48,7 @@ func newProxy(p *process, path, driver string) (*proxy, error) {
 	v1alpha1.RegisterProvisionerServer(made.server, v1alpha1.UnimplementedProvisionerServer{})
 	go func() {
 		defer close(made.served)
-		_ = made.server.Serve(listener) // ends with stop
+		_ = made.server.Serve(listener) // returns after stop
 	}()
 	return made, nil
 }
@@ -89,7 +88,7 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 	return response, err
 }
 
-// leave passes a call on, unless the process is dead.
+// leave forwards a call unless the process is dead.
 func (x *proxy) leave(ctx context.Context, method string, message any, response proto.Message) error {
 	if err := x.process.call(); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
@@ -97,7 +96,7 @@ func (x *proxy) leave(ctx context.Context, method string, message any, response 
 	return x.onward.Invoke(ctx, method, message, response)
 }
 
-// traced passes the trace that a call belongs to on with it.
+// traced propagates the trace context of a call.
 func traced(ctx context.Context) context.Context {
 	came := metadata.MD{"traceparent": metadata.ValueFromIncomingContext(ctx, "traceparent")}
 	return metadata.NewOutgoingContext(ctx, came)
@@ -121,7 +120,7 @@ func responseOf(method string) (proto.Message, error) {
 	return kind.New().Interface(), nil
 }
 
-// idOf returns the bucket or account that a call is about.
+// idOf returns the bucket or account ID in a request.
 func idOf(message any) string {
 	switch m := message.(type) {
 	case interface{ GetBucketId() string }:

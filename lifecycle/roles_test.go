@@ -31,12 +31,11 @@ type (
 	runtimeObject = runtime.Object
 )
 
-// unguardedLabel keeps the policy of deploy/ away from a namespace.
+// unguardedLabel exempts a namespace from the policy of deploy/.
 const unguardedLabel = "cooper.dev/unguarded"
 
-// applyRoles creates the roles of deploy/, the ClusterRoles and the policy for all
-// worlds and the Leases with their Roles in this world's namespace, and binds them
-// to this world's users.
+// applyRoles creates the roles of deploy/: the ClusterRoles and the policy for all worlds, and the Leases
+// with their Roles in this world's namespace. It binds the roles to this world's users.
 func (w *world) applyRoles() {
 	w.t.Helper()
 	manifests, err := deploy.RBAC()
@@ -72,8 +71,8 @@ func (w *world) applyRoles() {
 	}
 }
 
-// applyManifest creates the objects of a file with several YAML documents unless
-// they are there, those of the system namespace in this world's.
+// applyManifest creates the objects in a file with several YAML documents unless they exist. Objects of the
+// system namespace are created in this world's namespace.
 func (w *world) applyManifest(manifest []byte) {
 	w.t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
@@ -97,8 +96,8 @@ func (w *world) applyManifest(manifest []byte) {
 	}
 }
 
-// untilAllowed waits until the roles of a component count, without a request of
-// its own that would be refused if not.
+// untilAllowed waits until the roles of a component are in effect, without sending requests as the component,
+// which would be denied.
 func (w *world) untilAllowed(who string) {
 	w.t.Helper()
 	w.eventually("the role of the "+who+" counts", func(ctx context.Context) error {
@@ -128,7 +127,7 @@ func (w *world) untilAllowed(who string) {
 	})
 }
 
-// terminating reports whether the namespace is being deleted or gone.
+// terminating reports whether the namespace is terminating or does not exist.
 func (w *world) terminating() bool {
 	w.t.Helper()
 	namespace := &corev1.Namespace{}

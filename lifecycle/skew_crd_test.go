@@ -28,10 +28,9 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// TestComponentsOlderThanTheCRDs runs every flow with CRDs that have one more
-// optional field in every object below spec and status, items of lists included,
-// and somebody newer who sets it everywhere. Nothing of that is erased or in the
-// way.
+// TestComponentsOlderThanTheCRDs runs every flow with CRDs that have an additional optional field in every
+// object in spec and status, including list items, and with a newer client that sets the field everywhere.
+// The components must neither remove it nor fail.
 func TestComponentsOlderThanTheCRDs(t *testing.T) {
 	t.Parallel()
 	covers(t, "fields-of-newer-crds")
@@ -62,13 +61,13 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 	}
 }
 
-// TestComponentsNewerThanTheCRDs runs the flows with CRDs that lack optional
-// fields which the components write. They are dropped, and no component insists.
+// TestComponentsNewerThanTheCRDs runs the flows with CRDs that lack optional fields which the components
+// write. The API server drops the fields, and the components must not write them repeatedly.
 func TestComponentsNewerThanTheCRDs(t *testing.T) {
 	t.Parallel()
 	covers(t, "fields-of-older-crds")
 	for name, tc := range map[string]struct {
-		// without are the fields that the CRDs lack, as kind and path.
+		// without are the missing fields in the CRDs, by kind and path.
 		without map[string][]string
 		runs    func(flow) bool
 	}{
@@ -87,7 +86,7 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 			t.Parallel()
 			crds := readCRDs(t)
 			for _, crd := range crds {
-				eachObject(crd.root(), func(properties map[string]any) { delete(properties, "observedGeneration") }) // in items of lists
+				eachObject(crd.root(), func(properties map[string]any) { delete(properties, "observedGeneration") }) // in list items
 			}
 			for kind, paths := range tc.without {
 				for _, path := range paths {
@@ -105,8 +104,9 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 	}
 }
 
-// TestUpgradeDowngradeUpgrade exchanges the CRDs under controller and sidecar that run: for newer ones, back, and forth
-// again. What was provisioned under each stays so, is made once, and goes without a trace.
+// TestUpgradeDowngradeUpgrade replaces the CRDs of a running controller and sidecar with newer ones, then the
+// old ones, and the newer ones again. Objects that were provisioned with either stay provisioned, are created
+// only once, and can be deleted completely.
 func TestUpgradeDowngradeUpgrade(t *testing.T) {
 	t.Parallel()
 	covers(t, "fields-of-newer-crds", "fields-of-older-crds")
@@ -144,7 +144,7 @@ func TestUpgradeDowngradeUpgrade(t *testing.T) {
 	}
 }
 
-// install puts other CRDs in the place of those that are there.
+// install replaces the CRDs.
 func (w *world) install(crds crdSet) {
 	w.t.Helper()
 	for _, c := range crds {
@@ -163,7 +163,7 @@ func (w *world) install(crds crdSet) {
 	}
 }
 
-// exchange installs other CRDs and waits until the API server serves them.
+// exchange replaces the CRDs and waits until the API server serves them.
 func (w *world) exchange(crds crdSet) {
 	w.t.Helper()
 	w.install(crds)
@@ -188,7 +188,7 @@ func (w *world) exchange(crds crdSet) {
 	w.gone(probe)
 }
 
-// doesNotInsist runs a flow to its end. Once that is reached nobody writes again.
+// doesNotInsist runs a flow to its end and verifies that no writes follow.
 func (w *world) doesNotInsist(f flow) {
 	w.t.Helper()
 	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
@@ -203,7 +203,7 @@ func (w *world) doesNotInsist(f flow) {
 	w.clear(s)
 }
 
-// newField is what the Go types of this repository do not know.
+// newField is a field that the Go types of this repository do not have.
 const newField = "newField"
 
 // A crd is the manifest of a CustomResourceDefinition.
@@ -241,7 +241,7 @@ func (s crdSet) manifests(t *testing.T) map[string][]byte {
 	return all
 }
 
-// schemaOf returns the schema of a kind, nil if it is none of ours.
+// schemaOf returns the schema of a kind, or nil if the kind is not Cooper's.
 func (s crdSet) schemaOf(kind string) map[string]any {
 	for _, c := range s {
 		if name, _, _ := unstructured.NestedString(c, "spec", "names", "kind"); name == kind {
@@ -257,12 +257,12 @@ func (c crd) root() map[string]any {
 	if len(versions) != 1 {
 		panic(fmt.Sprintf("%d versions", len(versions)))
 	}
-	// NestedSlice copies, and the schema is to be changed.
+	// NestedSlice returns a copy, and the schema must be modified in place.
 	list := c["spec"].(map[string]any)["versions"].([]any)
 	return list[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 }
 
-// drop takes the field at a path out of a schema, and the rules about it.
+// drop removes the field at a path, and the validation rules about it, from a schema.
 func drop(t *testing.T, root map[string]any, path string) {
 	t.Helper()
 	names := strings.Split(path, ".")
@@ -284,8 +284,7 @@ func drop(t *testing.T, root map[string]any, path string) {
 	}
 }
 
-// eachObject calls change with the properties of every object below spec and
-// status.
+// eachObject calls change with the properties of every object in spec and status.
 func eachObject(root map[string]any, change func(properties map[string]any)) {
 	var visit func(form map[string]any)
 	visit = func(form map[string]any) {
@@ -308,8 +307,7 @@ func eachObject(root map[string]any, change func(properties map[string]any)) {
 	}
 }
 
-// fill sets the new field wherever value has an object that may have it, and
-// reports whether anything changed.
+// fill sets the new field wherever the schema allows it, and reports whether anything changed.
 func fill(form map[string]any, value any) (changed bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -331,8 +329,8 @@ func fill(form map[string]any, value any) (changed bool) {
 	return changed
 }
 
-// lost returns the places where before has the new field and after, which still
-// has the place, does not.
+// lost returns the places at which before has the new field, and after still has the object but not the
+// field.
 func lost(path string, before, after any) []string {
 	var all []string
 	switch was := before.(type) {
@@ -360,7 +358,7 @@ func lost(path string, before, after any) []string {
 	return all
 }
 
-// keyOf returns what an item of a list is known by.
+// keyOf returns the key of a list item.
 func keyOf(item any) string {
 	members, _ := item.(map[string]any)
 	for _, key := range []string{"type", "bucketClaimName"} {
@@ -371,8 +369,8 @@ func keyOf(item any) string {
 	return ""
 }
 
-// A newcomer knows the new field, as a newer component does: it sets it wherever
-// it is missing, and sees whether it stays.
+// A newcomer is a newer client: it sets the new field wherever it is missing, and checks that it is
+// preserved.
 type newcomer struct {
 	w      *world
 	crds   crdSet
@@ -410,8 +408,8 @@ func (n *newcomer) work() {
 	})
 }
 
-// look compares an object with what it was and sets the field where it is
-// missing. What is refused because the object changed is set at its next event.
+// look compares an object with its previous state and sets the missing fields. After a conflict it waits for
+// the next event.
 func (n *newcomer) look(ctx context.Context, obj *unstructured.Unstructured) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -425,7 +423,7 @@ func (n *newcomer) look(ctx context.Context, obj *unstructured.Unstructured) {
 		return
 	}
 	root := n.crds.schemaOf(obj.GetKind())["properties"].(map[string]any)
-	if fill(root["spec"].(map[string]any), obj.Object["spec"]) { // of a Bucket, since other specs are immutable
+	if fill(root["spec"].(map[string]any), obj.Object["spec"]) { // only for Buckets, because other specs are immutable
 		n.wrote(n.client.Update(ctx, obj))
 		return
 	}
@@ -451,7 +449,7 @@ func (n *newcomer) wrote(err error) {
 	}
 }
 
-// users returns the client of users who know the new field, too.
+// users returns a client for users of the newer version.
 func (n *newcomer) users() client.Client { return newUsers{Client: n.client, crds: n.crds} }
 
 type newUsers struct {
@@ -484,7 +482,7 @@ func (u newUsers) Create(ctx context.Context, obj client.Object, opts ...client.
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, obj)
 }
 
-// Update implements client.Client. It leaves what the type of obj does not know.
+// Update implements client.Client. It preserves fields that the type of obj does not have.
 func (u newUsers) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
 	live, _ := obj.DeepCopyObject().(client.Object)
 	if err := u.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
@@ -496,8 +494,8 @@ func (u newUsers) Update(ctx context.Context, obj client.Object, _ ...client.Upd
 	return u.Patch(ctx, obj, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
 }
 
-// handOffsOfNewer sets the new field in what is handed off to a sidecar, as a
-// controller does that was rolled back since: once there it can not change.
+// handOffsOfNewer sets the new field in hand-offs to a sidecar, as a newer controller does that was rolled
+// back later. The field is immutable afterwards.
 func handOffsOfNewer(next http.RoundTripper) http.RoundTripper { return &handOffs{next: next} }
 
 type handOffs struct{ next http.RoundTripper }

@@ -12,9 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// TestSkewOfTwoControllers replays flows with two controllers at work at
-// once, which a Lease that ran out makes possible for a moment. One sees
-// everything late. Nothing is created twice, and nothing is left.
+// TestSkewOfTwoControllers replays flows with two active controllers, which is possible for a moment after a
+// Lease has expired. One has a stale cache. Nothing may be created twice or left over.
 func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
 	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim"}, Full: []string{"an access that leaves", "an import"}}), func(t *testing.T, f flow) {
@@ -50,8 +49,8 @@ func TestSkewOfTwoControllers(t *testing.T) {
 	})
 }
 
-// beside starts a second controller, whose watches can be held back by
-// themselves, and returns its view of the world.
+// beside starts a second controller, whose watches can be delayed separately, and returns its view of the
+// world.
 func (w *world) beside() *world {
 	w.t.Helper()
 	other := *w
@@ -61,9 +60,9 @@ func (w *world) beside() *world {
 	return &other
 }
 
-// TestSkewOfAnOldView deletes what a sidecar has just made, and makes it again
-// under the same name, while the sidecar sees none of it. Every account but the
-// last is revoked, and the Secret holds the key of the last.
+// TestSkewOfAnOldView deletes objects that a sidecar has just provisioned and recreates them under the same
+// names, while the sidecar's cache is stale. All accounts except the last must be revoked, and the Secret
+// must contain the key of the last one.
 func TestSkewOfAnOldView(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{backoff: patient(), poll: patient().Max})

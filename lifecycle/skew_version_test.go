@@ -29,16 +29,16 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// nextVersion stands for the version that follows v1alpha2.
+// nextVersion represents the version after v1alpha2.
 const nextVersion = "v1beta1"
 
-// TestNextAPIVersion takes all five CRDs to a next version, back, and forth again, as ADR 0052 orders it. In each phase,
-// controller and sidecar of one version serve and delete what those of the phase before made, on either storage version.
-// They erase no field that their Go types do not have.
+// TestNextAPIVersion migrates all five CRDs to a next version, back, and forward again, in the order of ADR
+// 0052. In each phase, controller and sidecar of one version serve and delete the objects of the previous
+// phase, with either storage version. They must not remove fields that their Go types do not have.
 func TestNextAPIVersion(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestComponentsNewerThanTheCRDs and TestComponentsOlderThanTheCRDs cover one version")
-	fields := readCRDs(t) // with a field that only the next version's Go types would have
+	fields := readCRDs(t) // with a field that only the Go types of the next version would have
 	for _, crd := range fields {
 		eachObject(crd.root(), func(properties map[string]any) {
 			properties[newField] = map[string]any{"type": "string", "maxLength": int64(16)}
@@ -84,7 +84,8 @@ func TestNextAPIVersion(t *testing.T) {
 	if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
 		t.Errorf("the backend still holds %+v", left)
 	}
-	// The release before knows one version alone: the API server refuses its CRDs as long as objects may be stored in the other.
+	// An older release has only one version. The API server rejects its CRDs while objects may be stored in
+	// the other version.
 	for _, c := range alone {
 		older := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(c)}
 		now := older.DeepCopy()
@@ -112,8 +113,8 @@ func (w *world) newLife(i int) *life {
 	return l
 }
 
-// endsKeeping sets the new field everywhere, has controller and sidecar write to each object until it is deleted, and fails the
-// test if they erase the field.
+// endsKeeping sets the new field everywhere, makes controller and sidecar write to each object until it is
+// deleted, and fails the test if they remove the field.
 func (n *newcomer) endsKeeping(l *life) {
 	w := n.w
 	w.t.Helper()
@@ -136,7 +137,8 @@ func (n *newcomer) endsKeeping(l *life) {
 	w.gone(l.claim, l.bucket)
 }
 
-// fill sets the new field in objects as a client of the next version, and looks for what was erased since the last time.
+// fill sets the new field in objects as a client of the next version, after checking whether it was removed
+// since the last call.
 func (n *newcomer) fill(objects ...client.Object) {
 	n.w.t.Helper()
 	n.w.eventually("the objects have the new field in "+nextVersion, func(ctx context.Context) error {
@@ -162,8 +164,8 @@ func (n *newcomer) fill(objects ...client.Object) {
 	})
 }
 
-// versions returns CRDs that serve v1alpha2 and the next version with one schema, and store one of them; without a
-// version to store, v1alpha2 alone.
+// versions returns CRDs that serve v1alpha2 and the next version with the same schema, and store one of them.
+// With an empty storage they have only v1alpha2.
 func (s crdSet) versions(t *testing.T, storage string) crdSet {
 	t.Helper()
 	all := crdSet{}
@@ -191,7 +193,8 @@ func (c crd) storage() string {
 	return ""
 }
 
-// convert installs CRDs with two versions and waits until the API server serves both and stores the one that they say.
+// convert installs CRDs with two versions and waits until the API server serves both and uses the storage
+// version.
 func (w *world) convert(crds crdSet) {
 	w.t.Helper()
 	before := w.storageHashes()
@@ -227,7 +230,7 @@ func (w *world) convert(crds crdSet) {
 	}
 }
 
-// storageHashes tells the storage versions of our resources apart, by their names.
+// storageHashes returns the storage version hashes of Cooper's resources by name.
 func (w *world) storageHashes() map[string]string {
 	w.t.Helper()
 	list, err := discovery.NewDiscoveryClientForConfigOrDie(w.Config()).ServerResourcesForGroupVersion(cosiapi.GroupVersion().String())
@@ -241,7 +244,7 @@ func (w *world) storageHashes() map[string]string {
 	return hashes
 }
 
-// writtenIn returns the versions of the API in which an object was written.
+// writtenIn returns the API versions in which an object was written.
 func writtenIn(object client.Object) map[string]bool {
 	versions := map[string]bool{}
 	for _, entry := range object.GetManagedFields() {
@@ -250,7 +253,7 @@ func writtenIn(object client.Object) map[string]bool {
 	return versions
 }
 
-// restartAs exchanges controller and sidecar for ones that use the next version of the API, or v1alpha2.
+// restartAs restarts controller and sidecar as clients of the next version or of v1alpha2.
 func (w *world) restartAs(newer bool) {
 	w.t.Helper()
 	w.stop(theSidecar)
@@ -263,7 +266,7 @@ func (w *world) restartAs(newer bool) {
 	w.runSidecar()
 }
 
-// A nextClient makes the requests of a component for v1alpha2 in the next version, whose schema is the same.
+// A nextClient converts a component's requests for v1alpha2 to the next version, which has the same schema.
 type nextClient struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -294,7 +297,8 @@ func (c *nextClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// inVersion is the body of a response in another version. It passes lines on one by one, as a watch sends its events.
+// inVersion is a response body converted to another version. It passes lines on one by one, because a watch
+// sends one event per line.
 type inVersion struct {
 	io.Closer
 

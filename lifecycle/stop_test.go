@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// Controller and sidecar that wait for the rights to list their objects, or for
-// the API server, end when they are stopped.
+// TestStopBeforeTheCachesAreFilled verifies that controller and sidecar can be stopped while they wait for
+// permission to list their objects, or for the API server.
 func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 	t.Parallel()
 	for who, manager := range map[string]func(*testing.T, *rest.Config, string) (ctrl.Manager, error){
@@ -85,7 +85,7 @@ func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 	}
 }
 
-// refusals reports requests that the API server refuses.
+// refusals reports requests that the API server rejects.
 type refusals struct {
 	next roundTripper
 	seen chan<- struct{}

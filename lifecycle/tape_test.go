@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// The two components, as they stand in requests and faults.
+// Names of the two components in requests and faults.
 const (
 	theController = "controller"
 	theSidecar    = "sidecar"
@@ -20,64 +20,61 @@ const (
 
 // A request is a write to the API server or a call to the driver.
 type request struct {
-	// Who made it: theController or theSidecar.
+	// Who sent it: theController or theSidecar.
 	Who string
-	// What it is: "patch buckets/status", "DriverCreateBucket".
+	// What it is, such as "patch buckets/status" or "DriverCreateBucket".
 	What string
-	// Name of the object, or the ID that the call is about.
+	// Name of the object, or the ID in the call.
 	Name string
 }
 
 func (r request) String() string { return r.Who + " " + r.What }
 
-// An entry is a request on the tape. Began and Ended order all beginnings and
-// ends; Ended is 0 while the request is under way.
+// An entry is a request on the tape. Began and Ended are positions in a single sequence; Ended is 0 while the
+// request is in progress.
 type entry struct {
 	request
 
 	Began, Ended int
-	// OK says that the request had its effect and that the response says so.
+	// OK means that the request took effect and the response reports success.
 	OK bool
 }
 
-// A fault strikes requests that match Who, What and Name, of which empty ones
-// match all: the first Skip pass, then Times are struck (0 is one, always is
-// all).
+// A fault affects requests that match Who, What and Name, where empty fields match everything. It skips the
+// first Skip requests and affects the next Times (0 means one, always means all).
 type fault struct {
 	Who, What, Name string
 	Skip, Times     int
-	// Status is the HTTP status to respond with; 0 breaks the connection.
+	// Status is the HTTP status of the response; 0 breaks the connection.
 	Status int
-	// After lets the request have its effect and then loses the response.
+	// After lets the request take effect and then loses the response.
 	After bool
-	// Hold delays a request until the channel is closed, and lets it pass then; its response is lost only with After.
+	// Hold delays a request until the channel is closed. The response is lost only if After is set.
 	Hold <-chan struct{}
-	// Hit, if set, is called when the fault strikes.
+	// Hit, if set, is called when the fault occurs.
 	Hit func()
 
 	seen int
 }
 
-// always makes a fault strike without end.
+// always makes a fault permanent.
 const always = -1
 
-// A tape records what the processes of a world write and call, and strikes some
-// of it. It is the merged timeline of API and driver.
+// A tape records the writes and calls of all processes in a world in one sequence, and applies faults.
 type tape struct {
 	mu      sync.Mutex
 	clock   int
 	entries []*entry
 	faults  []*fault
-	// reasons are those of all conditions that were written.
+	// reasons are the reasons of all conditions that were written.
 	reasons map[string]bool
 }
 
-// note remembers the reasons of conditions in the body of a write, which is an
-// object or a patch.
+// note records the reasons of conditions in the body of a write, which is an object or a patch.
 func (t *tape) note(body io.Reader) {
 	var content any
 	if json.NewDecoder(body).Decode(&content) != nil {
-		return // a body of another form
+		return // another format
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +109,7 @@ func (t *tape) noteReason(reason any) {
 	}
 }
 
-// written are the reasons of all conditions that were written.
+// written returns the reasons of all conditions that were written.
 func (t *tape) written() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +135,7 @@ func (t *tape) calm() {
 	t.faults = nil
 }
 
-// begin records the beginning of a request and returns the fault that strikes
-// it, or nil.
+// begin records the start of a request and returns the fault that applies to it, or nil.
 func (t *tape) begin(r request) (*entry, *fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +161,7 @@ func (t *tape) end(e *entry, ok bool) {
 	e.Ended, e.OK = t.clock, ok
 }
 
-// all returns copies of the entries, in the order of their beginnings.
+// all returns copies of the entries in the order of their start.
 func (t *tape) all() []entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +172,7 @@ func (t *tape) all() []entry {
 	return out
 }
 
-// done are the requests that had their effect, as "who what", oldest first.
+// done returns the matching requests that took effect, as "who what", oldest first.
 func (t *tape) done(match func(entry) bool) []string {
 	var out []string
 	for _, e := range t.all() {
@@ -194,10 +190,10 @@ func (t *tape) mark() int {
 	return t.clock
 }
 
-// since selects what began after a mark.
+// since selects entries that started after a mark.
 func since(mark int) func(entry) bool { return func(e entry) bool { return e.Began > mark } }
 
-// hold waits until the fault lets go; it reports false if ctx ended before.
+// hold waits until the fault ends. It returns false if ctx ended first.
 func (f *fault) hold(ctx context.Context) bool {
 	select {
 	case <-f.Hold:
@@ -207,7 +203,7 @@ func (f *fault) hold(ctx context.Context) bool {
 	}
 }
 
-// hit calls Hit, if anybody wants to know that the fault strikes.
+// hit calls Hit if it is set.
 func (f *fault) hit() {
 	if f.Hit != nil {
 		f.Hit()

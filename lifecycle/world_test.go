@@ -44,65 +44,61 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// never is longer than any test: nothing but a watch can wake a reconcile.
+// never is longer than any test: only a watch can trigger a reconcile.
 const never = time.Hour
 
-// brief is a patience that a test can wait for.
+// brief is a short timeout.
 const brief = 200 * time.Millisecond
 
 // graceful is how long a controller may take to stop.
 const graceful = 20 * time.Second
 
-// A setup says what a world is like. The zero value is a world in which nothing
-// but watches wake anybody.
+// A setup configures a world. In the zero value, only watches trigger reconciles.
 type setup struct {
 	fake memdriver.Options
-	// backoff after failures; zero means that nothing is repeated.
+	// backoff after failures; zero disables retries.
 	backoff reconciler.BackoffOptions
-	// resync of both; zero means never.
+	// resync interval of both components; zero disables resyncs.
 	resync time.Duration
-	// poll is how often the sidecar looks at a Secret that it waits for.
+	// poll is how often the sidecar reads a Secret that it waits for.
 	poll time.Duration
-	// watchSecrets lets the sidecar watch Secrets, and gives it the role for it.
+	// watchSecrets makes the sidecar watch Secrets and gives it the role for this.
 	watchSecrets bool
-	// patience is how long an access may wait for its claims, and how long a claim may be in use
-	// after its deletion, before the conditions report it. Zero means the default of the programs.
+	// patience is how long an access may wait for its claims, and how long a claim may be in use after its
+	// deletion, before the conditions report it. Zero means the default of the programs.
 	patience time.Duration
-	// lostClaimGrace is how long the Bucket of a claim that is lost is held; zero
-	// means for ever.
+	// lostClaimGrace is how long the Bucket of a lost claim is held; zero means indefinitely.
 	lostClaimGrace time.Duration
-	// workers of the sidecar, and how many accesses a second it grants again though
-	// nobody asked; zero means as many as the program has.
+	// workers and the background re-grants per second of the sidecar; zero means the default of the program.
 	workers     int
 	regrantRate float64
-	// deadline of a call.
+	// deadline of a driver call.
 	deadline time.Duration
-	// window is how long no call may be repeated that the driver refused; zero
-	// means as long as the checker of the contract says.
+	// window is how long a refused call must not be repeated; zero means the default of the contract checker.
 	window time.Duration
-	// leases turns leader election on.
+	// leases enables leader election.
 	leases bool
-	// programs runs the programs as they are shipped, instead of their managers
-	// in this process; they have backoff, resync and poll of their own.
+	// programs runs the real programs instead of their managers in this process. They use their own backoff,
+	// resync and poll settings.
 	programs bool
-	// scraped lets the programs serve their metrics.
+	// scraped makes the programs serve their metrics.
 	scraped bool
-	// traced keeps the spans of controller, sidecar and driver.
+	// traced records the spans of controller, sidecar and driver.
 	traced bool
-	// crds are others than those of deploy/; nil means those.
+	// crds replaces the CRDs of deploy/ unless nil.
 	crds map[string][]byte
-	// noGeneration says that the CRDs do not know observedGeneration.
+	// noGeneration means that the CRDs lack observedGeneration.
 	noGeneration bool
-	// wrap, if set, stands between the processes and the API server, behind the
-	// tape.
+	// wrap, if set, wraps the transport between the processes and the API server, behind the tape.
 	wrap func(http.RoundTripper) http.RoundTripper
-	// unguarded says that no admission policy guards what COSI notes on objects.
+	// unguarded disables the admission policies for the world.
 	unguarded bool
 	// idle starts neither controller nor sidecar.
 	idle bool
 }
 
-// shortTests are the tests with a world that the short tier runs. They cover each part of the life of a bucket.
+// shortTests are the tests with a world that run in the short tier. They cover each part of the lifecycle of
+// a bucket.
 var shortTests = []string{
 	"TestTwoPhasesOfAnAccess", "TestOrderOfAnAccess", "TestClaimsThatShareABucket", "TestConditionsOfAnAccess",
 	"TestLostBucketIsNotCreatedAgain", "TestImportBindsOnce", "TestConditionsOfAClaim",
@@ -116,15 +112,16 @@ var shortTests = []string{
 	"TestAccessWhoseFinalizerIsRemoved", "TestCopiedAccessSecret",
 }
 
-// covers states the cases that a test is about. Of the tests that begin with it, the short tier runs shortTests.
+// covers declares the cases that a test covers. Of the tests that call it, only shortTests run in the short
+// tier.
 func covers(t *testing.T, ids ...string) {
 	t.Helper()
 	cases.Covers(t, ids...)
 	fulltest.Named(t, shortTests)
 }
 
-// bothWays runs a test with a sidecar that polls Secrets as o says, because it may not watch them, and with one that
-// watches them and never polls. The short tier runs only the first.
+// bothWays runs a test with a sidecar that may not watch Secrets and polls them as configured by o, and with
+// one that watches them and never polls. The short tier runs only the first.
 func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
 	t.Helper()
 	watching := o
@@ -134,8 +131,8 @@ func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
 	}
 }
 
-// A world is one namespace with a controller, a driver and its sidecar that see
-// nothing else, and the test itself in the parts of users and administrators.
+// A world is a namespace with a controller, a driver and its sidecar that see nothing else. The test acts as
+// users and administrators.
 type world struct {
 	*testenv.Env
 
@@ -146,40 +143,38 @@ type world struct {
 	server    *memdriver.Server
 	endpoint  string
 	sockets   string
-	// store is the credential store that sidecars serve; nil if there is none.
+	// store is the credential store that sidecars serve, or nil.
 	store *sidecar.CredentialStore
-	// rules watches what the sidecar asks of the driver.
+	// rules checks the sidecar's calls against the contract.
 	rules *strict.Checker
 	tape  *tape
 	lags  *lags
 	log   *logbook
-	// spans are those of a world that is traced.
+	// spans are the recorded spans of a traced world.
 	spans *tracetest.SpanRecorder
 	// metrics are the registries of all processes, the latest last.
 	metrics map[string][]*prometheus.Registry
 
 	// lives are the processes.
 	lives *lives
-	// end is the test at whose end processes stop.
+	// end is the test at the end of which processes stop.
 	end *testing.T
-	// died, if set, ends the goroutine that waits for something in this world
-	// when it is closed.
+	// died, if set, ends the goroutine that waits in this world when it is closed.
 	died <-chan struct{}
 }
 
 // lives are the processes of a world.
 type lives struct {
 	mu sync.Mutex
-	// processes are the latest.
+	// processes are the latest process of each component.
 	processes map[string]*process
 	all       []*process
 	started   int
-	// beside are the lives of the same world that these stand beside; nil if
-	// there are none.
+	// beside are the other processes of the same world, for a second controller, or nil.
 	beside *lives
 }
 
-// root counts and keeps all processes of the world.
+// root returns the lives that count and record all processes of the world.
 func (l *lives) root() *lives {
 	if l.beside != nil {
 		return l.beside
@@ -187,7 +182,7 @@ func (l *lives) root() *lives {
 	return l
 }
 
-// add makes a process known as the latest of its component.
+// add records a process as the latest of its component.
 func (l *lives) add(p *process) {
 	l.mu.Lock()
 	l.processes[p.who] = p
@@ -198,7 +193,7 @@ func (l *lives) add(p *process) {
 	root.all = append(root.all, p)
 }
 
-// next is another number each time.
+// next returns the next number.
 func (l *lives) next() int {
 	root := l.root()
 	root.mu.Lock()
@@ -207,8 +202,8 @@ func (l *lives) next() int {
 	return root.started
 }
 
-// start makes a world and starts controller and sidecar in it. At its end, the
-// test fails for what must never happen in any of them.
+// start creates a world with a controller and a sidecar. At its end, the test fails if an invariant of all
+// worlds was violated.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
@@ -225,7 +220,7 @@ func start(t *testing.T, o setup) *world {
 	w.rules = strict.New(strict.Options{Window: o.window})
 	w.setup.fake.ServerOptions = []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{})))}
-	if !w.old() { // the rules are those of our contract
+	if !w.old() { // the rules apply only to v1alpha2
 		w.setup.fake.ServerOptions = append(w.setup.fake.ServerOptions, w.rules.ServerOptions()...)
 	}
 	w.endpoint = "unix://" + filepath.Join(w.sockets, "driver.sock")
@@ -244,7 +239,7 @@ func start(t *testing.T, o setup) *world {
 	return w
 }
 
-// startDriver starts the driver that the setup describes.
+// startDriver starts the driver of the setup.
 func (w *world) startDriver() {
 	w.t.Helper()
 	w.driver = memdriver.New(w.setup.fake)
@@ -253,9 +248,8 @@ func (w *world) startDriver() {
 	w.server = server
 }
 
-// newNamespace creates a namespace that stays until the control plane ends: what
-// a world leaves in it disturbs nobody, and the namespace controller would make
-// more requests to delete it than most tests make.
+// newNamespace creates a namespace that is not deleted until the control plane ends. Leftovers in it do not
+// affect other tests, and deleting it would cost the namespace controller more requests than most tests make.
 func newNamespace(t *testing.T, env *testenv.Env, unguarded bool) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "world-"}}
@@ -268,13 +262,13 @@ func newNamespace(t *testing.T, env *testenv.Env, unguarded bool) string {
 	return namespace.Name
 }
 
-// judge fails the test for what must never happen in any of them.
+// judge fails the test if an invariant of all worlds was violated.
 func (w *world) judge() {
 	arrived := map[string]int{}
 	for who, user := range map[string]string{theController: w.user(theController), theSidecar: w.user(theSidecar)} {
 		for _, e := range w.Audit(controlplane.AuditFilter{User: user}) {
 			arrived[e.UserAgent]++
-			if e.Code == 403 && !(e.Verb == "create" && e.Namespace == w.namespace && w.terminating()) { // no role helps where nothing may be made
+			if e.Code == 403 && !(e.Verb == "create" && e.Namespace == w.namespace && w.terminating()) { // expected in a terminating namespace, where nothing may be created
 				w.t.Errorf("the roles of the %s do not allow it to %s %s/%s %s/%s", who, e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 			}
 		}
@@ -293,8 +287,8 @@ func (w *world) judge() {
 	}
 }
 
-// fenced fails the test if more came from a process than had left it before it
-// died, by what API server and driver have recorded.
+// fenced fails the test if the API server and the driver received more from a process than it had sent before
+// it died.
 func (w *world) fenced(arrived map[string]int) {
 	left, called := map[string]int{}, 0
 	for _, p := range w.lives.all {
@@ -311,7 +305,7 @@ func (w *world) fenced(arrived map[string]int) {
 	}
 }
 
-// user is the name that a component has in this world, that of an account of its
+// user returns the user name of a component in this world, which is that of a service account in its
 // namespace.
 func (w *world) user(who string) string { return "system:serviceaccount:" + w.namespace + ":" + who }
 
@@ -344,8 +338,7 @@ func (w *world) runController() *process {
 	return p
 }
 
-// runSidecar starts a sidecar, with a connection of its own to the driver. It
-// stops at the end of the test.
+// runSidecar starts a sidecar with its own connection to the driver. It stops at the end of the test.
 func (w *world) runSidecar() *process {
 	w.t.Helper()
 	p, config := w.prepare(theSidecar)
@@ -392,8 +385,7 @@ func (w *world) runSidecar() *process {
 	return p
 }
 
-// prepare makes a process without a manager, and the configuration by which it
-// reaches the API server.
+// prepare creates a process without a manager, and its client configuration.
 func (w *world) prepare(who string) (*process, *rest.Config) {
 	w.t.Helper()
 	w.untilAllowed(who)
@@ -415,7 +407,7 @@ func (w *world) prepare(who string) (*process, *rest.Config) {
 	return p, config
 }
 
-// stop ends the latest process of a component gracefully.
+// stop gracefully stops the latest process of a component.
 func (w *world) stop(who string) {
 	w.t.Helper()
 	if err := w.process(who).stop(); err != nil {
@@ -433,7 +425,7 @@ func (w *world) next() int { return w.lives.next() }
 
 func (w *world) scope() reconciler.Scope { return reconciler.Scope{Namespaces: []string{w.namespace}} }
 
-// tracer makes the spans of all processes of a world.
+// tracer returns the tracer provider of all processes in a world.
 func (w *world) tracer() trace.TracerProvider {
 	if !w.setup.traced {
 		return noop.NewTracerProvider()
@@ -463,7 +455,7 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-// eventually is Eventually with the patience of this package.
+// eventually is Eventually with the timeout of this package.
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
@@ -471,7 +463,7 @@ func (w *world) eventually(what string, check func(context.Context) error) {
 	err := controlplane.Until(ctx, func(ctx context.Context) error {
 		select {
 		case <-w.died:
-			runtime.Goexit() // nobody is there to do what is waited for
+			runtime.Goexit() // the process that should do this is dead
 		default:
 		}
 		return check(ctx)
@@ -481,13 +473,13 @@ func (w *world) eventually(what string, check func(context.Context) error) {
 	}
 }
 
-// A logbook collects what all processes of a world log.
+// A logbook collects the logs of all processes in a world.
 type logbook struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// shown is how many lines of the log a failed test shows.
+// shown is how many lines of the log a failed test prints.
 const shown = 150
 
 func (w *world) logger(who string) logr.Logger {
@@ -514,7 +506,7 @@ func (l *logbook) showIfFailed(t *testing.T) {
 	})
 }
 
-// writer is for programs and servers that write lines.
+// writer returns a logger for programs and servers that write lines.
 func (l *logbook) writer(who string) *log.Logger { return log.New(lineWriter{l, who}, "", 0) }
 
 type lineWriter struct {
@@ -530,7 +522,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// count is the number of lines that hold a text.
+// count returns the number of lines that contain a text.
 func (l *logbook) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -543,14 +535,14 @@ func (l *logbook) count(text string) int {
 	return n
 }
 
-// text is all lines.
+// text returns all lines.
 func (l *logbook) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.lines, "\n")
 }
 
-// must fails the test if an administrator's or user's request failed.
+// must fails the test if a request of an administrator or user failed.
 func (w *world) must(err error) {
 	w.t.Helper()
 	if err != nil {
@@ -558,5 +550,5 @@ func (w *world) must(err error) {
 	}
 }
 
-// errNot is what a check returns when nothing more can be said.
+// errNot is returned by a check that has no further details.
 var errNot = errors.New("it is not so")

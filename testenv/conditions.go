@@ -25,7 +25,7 @@ func Conditions(obj client.Object) []metav1.Condition {
 	return nil
 }
 
-// Condition returns the condition of a type, or an empty one.
+// Condition returns the condition of a type, or an empty condition if there is none.
 func Condition(obj client.Object, conditionType string) metav1.Condition {
 	if c := meta.FindStatusCondition(Conditions(obj), conditionType); c != nil {
 		return *c
@@ -33,8 +33,8 @@ func Condition(obj client.Object, conditionType string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// UntilCondition waits until an object has a condition of the wanted type, status and reason that was set for the
-// object as it is, and returns its message.
+// UntilCondition waits until an object has a condition of the wanted type, status and reason for its current
+// generation, and returns the message.
 func UntilCondition(e *Env, obj client.Object, want metav1.Condition) string {
 	e.tb.Helper()
 	var message string

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// A test of what the API server does with a BucketClaim: it works in a namespace of its own.
+// Test how the API server handles a BucketClaim, in a separate namespace.
 func ExampleStart() {
 	exampletest.Run(func(t testing.TB) { // in a test: TestClaims
 		env := testenv.Start(t, testenv.Options{})

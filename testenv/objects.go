@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// Create creates an object as administrator; one without a namespace is deleted at the end of the test. A refusal fails
-// the test.
+// Create creates an object as administrator. A cluster-scoped object is deleted at the end of the test. An
+// error fails the test.
 func (e *Env) Create(obj client.Object) {
 	e.tb.Helper()
 	if err := e.Client.Create(e.tb.Context(), obj); err != nil {
@@ -33,7 +33,7 @@ func (e *Env) Create(obj client.Object) {
 	}
 }
 
-// Delete deletes an object as administrator and does not wait until it is gone.
+// Delete deletes an object as administrator without waiting for the deletion to complete.
 func (e *Env) Delete(obj client.Object) {
 	e.tb.Helper()
 	if err := e.Client.Delete(e.tb.Context(), obj); err != nil {
@@ -65,7 +65,7 @@ func Get[T client.Object](e *Env, obj T) T {
 	return obj
 }
 
-// Change reads an object again, lets change alter it, and writes it, again as long as somebody else is faster.
+// Change reads an object again, lets change modify it, and writes it. It retries on conflicts.
 func Change[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
@@ -77,7 +77,7 @@ func Change[T client.Object](e *Env, obj T, change func(T)) {
 	})
 }
 
-// ChangeStatus is Change for the status.
+// ChangeStatus is Change for the status subresource.
 func ChangeStatus[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
@@ -89,13 +89,14 @@ func ChangeStatus[T client.Object](e *Env, obj T, change func(T)) {
 	})
 }
 
-// Until waits until an object is as check wants it, and returns it; check says what is wrong.
+// Until waits until check returns nil for an object, and returns the object. The error of check describes the
+// difference.
 func Until[T client.Object](e *Env, obj T, what string, check func(T) error) T {
 	e.tb.Helper()
 	var last error
 	e.Eventually(what, func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return errors.Join(err, last) // at the deadline, what was seen before says more
+			return errors.Join(err, last) // at the deadline, the earlier result is more informative
 		}
 		last = check(obj)
 		return last
@@ -103,8 +104,8 @@ func Until[T client.Object](e *Env, obj T, what string, check func(T) error) T {
 	return obj
 }
 
-// ApplyClusterRoles creates the ClusterRoles of deploy/rbac and the policy that confines them, which all tests of a
-// control plane share. Its Roles and Leases are for one installation and not among them.
+// ApplyClusterRoles creates the ClusterRoles of deploy/rbac and the policy that restricts them, which all
+// tests of a control plane share. It does not create the Roles and Leases of an installation.
 func (e *Env) ApplyClusterRoles() {
 	e.tb.Helper()
 	manifests, err := deploy.RBAC()

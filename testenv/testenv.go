@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster, Docker or
-// a download of binaries.
+// Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster or
+// Docker.
 //
-// Start returns an Env: the administrator's client, a namespace of the test's own, users with the rights that a test
-// gives them, and waits that watch (Until, Gone). All tests of one test binary share one control plane and keep apart
-// by namespaces; Main stops it. It must stay thin: what works without the testing package belongs to
+// Start returns an Env: an administrator's client, a namespace for the test, users with the permissions that
+// the test grants, and functions that wait (Until, Gone). All tests of a test binary share one control plane
+// and are isolated by namespaces; Main stops it. Code that does not need the testing package belongs in
 // testenv/controlplane and testenv/system.
 package testenv
 
@@ -33,37 +33,37 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// waitTimeout is for what a test waits for; it is generous because it only delays failures.
+// waitTimeout limits waits. It is long because it only delays failures.
 const waitTimeout = 2 * time.Minute
 
-// Options say which control plane a test needs. The zero value is the shared one.
+// Options select the control plane of a test. The zero value is the shared one.
 type Options struct {
-	// Private starts a control plane for this test alone, for what would disturb others. It is stopped at the end of
-	// the test.
+	// Private starts a control plane for this test only, for tests that would affect others. It is stopped at
+	// the end of the test.
 	Private bool
-	// AdmissionPlugins are enabled in addition to those that Kubernetes enables by default, in a control plane for this
-	// test alone.
+	// AdmissionPlugins are enabled in addition to Kubernetes' defaults, in a control plane for this test
+	// only.
 	AdmissionPlugins []string
-	// CRDs are the manifests of other CustomResourceDefinitions than those of Cooper, by a name for messages, in a
-	// control plane for this test alone.
+	// CRDs replace Cooper's CustomResourceDefinitions, in a control plane for this test only. The keys are
+	// names for messages.
 	CRDs map[string][]byte
 }
 
 // Env is one test's view of a control plane.
 type Env struct {
-	// Plane is the control plane; a test may stop it only if it is private.
+	// ControlPlane is the control plane. A test may stop it only if it is private.
 	ControlPlane *controlplane.ControlPlane
-	// Client acts as an administrator who may do everything. It has no cache.
+	// Client has all permissions and no cache.
 	Client client.Client
 
 	tb     testing.TB
 	scheme *runtime.Scheme
-	// began is the end of the audit log when the test began.
+	// began is the end of the audit log at the start of the test.
 	began int64
 }
 
-// shared is the control plane of the test binary. Its processes end with the test binary in any case (see
-// controlplane); Main also removes its files at once.
+// shared is the control plane of the test binary. Its processes always end with the test binary (see
+// controlplane); Main also removes its files.
 var shared struct {
 	sync.Mutex
 
@@ -71,13 +71,13 @@ var shared struct {
 	err          error
 }
 
-// quietOnce gives the libraries a logger. Without one, controller-runtime prints a stack trace once the test binary is
-// half a minute old. The first one counts: who wants the libraries' log calls SetLogger in TestMain. It may be set by
-// one goroutine at a time alone.
+// quietOnce sets a logger for libraries. Without one, controller-runtime prints a stack trace after 30
+// seconds. Only the first call has an effect: tests that want the libraries' logs call SetLogger in TestMain.
+// Setting it concurrently is not safe.
 var quietOnce = sync.OnceFunc(func() { log.SetLogger(logr.Discard()) })
 
 // Main runs the tests of a package and then stops the shared control plane: func TestMain(m *testing.M) {
-// testenv.Main(m) }. Packages without a TestMain leave only a temporary directory, which the next start removes.
+// testenv.Main(m) }. Packages without a TestMain leave a temporary directory, which the next start removes.
 func Main(m *testing.M) {
 	m.Run()
 	shared.Lock()
@@ -90,8 +90,8 @@ func Main(m *testing.M) {
 	}
 }
 
-// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first test of a binary starts it, and
-// the first of a user builds it, which is told on standard error.
+// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first test of a binary starts
+// it. The first use on a machine may build it, with progress on standard error.
 func Start(tb testing.TB, o Options) *Env {
 	tb.Helper()
 	cp, err := controlPlaneFor(tb, o)
@@ -123,7 +123,7 @@ func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, erro
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.controlPlane == nil && shared.err == nil {
-		// It outlives the test that happens to be the first.
+		// It must outlive the first test.
 		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()), o)
 	}
 	return shared.controlPlane, shared.err
@@ -145,13 +145,13 @@ func startControlPlane(ctx context.Context, o Options) (*controlplane.ControlPla
 	})
 }
 
-// Scheme knows the kinds of Kubernetes and of api/v1alpha2. It is this Env's own.
+// Scheme contains the types of Kubernetes and of api/v1alpha2. Each Env has its own.
 func (e *Env) Scheme() *runtime.Scheme { return e.scheme }
 
-// Config is how an administrator reaches the API server.
+// Config returns an administrator's client configuration.
 func (e *Env) Config() *rest.Config { return e.ControlPlane.Config() }
 
-// User is how the user name in groups reaches the API server. It may do nothing but what RBAC grants.
+// User returns the client configuration of the user name in groups. RBAC determines its permissions.
 func (e *Env) User(name string, groups ...string) *rest.Config {
 	e.tb.Helper()
 	config, err := e.ControlPlane.User(name, groups...)
@@ -161,7 +161,7 @@ func (e *Env) User(name string, groups ...string) *rest.Config {
 	return config
 }
 
-// ClientFor returns a client without a cache that acts as config says.
+// ClientFor returns an uncached client for config.
 func (e *Env) ClientFor(config *rest.Config) client.Client {
 	e.tb.Helper()
 	c, err := client.New(config, client.Options{Scheme: e.scheme})
@@ -171,8 +171,8 @@ func (e *Env) ClientFor(config *rest.Config) client.Client {
 	return c
 }
 
-// Namespace creates a namespace with a name of its own, deletes it at the end of the test and returns the name. The
-// test does not wait until it is gone, which takes five seconds.
+// Namespace creates a namespace with a unique name, deletes it at the end of the test, and returns the name.
+// The test does not wait for the deletion, which takes five seconds.
 func (e *Env) Namespace() string {
 	e.tb.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -189,7 +189,7 @@ func (e *Env) Namespace() string {
 	return ns.Name
 }
 
-// Kubeconfig writes a kubeconfig file for config with namespace as the default one, and returns its path.
+// Kubeconfig writes a kubeconfig file for config with the given default namespace, and returns its path.
 func (e *Env) Kubeconfig(config *rest.Config, namespace string) string {
 	e.tb.Helper()
 	path := filepath.Join(e.tb.TempDir(), "kubeconfig")
@@ -199,8 +199,8 @@ func (e *Env) Kubeconfig(config *rest.Config, namespace string) string {
 	return path
 }
 
-// Audit returns the requests recorded since Start that f selects, oldest first. A request is recorded just after its
-// response: wait with Eventually for the event of a response that has only just come.
+// Audit returns the requests recorded since Start that f selects, oldest first. A request is recorded shortly
+// after its response: use Eventually to wait for the event of a recent response.
 func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	e.tb.Helper()
 	f.From = max(f.From, e.began)
@@ -211,8 +211,8 @@ func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	return events
 }
 
-// UntilWrites waits until what is written after the first writes is this. written reads it of the audit log, which has a
-// write a little later than the object.
+// UntilWrites waits until the writes after the first ones equal want. written reads them from the audit log,
+// which is slightly behind the objects.
 func (e *Env) UntilWrites(written func() []string, first int, want ...string) {
 	e.tb.Helper()
 	e.Eventually("the audit log shows the writes", func(context.Context) error {
@@ -224,8 +224,8 @@ func (e *Env) UntilWrites(written func() []string, first int, want ...string) {
 	})
 }
 
-// Eventually calls check until it returns nil, and fails the test with its last error after two minutes. what says what
-// is waited for.
+// Eventually calls check until it returns nil, and fails the test with its last error after two minutes. what
+// describes the expected state.
 func (e *Env) Eventually(what string, check func(context.Context) error) {
 	e.tb.Helper()
 	ctx, cancel := context.WithTimeout(e.tb.Context(), waitTimeout)

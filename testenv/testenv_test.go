@@ -209,7 +209,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// grant binds a role of one rule in the namespace to the subject.
+// grant binds a Role with one rule in the namespace to the subject.
 func grant(t *testing.T, e *testenv.Env, namespace string, subject rbacv1.Subject, rule rbacv1.PolicyRule) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "granted"}

@@ -40,8 +40,8 @@ func TestBucketsAreServed(t *testing.T) {
 }
 `
 
-// TestAModuleThatOnlyRequiresOursCanUseTestenv is what a vendor of a driver does. Nothing that testenv builds or
-// installs may be missing from the module as others get it.
+// TestAModuleThatOnlyRequiresOursCanUseTestenv uses testenv from another module, as a driver vendor does. The
+// published module must contain everything that testenv builds or installs.
 func TestAModuleThatOnlyRequiresOursCanUseTestenv(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "another module starts what the other tests of this package start")
@@ -65,7 +65,7 @@ func TestAModuleThatOnlyRequiresOursCanUseTestenv(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-vet=off", "-count=1", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath") // as all programs are compiled
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=-trimpath") // the usual build settings
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}

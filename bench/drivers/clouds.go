@@ -24,12 +24,12 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// A place is how a driver reaches its store.
+// A place is the access of a driver to its store.
 type place struct {
 	URL, ID, Secret, Project string
-	// Key is the file of a Google service account.
+	// Key is the key file of a Google service account.
 	Key []byte
-	// dir is for files of the driver.
+	// dir is a directory for files of the driver.
 	dir string
 }
 
@@ -40,15 +40,15 @@ type server interface {
 	Close() error
 }
 
-// A cloud is a fake store, and the driver for it.
+// A cloud is a fake store with its driver.
 type cloud struct {
 	protocol cosi.ObjectProtocol_Type
-	// store returns a store that has not started, and what says where it is once it has.
+	// store returns a store that has not been started, and a function that returns its place once it has.
 	store  func() (server, func() (place, error), error)
 	driver func(name string, at place) (driverkit.Driver, error)
 }
 
-// clouds are all, by the protocols that claims name.
+// clouds are all clouds, by the protocols in claims.
 var clouds = map[string]cloud{
 	"S3":    {cosi.ObjectProtocol_S3, newS3Store, newS3Driver},
 	"Azure": {cosi.ObjectProtocol_AZURE, newAzureStore, newAzureDriver},
@@ -110,7 +110,7 @@ func newGCSDriver(name string, at place) (driverkit.Driver, error) {
 	})
 }
 
-// serveStore serves a fake store until in ends, and writes where it is.
+// serveStore serves a fake store until in is closed, and writes its place to out.
 func serveStore(name string, in io.Reader, out io.Writer) error {
 	of, known := clouds[name]
 	if !known {
@@ -126,7 +126,7 @@ func serveStore(name string, in io.Reader, out io.Writer) error {
 	at, err := where()
 	at.URL = store.URL()
 	if err == nil {
-		err = json.NewEncoder(out).Encode(at) //nolint:gosec // the key of a fake, for the process that asked for it
+		err = json.NewEncoder(out).Encode(at) //nolint:gosec // the key of a fake, for the parent process
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, in)
@@ -134,11 +134,11 @@ func serveStore(name string, in io.Reader, out io.Writer) error {
 	return errors.Join(err, store.Close())
 }
 
-// startStore starts a process that serves a store, and says where it is.
+// startStore starts a process that serves a store, and returns its place.
 func startStore(ctx context.Context, dir, program string, arguments ...string) (at place, end func() error, err error) {
 	command := exec.CommandContext(context.WithoutCancel(ctx), program, arguments...)
 	command.Stderr = os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches only us
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches only the parent
 	in, err := command.StdinPipe()
 	if err != nil {
 		return at, nil, fmt.Errorf("store: %w", err)

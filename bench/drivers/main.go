@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command drivers serves one of the drivers of this repository, on the fake store of its cloud, which is a process of its
-// own: so figures of the driver have nothing of the store in them. Its benchmarks measure each RPC of each driver in the
-// same way. It is started by the bench.
+// Command drivers serves a driver of this repository with the fake store of its cloud, for the bench. The
+// store is a separate process, so the figures of the driver do not include it. The benchmarks measure each
+// RPC of each driver in the same way.
 package main
 
 import (

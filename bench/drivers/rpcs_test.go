@@ -17,7 +17,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// asStore makes the test binary the store of a cloud.
+// asStore makes the test binary serve the store of a cloud.
 const asStore = "COOPER_TEST_BENCH_STORE"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// world is a driver that serves at a socket, on a store in another process.
+// world is a driver that serves at a socket, with a store in another process.
 type world struct {
 	*drivertest.Client
 
@@ -111,7 +111,7 @@ func (w *world) deleteBucket(ctx context.Context, of *subject) error {
 	return err
 }
 
-// life are the RPCs in the life of a bucket and its access. What is called again finds nothing to do.
+// life are the RPCs in the lifecycle of a bucket and its access. Repeated calls find nothing to do.
 var life = []struct {
 	name string
 	call func(*world, context.Context, *subject) error
@@ -127,8 +127,9 @@ var life = []struct {
 	{"DriverDeleteBucket", (*world).deleteBucket},
 }
 
-// BenchmarkRPCs measures each RPC of each driver over its socket. Time is with the store, which is a process of its own;
-// memory is of driver and gRPC client. What a call needs is made before, untimed.
+// BenchmarkRPCs measures each RPC of each driver over its socket. Time includes the store, which is a
+// separate process; memory is that of the driver and the gRPC client. The preparation of a call is not
+// measured.
 func BenchmarkRPCs(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(clouds)) {
 		w := newWorld(b, name)

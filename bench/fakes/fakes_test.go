@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets the test binary be the stores that it starts.
+// TestMain makes the test binary act as the stores that it starts.
 func TestMain(m *testing.M) {
 	if os.Getenv(serveMark) != "" {
 		main()
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestEveryFigureIsMeasured runs what this program contains with next to nothing to do. Figures are not judged.
+// TestEveryFigureIsMeasured runs the built-in stores with a minimal workload. It does not judge the figures.
 func TestEveryFigureIsMeasured(t *testing.T) {
 	t.Parallel()
 	s := settings{duration: time.Millisecond, fill: time.Minute, objects: 3, keys: 1005, only: []string{"s3fake", "gofakes3", "azurefake", "gcsfake"}}
@@ -81,7 +81,7 @@ func TestResidentIn(t *testing.T) {
 	}
 }
 
-// TestTogether ends with the first error, which other goroutines do not hide.
+// TestTogether verifies that together returns the first error.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64

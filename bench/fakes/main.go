@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fakes measures the fakes of this repository beside other stores that speak the same protocols: bare gofakes3,
-// versitygw and MinIO, Azurite, and fake-gcs-server. Each is a process of its own, alone, and is sent the same requests as
-// the others of its cloud. gofakes3 and fake-gcs-server verify nothing of them.
+// Command fakes compares the fakes of this repository with other stores of the same protocols: bare gofakes3,
+// versitygw and MinIO; Azurite; and fake-gcs-server. Each runs alone in its own process and receives the same
+// requests as the others of its cloud. gofakes3 and fake-gcs-server do not authenticate requests.
 package main
 
 import (
@@ -52,7 +52,7 @@ func end(what string, err error) {
 	}
 }
 
-// run measures one store after the other. What is not there is left out, and said so.
+// run measures one store after the other. It skips and reports missing stores.
 func (s settings) run(ctx context.Context) ([]column, error) {
 	var columns []column
 	for _, of := range all() {
@@ -72,7 +72,7 @@ func (s settings) run(ctx context.Context) ([]column, error) {
 	return columns, nil
 }
 
-// measure runs a store twice: for what it does in a second, and for what it holds.
+// measure runs a store twice: to measure request rates, and to measure storage.
 func (s settings) measure(ctx context.Context, of store) (figures, error) {
 	got := figures{}
 	for _, step := range []func(context.Context, store, *process, protocol, figures) error{s.rates, s.holdings} {

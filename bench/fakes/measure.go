@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// bucket is the only one of a store.
+// bucket is the only bucket of a store.
 const bucket = "bench"
 
-// The sizes of objects in bytes, and how many clients there are at once.
+// Object sizes in bytes, and the number of concurrent clients.
 const (
 	small, large = 4 << 10, 8 << 20
 	many         = 32
 )
 
-// rates measures how often a second a store does one thing.
+// rates measures how often per second a store performs each operation.
 func (s settings) rates(ctx context.Context, of store, p *process, c protocol, got figures) error {
 	got.set(of.name, rowStart, float64(p.started)/float64(time.Millisecond))
 	for _, size := range []int{small, large} {
@@ -45,8 +45,8 @@ func (s settings) rates(ctx context.Context, of store, p *process, c protocol, g
 	return nil
 }
 
-// rate runs do from several clients for a while, at least once each, and returns calls per second. The first call, with 0, is
-// not counted.
+// rate runs do in several clients for a period, at least once each, and returns the calls per second. The
+// first call, with 0, is not counted.
 func rate(clients int, during time.Duration, do func(int64) error) (float64, error) {
 	if err := do(0); err != nil {
 		return 0, err
@@ -60,7 +60,7 @@ func rate(clients int, during time.Duration, do func(int64) error) (float64, err
 	return float64(done.Load()) / time.Since(begin).Seconds(), err
 }
 
-// together repeats do in several goroutines until it returns false or an error, which is returned.
+// together repeats do in several goroutines until it returns false or an error, which it returns.
 func together(clients int, do func() (more bool, err error)) error {
 	var (
 		wg    sync.WaitGroup
@@ -84,7 +84,7 @@ func together(clients int, do func() (more bool, err error)) error {
 	return first
 }
 
-// holdings fills a store and measures its memory and how fast it lists.
+// holdings fills a store and measures its memory and the duration of listings.
 func (s settings) holdings(ctx context.Context, of store, p *process, c protocol, got figures) error {
 	body := bytes.Repeat([]byte("0123456789abcdef"), small/16)
 	begin := time.Now()
@@ -99,7 +99,7 @@ func (s settings) holdings(ctx context.Context, of store, p *process, c protocol
 		return err
 	}
 	got.set(of.name, rowKeys, float64(listed))
-	// One client lists everything, many share the hundred prefixes.
+	// One client lists everything; several clients share a hundred prefixes.
 	for clients, prefixes := range map[int][]string{1: {"k/"}, many: hundred()} {
 		took, err := list(ctx, c, clients, prefixes, listed)
 		if err != nil {
@@ -110,8 +110,8 @@ func (s settings) holdings(ctx context.Context, of store, p *process, c protocol
 	return nil
 }
 
-// put puts the objects from one number to another, below a hundred prefixes, and returns how many there are. A store of
-// others is given until the time for it is over.
+// put puts objects with numbers in a range, below a hundred prefixes, and returns the number of objects. For
+// a third-party store it stops after a time limit.
 func (s settings) put(ctx context.Context, c protocol, of store, begin time.Time, body []byte, from, to int) (int, error) {
 	var next, done atomic.Int64
 	next.Store(int64(from))
@@ -141,8 +141,8 @@ func hundred() []string {
 	return out
 }
 
-// list lists all prefixes in pages of up to 1000 keys and returns how long that takes until every response is read. Pages
-// are not decoded: that takes a client several times as long as the store needs, whichever store it is.
+// list lists all prefixes in pages of up to 1000 keys and returns the time until every response is read. It
+// does not decode the pages, which would take several times as long as the store needs.
 func list(ctx context.Context, c protocol, clients int, prefixes []string, want int) (time.Duration, error) {
 	var next, found atomic.Int64
 	begin := time.Now()
@@ -169,7 +169,7 @@ func list(ctx context.Context, c protocol, clients int, prefixes []string, want 
 	return took, err
 }
 
-// after is the marker that stands after mark in a page, "" for the last page.
+// after returns the marker after mark in a page, or "" for the last page.
 func after(page []byte, mark string) string {
 	_, rest, found := bytes.Cut(page, []byte(mark))
 	end := bytes.IndexAny(rest, `<"`)
@@ -179,7 +179,7 @@ func after(page []byte, mark string) string {
 	return html.UnescapeString(string(rest[:end]))
 }
 
-// set notes a figure, and says so at once, since all take minutes.
+// set records and prints a figure immediately, because each takes minutes.
 func (f figures) set(store, row string, value float64) {
 	f[row] = value
 	fmt.Fprintf(os.Stderr, "%s: %s: %s\n", store, row, format(value))

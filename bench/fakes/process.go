@@ -17,16 +17,16 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
-// process is a store that runs.
+// process is a running store.
 type process struct {
 	place
-	// started is how long it took until it responded.
+	// started is the time until it responded.
 	started time.Duration
 	command *exec.Cmd
 	stop    func() error
 }
 
-// own starts a store that this program contains.
+// own starts a built-in store.
 func own(name string) func(context.Context) (*process, error) {
 	return func(ctx context.Context) (*process, error) {
 		self, err := os.Executable()
@@ -49,7 +49,7 @@ func own(name string) func(context.Context) (*process, error) {
 	}
 }
 
-// program starts a program of others at a free port. It may keep what it wants in a directory that is removed with it.
+// program starts a third-party program at a free port, with a temporary directory.
 func program(find func(context.Context) ([]string, error), at place, env []string, arguments func(address, dir string) []string) func(context.Context) (*process, error) {
 	return func(ctx context.Context) (*process, error) {
 		command, err := find(ctx)
@@ -72,15 +72,15 @@ func program(find func(context.Context) ([]string, error), at place, env []strin
 			return nil, errors.Join(fmt.Errorf("start it: %w", err), os.RemoveAll(dir), port.Release())
 		}
 		p.stop = func() error {
-			_ = p.command.Process.Kill() // it may be gone already
-			_ = p.command.Wait()         // killed: always an error
+			_ = p.command.Process.Kill() // it may have exited
+			_ = p.command.Wait()         // always an error after a kill
 			return errors.Join(os.RemoveAll(dir), port.Release())
 		}
 		return p, p.await(ctx, begin)
 	}
 }
 
-// await returns when the process responds, whatever it says, or stops it.
+// await returns when the process responds with any status, or stops it.
 func (p *process) await(ctx context.Context, begin time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -100,8 +100,8 @@ func (p *process) await(ctx context.Context, begin time.Time) error {
 	}
 }
 
-// memory is what the process has in RAM, in bytes; 0 where there is no /proc. Files in the cache of the operating system,
-// where the fakes have the bodies of objects, are no part of it.
+// memory returns the resident memory of the process in bytes, or 0 without /proc. It does not include the
+// page cache, in which the fakes keep the bodies of objects.
 func (p *process) memory() int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	return residentIn(string(text))

@@ -21,30 +21,32 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// protocol is how clients of a cloud speak, each request with its signature or token.
+// protocol is a client of a cloud, which authenticates each request.
 type protocol interface {
 	makeBucket(ctx context.Context) error
 	put(ctx context.Context, key string, body []byte) error
 	get(ctx context.Context, key string) error
-	// page returns a page of a listing, of up to 1000 keys, as it was sent; marker is "" for the first.
+	// page returns a page of a listing with up to 1000 keys, as received. marker is "" for the first page.
 	page(ctx context.Context, prefix, marker string) ([]byte, error)
-	// marks are what is in a page once for each key, and what stands before the marker of the next page.
+	// marks returns the text that occurs once for each key in a page, and the text before the marker of the
+	// next page.
 	marks() (entry, next string)
 }
 
-// plain sends requests without any client of the cloud.
+// plain sends requests without a cloud's client library.
 type plain struct{ *http.Client }
 
 func newPlain() plain {
 	return plain{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * many, DisableCompression: true}}}
 }
 
-// statusError is a response that is no success.
+// statusError is an unsuccessful response.
 type statusError string
 
 func (e statusError) Error() string { return string(e) }
 
-// do sends a request, with header in pairs of a name and a value, and writes the body of the response to into, nil for nowhere.
+// do sends a request, with header in name/value pairs, and writes the response body to into, unless it is
+// nil.
 func (c plain) do(ctx context.Context, method, address string, body []byte, into io.Writer, header ...string) error {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -70,7 +72,7 @@ func (c plain) do(ctx context.Context, method, address string, body []byte, into
 	return nil
 }
 
-// s3 is minio-go, which signs what it sends.
+// s3 is a minio-go client, which signs requests.
 type s3 struct {
 	plain
 	core *minio.Core
@@ -127,7 +129,7 @@ func (c s3) page(ctx context.Context, prefix, marker string) ([]byte, error) {
 
 func (s3) marks() (entry, next string) { return "<Contents>", "<NextContinuationToken>" }
 
-// azure has a signature for the account in each request, which was made before.
+// azure adds a precomputed account signature to each request.
 type azure struct {
 	plain
 	url, signature string
@@ -178,7 +180,7 @@ func (c azure) page(ctx context.Context, prefix, marker string) ([]byte, error) 
 
 func (azure) marks() (entry, next string) { return "<Blob>", "<NextMarker>" }
 
-// gcs has a token in each request to the JSON API.
+// gcs adds a token to each request to the JSON API.
 type gcs struct {
 	plain
 	url, token string

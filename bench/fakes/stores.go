@@ -23,22 +23,22 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// place is where a store is, and how a client gets in.
+// place is the address of a store with a credential.
 type place struct{ URL, ID, Secret string }
 
-// A store is one to measure.
+// A store is a store to measure.
 type store struct {
 	name string
-	// peer is one of others, which may be so slow that it is filled for a while only.
+	// peer is a third-party store. It may be slow, so it is filled only for a limited time.
 	peer  bool
 	start func(context.Context) (*process, error)
 	dial  func(place) (protocol, error)
 }
 
-// errMissing says that a program is not there.
+// errMissing means that a program is not installed.
 var errMissing = errors.New("its program is missing")
 
-// all are the stores by cloud, the fake of this repository first.
+// all returns the stores by cloud, the fake of this repository first.
 func all() []store {
 	return []store{
 		{"s3fake", false, own("s3fake"), newS3},
@@ -62,7 +62,7 @@ func all() []store {
 	}
 }
 
-// What the peers are told, or are known to have: the account of Azurite is in its documentation.
+// Credentials of the peers. Azurite's account is fixed and documented.
 const (
 	access         = "benchbenchbench"
 	secret         = "benchbenchbenchbench"
@@ -70,7 +70,7 @@ const (
 	azuriteKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// found is the command of a store that go run ./hack/stores has built.
+// found returns the command of a store that go run ./hack/stores has built.
 func found(s stores.Store) func(context.Context) ([]string, error) {
 	return func(context.Context) ([]string, error) {
 		path, err := s.Find()
@@ -81,7 +81,7 @@ func found(s stores.Store) func(context.Context) ([]string, error) {
 	}
 }
 
-// azurite is the command of Azurite, which is installed if it is not there.
+// azurite returns the command of Azurite, after installing it if necessary.
 func azurite(ctx context.Context) ([]string, error) {
 	install := exec.CommandContext(ctx, "bash", "hack/npm.sh", "azurite")
 	install.Stderr = os.Stderr
@@ -92,23 +92,23 @@ func azurite(ctx context.Context) ([]string, error) {
 	return []string{"node", filepath.Join(strings.TrimSpace(string(out)), "azurite", "dist", "src", "blob", "main.js")}, nil
 }
 
-// sub makes a directory that a program expects.
+// sub creates a directory that a program expects.
 func sub(dir, name string) string {
 	path := filepath.Join(dir, name)
-	_ = os.Mkdir(path, 0o700) // the program says so if it is missing
+	_ = os.Mkdir(path, 0o700) // the program reports if it is missing
 	return path
 }
 
-// serveMark makes this program be the store that it names, until its input ends.
+// serveMark makes this program act as the named store until its input is closed.
 const serveMark = "COOPER_BENCH_FAKES_SERVE"
 
-// serve is a store that this program contains: it prints where it is.
+// serve runs a built-in store and prints its place.
 func serve(name string, in io.Reader, out io.Writer) error {
 	at, closeStore, err := open(name)
 	if err != nil {
 		return err
 	}
-	if err = json.NewEncoder(out).Encode(at); err == nil { //nolint:gosec // the key of a fake, for the process that asked for it
+	if err = json.NewEncoder(out).Encode(at); err == nil { //nolint:gosec // the key of a fake, for the parent process
 		_, err = io.Copy(io.Discard, in)
 	}
 	return errors.Join(err, closeStore())
@@ -146,14 +146,14 @@ func open(name string) (place, func() error, error) {
 	return place{}, nil, fmt.Errorf("%s=%s: no such store", serveMark, name)
 }
 
-// fake is what all fakes are.
+// fake is the common interface of all fakes.
 type fake interface {
 	Start() error
 	URL() string
 	Close() error
 }
 
-// of starts a fake and says where it is.
+// of starts a fake and returns its place.
 func (p place) of(s fake) (place, func() error, error) {
 	if err := s.Start(); err != nil {
 		return place{}, nil, errors.Join(err, s.Close())

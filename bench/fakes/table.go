@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// figures are what was measured of a store, by row.
+// figures are the measurements of a store, by row.
 type figures map[string]float64
 
 // A column is a store with its figures.
@@ -17,7 +17,7 @@ type column struct {
 	figures
 }
 
-// Rows whose names have no parameters. Those of rates and listings are made by rateRow and listRow.
+// Rows without parameters. rateRow and listRow name those of rates and listings.
 const (
 	rowStart   = "start, ms"
 	rowObjects = "objects of 4 KiB"
@@ -42,7 +42,7 @@ func clientsOf(n int) string {
 	return strconv.Itoa(n) + " clients"
 }
 
-// rows are all, in their order.
+// rows returns all rows in order.
 func rows() []string {
 	out := []string{rowStart}
 	for _, size := range []int{small, large} {
@@ -53,7 +53,7 @@ func rows() []string {
 	return append(out, rowObjects, rowMemory, rowKeys, listRow(1), listRow(many))
 }
 
-// table is a table in Markdown with a column for each store.
+// table returns a Markdown table with a column for each store.
 func table(columns []column) string {
 	var b strings.Builder
 	b.WriteString("| |")
@@ -71,7 +71,7 @@ func table(columns []column) string {
 	return b.String()
 }
 
-// format has three digits at least.
+// format formats with at least three digits.
 func format(v float64) string {
 	switch {
 	case v >= 100:

@@ -12,10 +12,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 )
 
-// limits says for help what this cooper lacks.
+// limits is the help text about stores that this build lacks.
 const limits = ""
 
-// otherFakes returns the commands that run the stores of clouds besides S3.
+// otherFakes returns the commands that run the fake stores of clouds other than S3.
 func otherFakes() []subcommand {
 	return []subcommand{
 		{name: "fakes gcs", short: "run a Cloud Storage with IAM, alone", prepare: gcsfakecmd.Prepare},
@@ -23,7 +23,7 @@ func otherFakes() []subcommand {
 	}
 }
 
-// otherPorts defines the flags of up for clouds besides S3.
+// otherPorts defines the port flags of up for clouds other than S3.
 func otherPorts(flags *pflag.FlagSet, o *up.Options) {
 	flags.IntVar(&o.AzurePort, "azure-port", 0, "port of the fake Azure Blob service on 127.0.0.1; 0 means a free one")
 	flags.IntVar(&o.GCSPort, "gcs-port", 0, "port of the fake Cloud Storage and IAM on 127.0.0.1; 0 means a free one")

@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
 )
 
-// A cooper that is built with the tag s3only has nothing of other clouds: their SDKs are a fifth of its packages.
+// The build tag s3only excludes the SDKs of the other clouds, which are a fifth of the packages.
 
 const limits = `
 This one has the store of S3 alone. With those of Azure and Google Cloud it is built by

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestS3OnlyHasNoSDKOfAnotherCloud sees that what make up builds at first has nothing that it does not run.
+// TestS3OnlyHasNoSDKOfAnotherCloud verifies that the S3-only build, which make up compiles first, contains no
+// SDK of another cloud.
 func TestS3OnlyHasNoSDKOfAnotherCloud(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -22,18 +22,17 @@ import (
 // downTimeout bounds the wait of `cooper down`.
 const downTimeout = time.Minute
 
-// sampleNamespace is where the sample goes. It is one of its own, so that it
-// can be deleted.
+// sampleNamespace is the namespace of the sample. It holds nothing else and can be deleted.
 const sampleNamespace = "tutorial"
 
-// upDirectory is what --data means to commands that look for a running system.
+// upDirectory is the help text of --data in commands that look for a running system.
 const upDirectory = "directory that was given to cooper up; empty means the one that it takes by itself"
 
-// replaceCRDs is what --replace-crds means everywhere.
+// replaceCRDs is the help text of --replace-crds in all commands.
 const replaceCRDs = "allow that Cooper's CRDs take the place of others' v1alpha2, whose objects lose fields"
 
-// directory defines --data with the usage and returns what it came to; keep is
-// true if the user named a directory.
+// directory defines --data with the given usage and returns a function that resolves it. keep is true if the
+// user named a directory.
 func directory(flags *pflag.FlagSet, usage string) func() (dir rundir.Dir, keep bool, err error) {
 	data := flags.String("data", "", usage)
 	return func() (rundir.Dir, bool, error) {
@@ -108,13 +107,13 @@ func prepareDown(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Write
 	}
 }
 
-// manifestFiles are the manifests to apply: nil for none.
+// manifestFiles returns the manifests to apply, or nil if there are none.
 func manifestFiles(path string, none bool) (fs.FS, error) {
 	switch {
 	case none && path != "":
 		return nil, errors.New("--manifests and --no-sample contradict each other")
 	case none:
-		return nil, nil //nolint:nilnil // no manifests is what was asked for
+		return nil, nil //nolint:nilnil // none was requested
 	case path == "":
 		return tutorial.Manifests, nil
 	}
@@ -128,12 +127,12 @@ func manifestFiles(path string, none bool) (fs.FS, error) {
 	return single{os.DirFS(filepath.Dir(path)), filepath.Base(path)}, nil
 }
 
-// single is a file system with one file of another one.
+// single is a file system that exposes one file of another file system.
 type single struct {
 	fs.FS
 
 	name string
 }
 
-// Glob implements fs.GlobFS: whatever the pattern, the one file matches.
-func (s single) Glob(string) ([]string, error) { return []string{s.name}, nil } //nolint:unparam // the interface has an error
+// Glob implements fs.GlobFS. It returns the one file for every pattern.
+func (s single) Glob(string) ([]string, error) { return []string{s.name}, nil } //nolint:unparam // required by the interface

@@ -14,8 +14,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// TestCRDsOfTheUpstreamProject starts `cooper up` on a state in which somebody installed the upstream project's CRDs:
-// they are left alone until the user agrees.
+// TestCRDsOfTheUpstreamProject starts `cooper up` on a cluster with the CRDs of the upstream project and
+// verifies that they are replaced only with the user's consent.
 func TestCRDsOfTheUpstreamProject(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "two control planes")
@@ -58,7 +58,7 @@ func TestCRDsOfTheUpstreamProject(t *testing.T) {
 	if err := cp.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second finds what the first left
+	for range 2 { // the second run reuses the state of the first
 		if got := cooper(t, nil, "up", "--data", data, "--no-sample"); got.code != 1 || !strings.Contains(got.stderr, refusal) || !strings.Contains(got.stderr, difference) {
 			t.Fatalf("cooper up: exit %d, want 1, what differs and why not:\n%s", got.code, got.stderr)
 		}

@@ -23,8 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// TestCooperDoesWhatTheReadmePromises takes the steps of its reader: claim,
-// credential, object, and everything gone again, with the programs that a user has.
+// TestCooperDoesWhatTheReadmePromises follows the README with the programs of a user: it claims a bucket,
+// uses the credential, stores an object and deletes everything.
 //
 //nolint:paralleltest,tparallel // its parts follow one another
 func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
@@ -49,7 +49,7 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	t.Run("azure", func(t *testing.T) { useAzure(t, env, up) })
 	t.Run("gcs", func(t *testing.T) { useGCS(t, up) })
 
-	// Nobody waits for a resync: a Secret that is deleted by hand is written again, with the same credential.
+	// A Secret that is deleted manually is recreated with the same credential, without waiting for a resync.
 	up.replaced(t, env, "sample-credentials")
 	if again := up.environment(t); again["AWS_ACCESS_KEY_ID"] != env["AWS_ACCESS_KEY_ID"] {
 		t.Errorf("the Secret that was deleted came back with the key %q, want %q", again["AWS_ACCESS_KEY_ID"], env["AWS_ACCESS_KEY_ID"])
@@ -83,8 +83,8 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	}
 }
 
-// emptyBucket deletes what the test stored, with a credential of its own: a
-// bucket that holds data is not deleted.
+// emptyBucket deletes the test's objects with an access of its own, because a bucket that holds data is not
+// deleted.
 func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	t.Helper()
 	if said := up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/"); strings.Contains(said, "Warning") || !strings.Contains(said, "bucketclass.objectstorage.k8s.io/sample unchanged") {
@@ -107,8 +107,8 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
 }
 
-// useGCS claims a bucket of Cloud Storage beside the others, and uses it with an S3 client and the HMAC
-// pair, as cooper env says.
+// useGCS claims a Cloud Storage bucket next to the others and uses it with an S3 client and the HMAC key pair
+// that cooper env prints.
 func useGCS(t *testing.T, up *upProcess) {
 	t.Helper()
 	env := up.environment(t)
@@ -139,7 +139,7 @@ func useGCS(t *testing.T, up *upProcess) {
 	up.kubectl(t, env, "delete", "bucketclaim", "gcs", "--timeout=60s")
 }
 
-// useAzure claims a container beside the bucket, and uses it with Azure's SDK.
+// useAzure claims a container next to the bucket and uses it with the Azure SDK.
 func useAzure(t *testing.T, env map[string]string, up *upProcess) {
 	t.Helper()
 	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/azure/")
@@ -191,7 +191,7 @@ func useAWS(t *testing.T, env map[string]string) {
 	}
 }
 
-// awsProgram prefers Debian's AWS CLI, the one that the README names.
+// awsProgram returns the path of the AWS CLI. It prefers the Debian package, which the README names.
 func awsProgram(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/aws"); err == nil {
@@ -266,8 +266,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// anonymousHead asks for the bucket without a credential: 403 while it exists,
-// 404 when it does not.
+// anonymousHead sends HEAD for the bucket without a credential: 403 means that the bucket exists, 404 that it
+// does not.
 func anonymousHead(t *testing.T, env map[string]string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, env["AWS_ENDPOINT_URL"]+"/"+env["BUCKET_NAME"], http.NoBody)
@@ -282,8 +282,8 @@ func anonymousHead(t *testing.T, env map[string]string) int {
 	return response.StatusCode
 }
 
-// TestAKilledCooperStartsAgain kills cooper without a chance to clean up: its
-// directory stays usable, and what was claimed and stored is there again.
+// TestAKilledCooperStartsAgain kills cooper with SIGKILL and verifies that its directory stays usable and
+// that claims and data are still there.
 func TestAKilledCooperStartsAgain(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the control plane's own tests kill it")
@@ -296,7 +296,7 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 
 	again := startUpIn(t, up.data)
 	after := again.environment(t)
-	// Whoever waits until a Lease has expired takes that one over, minutes later.
+	// If the new process waited for an old Lease to expire, it would take over minutes later.
 	for uid := range strings.FieldsSeq(again.kubectl(t, after, leases...)) {
 		if strings.Contains(held, uid) || held == "" {
 			t.Errorf("the Lease %s was not new: those of the killed run were %s", uid, held)
@@ -317,7 +317,7 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 	}
 }
 
-// TestBadInput starts cooper in ways that cannot work, and reads what it says.
+// TestBadInput starts cooper with invalid input and checks the messages.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs a whole system")
@@ -453,13 +453,13 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// result is how a command ended.
+// result is the exit code and output of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// cooper runs the built program to its end.
+// cooper runs the built program until it exits.
 func cooper(t *testing.T, env []string, args ...string) result {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program(t), args...)

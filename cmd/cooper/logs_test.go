@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main //nolint:testpackage // what libraries log has no way out of a process but the command's own
+package main //nolint:testpackage // the log of libraries can only be observed through the command itself
 
 import (
 	"bytes"
@@ -11,9 +11,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// TestLibrariesLogToStandardError runs a command, whatever comes of it: without
-// a logger, controller-runtime prints a stack trace once the process is half a
-// minute old.
+// TestLibrariesLogToStandardError runs a command that may fail. Without a logger, controller-runtime prints a
+// stack trace after 30 seconds.
 func TestLibrariesLogToStandardError(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cooper runs a whole COSI system on a laptop, without a cluster and
-// without Docker: `cooper up` starts it and shows a bucket claimed and a
-// credential granted, `cooper env` prints that credential for a shell, and
-// `cooper down` ends it.
+// Command cooper runs a whole COSI system on a laptop, without a cluster and without Docker. `cooper up`
+// starts it, claims a bucket and grants a credential; `cooper env` prints that credential for a shell;
+// `cooper down` stops it.
 package main
 
 import (
@@ -33,15 +32,15 @@ func main() {
 	os.Exit(code)
 }
 
-// A subcommand is one verb of cooper.
+// A subcommand is a command of cooper.
 type subcommand struct {
 	name, short string
-	// details are further lines of the command's help, each at most 100 characters long.
+	// details are additional lines of the help text, each at most 100 characters long.
 	details string
-	// logs says that the command has a log of its own for what libraries log. Of
-	// the others, warnings and errors go to standard error.
+	// logs is set if the command has its own log for library messages. For other commands, warnings and
+	// errors go to standard error.
 	logs bool
-	// prepare defines the flags and returns what runs with them.
+	// prepare defines the flags and returns the function that runs the command.
 	prepare func(*pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error
 }
 
@@ -61,7 +60,7 @@ func subcommands() []subcommand {
 	}, otherFakes()...)
 }
 
-// executables are the details of commands that start a control plane.
+// executables is the help text of commands that start a control plane.
 const executables = `kube-apiserver, etcd, kubectl and kube-controller-manager come from the first of these that has them:
 1. the directory that KUBEBUILDER_ASSETS names
 2. the directory of cooper
@@ -74,10 +73,10 @@ If 1 and 2 have no kube-controller-manager, it is built, since envtest has none.
 
 `
 
-// run is the program without its process: it returns the exit code.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 1 && args[0] == "help" {
-		args = append(slices.Clone(args[1:]), "--help") // help up is up --help
+		args = append(slices.Clone(args[1:]), "--help") // "help up" is "up --help"
 	}
 	if len(args) == 0 || isHelp(args[0]) {
 		fmt.Fprint(stdout, usage(subcommands()))
@@ -102,8 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func isHelp(arg string) bool { return arg == "help" || arg == "--help" || arg == "-h" }
 
-// lost responds to arguments that name no command: group are the commands that
-// begin with the same word.
+// lost handles arguments that match no command. group are the commands that begin with the same word.
 func lost(args []string, group []subcommand, stdout, stderr io.Writer) int {
 	switch {
 	case len(group) == 0:
@@ -153,7 +151,7 @@ func usage(commands []subcommand) string {
 	if len(commands) == len(subcommands()) {
 		fmt.Fprint(table, "  version\tprint the version\n")
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // writing to a strings.Builder cannot fail
 	text.WriteString("\ncooper help COMMAND lists the flags of a command.\n" + limits)
 	return text.String()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// wrongObjects are accepted by the API server, and cannot work all the same.
+// wrongObjects are valid for the API server, but cannot be provisioned.
 const wrongObjects = `
 apiVersion: objectstorage.k8s.io/v1alpha2
 kind: BucketClass
@@ -65,8 +65,8 @@ metadata: {name: classless}
 spec: {bucketClassName: forgotten, protocols: [S3]}
 `
 
-// TestWrongObjects reads what a user sees, with kubectl, of objects that cannot
-// work, on the real system with the real S3 driver.
+// TestWrongObjects checks the conditions that a user sees with kubectl for such objects, on the real system
+// with the real S3 driver.
 //
 //nolint:tparallel // the parts in between are parallel
 func TestWrongObjects(t *testing.T) {

@@ -22,12 +22,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// oldKills is how many of the points at which the sidecar may be killed are tried.
+// oldKills is how many points to kill the sidecar at are tried.
 const oldKills = 4
 
-// TestADriverOfV1alpha1 claims, uses and deletes buckets of a driver that speaks nothing but v1alpha1, with all parts
-// as processes. The sidecar is killed while the driver, which goes on, is at each line that it prints of its calls, or
-// at oldKills of them.
+// TestADriverOfV1alpha1 claims, uses and deletes buckets with a driver that supports only v1alpha1. All
+// components are processes. The sidecar is killed at each line that the driver prints about its calls, or at
+// oldKills of them, while the driver continues.
 func TestADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the sidecar's own tests kill it at each write and call of a fake of this generation")
@@ -55,11 +55,11 @@ func TestADriverOfV1alpha1(t *testing.T) {
 	}
 }
 
-// An oldWorld is a `cooper up`, and a sidecar with a driver in JavaScript on its store.
+// An oldWorld is a running `cooper up`, and a sidecar with a JavaScript driver for its store.
 type oldWorld struct {
 	up      *upProcess
-	env     map[string]string // as users have it
-	root    map[string]string // as the store's administrator has it
+	env     map[string]string // of a user
+	root    map[string]string // of the store's administrator
 	driver  *printer
 	sidecar *exec.Cmd
 	run     func() *exec.Cmd // starts a sidecar
@@ -84,7 +84,7 @@ func startOldWorld(t *testing.T) *oldWorld {
 	driver := exec.Command("node", "../../testenv/olddriver/driver.js")
 	driver.Env = append(shellEnvironment(w.root), "COSI_ENDPOINT="+endpoint, "NODE_PATH="+strings.TrimSpace(string(packages)))
 	w.driver = startPrinter(t, driver)
-	w.driver.await(t, 1) // that it serves
+	w.driver.await(t, 1) // the line that reports that it serves
 
 	log := &strings.Builder{}
 	t.Cleanup(func() {
@@ -107,14 +107,14 @@ func startOldWorld(t *testing.T) *oldWorld {
 	return w
 }
 
-// kill is kill -9 of the sidecar.
+// kill kills the sidecar with SIGKILL.
 func (w *oldWorld) kill() {
-	_ = w.sidecar.Process.Kill() // it may have ended
-	_ = w.sidecar.Wait()         // killed: always an error
+	_ = w.sidecar.Process.Kill() // it may have exited already
+	_ = w.sidecar.Wait()         // always an error after a kill
 }
 
-// killAt kills the sidecar when the driver has printed some more lines, and starts another one. With none, nothing is
-// killed.
+// killAt kills the sidecar once the driver has printed more lines, and starts a new one. If more is 0, it
+// does nothing.
 func (w *oldWorld) killAt(t *testing.T, printed, more int) {
 	t.Helper()
 	if more == 0 {
@@ -125,8 +125,9 @@ func (w *oldWorld) killAt(t *testing.T, printed, more int) {
 	w.sidecar = w.run()
 }
 
-// round claims a bucket with an access, stores an object in it, and deletes all again. The sidecar is killed when the
-// driver has printed a number of lines in each half. It returns how many lines each had.
+// round claims a bucket with an access, stores an object, and deletes everything. The sidecar is killed once
+// the driver has printed the given number of lines in each half. round returns the number of lines in each
+// half.
 func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int) (makes, removes int) {
 	t.Helper()
 	manifest, err := os.ReadFile("testdata/olddriver/user.yaml")
@@ -179,7 +180,7 @@ func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int
 	return makes, w.driver.printed() - printed
 }
 
-// inventory is what the store has: buckets, and users.
+// inventory lists the buckets and users in the store.
 func (w *oldWorld) inventory(t *testing.T) string {
 	t.Helper()
 	buckets, err := minioClient(t, w.root).ListBuckets(t.Context())
@@ -203,7 +204,7 @@ func (w *oldWorld) inventory(t *testing.T) string {
 	return strings.Join(names, "\n")
 }
 
-// A printer is a process whose lines are counted.
+// A printer is a process that counts the lines of its output.
 type printer struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -211,7 +212,7 @@ type printer struct {
 	ended bool
 }
 
-// startPrinter starts a process, which ends with the test.
+// startPrinter starts a process that is stopped at the end of the test.
 func startPrinter(t *testing.T, command *exec.Cmd) *printer {
 	t.Helper()
 	p := &printer{}
@@ -226,8 +227,8 @@ func startPrinter(t *testing.T, command *exec.Cmd) *printer {
 		t.Skipf("%s cannot be started: %v", command.Path, err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // it may have ended
-		_ = command.Wait()         // killed: always an error
+		_ = command.Process.Kill() // it may have exited already
+		_ = command.Wait()         // always an error after a kill
 	})
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -257,7 +258,7 @@ func (p *printer) text() string {
 	return strings.Join(p.lines, "\n")
 }
 
-// await waits until so many lines are printed.
+// await waits until the given number of lines is printed.
 func (p *printer) await(t *testing.T, lines int) {
 	t.Helper()
 	p.mu.Lock()

@@ -21,11 +21,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// images is where the pages of docs find pictures of the page.
+// images is the directory of the screenshots in the documentation.
 const images = "../../docs/images"
 
-// TestThePageShowsTheTutorial follows the tutorial with a browser beside it, which is
-// never told to load anything again.
+// TestThePageShowsTheTutorial follows the tutorial while a browser shows the page, and verifies that the page
+// updates without reloading.
 func TestThePageShowsTheTutorial(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs a browser")
@@ -110,7 +110,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	up.interrupt(t)
 }
 
-// misspelt is a claim that the driver refuses.
+// misspelt is a claim that the driver rejects.
 const misspelt = `
 apiVersion: objectstorage.k8s.io/v1alpha2
 kind: BucketClass
@@ -123,17 +123,17 @@ metadata: {name: misspelt, namespace: tutorial}
 spec: {bucketClassName: misspelt, protocols: [S3]}
 `
 
-// box selects the box of an object on the map.
+// box is the selector of an object's box on the map.
 func box(id string) string { return fmt.Sprintf(`a[id=%q]`, id) }
 
-// follow clicks on something and waits until something else is there.
+// follow clicks on an element and waits until another one is visible.
 func follow(browser context.Context, t *testing.T, what, until string) {
 	t.Helper()
 	browsertest.Must(browser, t, chromedp.Click(what), chromedp.WaitVisible(until))
 }
 
-// press presses the mouse's button on an object of the map, has the page note in window.sent when it is sent something, and returns
-// where the button is to be released.
+// press presses the mouse button on an object of the map and makes the page record in window.sent when it
+// receives an update. It returns the coordinates at which to release the button.
 func press(browser context.Context, t *testing.T, id string) (x, y float64) {
 	t.Helper()
 	at := browsertest.Ask(browser, t, chromedp.Evaluate[[]float64](fmt.Sprintf(`(() => {
@@ -146,7 +146,7 @@ func press(browser context.Context, t *testing.T, id string) (x, y float64) {
 	return at[0], at[1]
 }
 
-// picture takes one of the page and, with COOPER_UPDATE, keeps it for the docs.
+// picture takes a screenshot. With COOPER_UPDATE it saves the screenshot for the documentation.
 func picture(browser context.Context, t *testing.T, name string) {
 	t.Helper()
 	png := browsertest.Ask(browser, t, chromedp.FullScreenshot(100))

@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// build makes the program once for all tests of the package.
+// build builds the program once for all tests of the package.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "cooper-test-")
 	if err != nil {
@@ -50,19 +50,18 @@ func program(t *testing.T) string {
 	return path
 }
 
-// newData is a new directory for --data.
+// newData returns a new directory for --data.
 func newData(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "data")
 }
 
-// upProcess is a `cooper up` that runs.
+// upProcess is a running `cooper up`.
 type upProcess struct {
 	data string
-	// page is the address of the page that shows the flow, with its token.
+	// page is the URL of the demo page, including its token.
 	page string
-	// temporary is what the process has in place of /tmp: a killed one leaves
-	// something there.
+	// temporary is the process's replacement of /tmp, because a killed process leaves files there.
 	temporary string
 	command   *exec.Cmd
 	stderr    *bytes.Buffer
@@ -74,13 +73,13 @@ func startUp(t *testing.T) *upProcess {
 	return startUpIn(t, newData(t))
 }
 
-// startUpIn starts `cooper up` and returns when it reports that it is up.
+// startUpIn starts `cooper up` and returns when it reports that it is ready.
 func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 	t.Helper()
 	return startUpOf(t, program(t), os.Environ(), data, options...)
 }
 
-// startUpOf does that with a copy of the program, in an environment.
+// startUpOf is startUpIn with the given copy of the program and environment.
 func startUpOf(t *testing.T, program string, environment []string, data string, options ...string) *upProcess {
 	t.Helper()
 	up := &upProcess{
@@ -100,13 +99,13 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 	}
 	t.Cleanup(func() { _ = up.command.Process.Kill() })
 	lines := bufio.NewScanner(stdout)
-	for up.page == "" && lines.Scan() { // what is printed of the page comes after "Cooper is up"
+	for up.page == "" && lines.Scan() { // the page's URL follows "Cooper is up"
 		if name, address, ok := strings.Cut(lines.Text(), " "); ok && name == "page" {
 			up.page = strings.TrimSpace(address)
 		}
 	}
 	go func() {
-		for lines.Scan() { // what else it prints is not of interest, but must be read
+		for lines.Scan() { // drain the output
 		}
 		up.ended <- up.command.Wait()
 	}()
@@ -116,7 +115,7 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 	return up
 }
 
-// environment is what `cooper env` prints, as a shell reads it.
+// environment returns the variables of `cooper env`, as evaluated by a shell.
 func (up *upProcess) environment(t *testing.T, options ...string) map[string]string {
 	t.Helper()
 	env := up.environmentAfter(t, nil, options...)
@@ -126,7 +125,7 @@ func (up *upProcess) environment(t *testing.T, options ...string) map[string]str
 	return env
 }
 
-// environmentAfter is the same for a shell that has an environment already.
+// environmentAfter is environment for a shell that already has variables.
 func (up *upProcess) environmentAfter(t *testing.T, before map[string]string, options ...string) map[string]string {
 	t.Helper()
 	script := `set -a; eval "$("$0" env --data "$@")"; env -0`
@@ -144,7 +143,7 @@ func (up *upProcess) environmentAfter(t *testing.T, before map[string]string, op
 	return env
 }
 
-// shellEnvironment is the environment of a shell that did eval.
+// shellEnvironment returns the environment of a shell after eval.
 func shellEnvironment(env map[string]string) []string {
 	var pairs []string
 	for name, value := range env {
@@ -153,7 +152,7 @@ func shellEnvironment(env map[string]string) []string {
 	return append(pairs, "HOME="+os.TempDir())
 }
 
-// kubectl runs the kubectl that `cooper env` puts on the PATH.
+// kubectl runs the kubectl that `cooper env` adds to the PATH.
 func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(up.data, "bin", "kubectl"), args...)
@@ -165,7 +164,7 @@ func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string
 	return string(out)
 }
 
-// holders returns who holds each Lease of the system.
+// holders returns the holder of each Lease in the system.
 func (up *upProcess) holders(t *testing.T, env map[string]string) map[string]string {
 	t.Helper()
 	held := map[string]string{}
@@ -177,9 +176,9 @@ func (up *upProcess) holders(t *testing.T, env map[string]string) map[string]str
 	return held
 }
 
-// replaced deletes a Secret and returns when another one of its name holds a credential. kubectl does not wait for the
-// deletion: before 1.36 it waits for that of the new Secret when it was slower to look than COSI to write
-// (github.com/kubernetes/kubectl/issues/1803).
+// replaced deletes a Secret and returns when a new Secret of the same name holds a credential. It does not
+// use kubectl's wait: before 1.36, kubectl may see COSI's new Secret first and then wait for that one to be
+// deleted (github.com/kubernetes/kubectl/issues/1803).
 func (up *upProcess) replaced(t *testing.T, env map[string]string, name string) {
 	t.Helper()
 	look := []string{"get", "secret", name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid} {.data.AWS_ACCESS_KEY_ID}"}
@@ -194,7 +193,7 @@ func (up *upProcess) replaced(t *testing.T, env map[string]string, name string) 
 	}
 }
 
-// interrupt does what Ctrl-C does, and sees that nothing is left.
+// interrupt sends the process SIGINT, as Ctrl-C does, and verifies that nothing is left.
 func (up *upProcess) interrupt(t *testing.T) {
 	t.Helper()
 	if err := up.command.Process.Signal(os.Interrupt); err != nil {
@@ -214,7 +213,7 @@ func (up *upProcess) awaitExit(t *testing.T) {
 	processtest.RequireEmptyDir(t, up.temporary)
 }
 
-// kill is kill -9.
+// kill kills the process with SIGKILL.
 func (up *upProcess) kill(t *testing.T) {
 	t.Helper()
 	if err := up.command.Process.Kill(); err != nil {
@@ -223,8 +222,8 @@ func (up *upProcess) kill(t *testing.T) {
 	<-up.ended
 }
 
-// processesUnder lists the processes whose program is called by a path below
-// the directory, as all children of a cooper are.
+// processesUnder lists the processes whose executable path is below the directory, as for all children of
+// cooper.
 func processesUnder(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

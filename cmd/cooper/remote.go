@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 )
 
-// sampleTimeout is how long a sample may take by default.
+// sampleTimeout is the default timeout for a sample.
 const sampleTimeout = 2 * time.Minute
 
 func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
@@ -81,7 +81,7 @@ func prepareCheck(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writ
 
 var errNoKubeconfig = errors.New("--kubeconfig is not set: say how to reach the API server")
 
-// kubeconfigFlag defines --kubeconfig, which KUBECONFIG sets, too.
+// kubeconfigFlag defines --kubeconfig, which defaults to KUBECONFIG.
 func kubeconfigFlag(flags *pflag.FlagSet) *string {
 	path := flags.String("kubeconfig", "", "file that says how to reach the API server")
 	serve.NameVariable(flags.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
@@ -107,7 +107,7 @@ func prepareMigrate(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Wr
 	}
 }
 
-// pageSize is how many objects cooper migrate-storage lists at once.
+// pageSize is the page size of cooper migrate-storage.
 const pageSize = 500
 
 func prepareMigrateStorage(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
@@ -125,8 +125,7 @@ func prepareMigrateStorage(flags *pflag.FlagSet) func(context.Context, io.Writer
 	}
 }
 
-// sampleFiles are the manifests at a path or, without one, those of the tutorial
-// for a cloud.
+// sampleFiles returns the manifests at a path, or the tutorial's manifests for a cloud if path is empty.
 func sampleFiles(path, cloud string) (fs.FS, error) {
 	switch {
 	case path != "" || cloud == "s3":

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// TestShipped runs a cooper beside a control plane, as they are shipped together, on a machine that has neither Go nor
-// what an earlier cooper built there.
+// TestShipped runs cooper with the control plane of a release archive, on a machine that has neither Go nor
+// cached binaries.
 func TestShipped(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a control plane")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-controller is the COSI Controller: it binds BucketClaims to
-// Buckets and hands BucketAccesses to the sidecars. One instance of a cluster
-// works at a time.
+// Command cosi-controller is the COSI Controller: it binds BucketClaims to Buckets and hands BucketAccesses
+// to the sidecars. Leader election ensures that one instance in a cluster is active.
 package main
 
 import (

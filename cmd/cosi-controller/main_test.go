@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestTheControllerServes gives some settings by flag and some by environment,
-// and sees the controller work, tell how it is, and end.
+// TestTheControllerServes configures the controller by flags and environment, and verifies that it
+// reconciles, reports its health and exits.
 func TestTheControllerServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -75,7 +75,8 @@ func TestTheControllerServes(t *testing.T) {
 	}
 }
 
-// TestASecondControllerWaits starts an instance beside one that works, and ends that.
+// TestASecondControllerWaits starts a second instance, and verifies that it takes over when the first one
+// ends.
 func TestASecondControllerWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -91,7 +92,7 @@ func TestASecondControllerWaits(t *testing.T) {
 	const works = "Starting workers"
 	first := start()
 	first.Await(works)
-	second := start() // its caches are full, and it could work
+	second := start() // its caches are synced
 	second.Await("leader")
 	if strings.Contains(second.Output(), works) {
 		t.Errorf("two work at a time:\n%s", second.Output())
@@ -103,7 +104,7 @@ func TestASecondControllerWaits(t *testing.T) {
 	second.Await(works)
 }
 
-// newClaim creates a class and a claim of it.
+// newClaim creates a class and a claim of that class.
 func newClaim(t *testing.T, env *testenv.Env, namespace string) *cosiapi.BucketClaim {
 	t.Helper()
 	class := &cosiapi.BucketClass{
@@ -122,7 +123,7 @@ func newClaim(t *testing.T, env *testenv.Env, namespace string) *cosiapi.BucketC
 	return claim
 }
 
-// TestTheControllerEnds starts the controller in ways that end by themselves.
+// TestTheControllerEnds starts the controller in ways that make it exit at once.
 func TestTheControllerEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

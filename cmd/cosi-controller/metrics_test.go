@@ -21,8 +21,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// TestMetricsAreForWhoMayReadThem asks a controller that has no more rights than deploy/ gives it for its metrics, as
-// nobody, as an account without rights, and as one that may read them.
+// TestMetricsAreForWhoMayReadThem runs a controller with the permissions of deploy/ and requests its metrics
+// anonymously, as an unauthorized account, and as an authorized account.
 func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -48,7 +48,7 @@ func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 		"COOPER_METRICS_ADDRESS=" + metrics, "COOPER_METRICS_SECURE=true", "COOPER_HEALTH_ADDRESS=" + health,
 	}, "--leader-elect=false")
 	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
-	process.AwaitAddress(metrics) // which is served by somebody else, perhaps later
+	process.AwaitAddress(metrics) // served by another process, possibly later
 	for name, tc := range map[string]struct {
 		token  string
 		status int
@@ -79,7 +79,7 @@ func tokenOf(t *testing.T, env *testenv.Env, namespace, account string) string {
 	return token.Status.Token
 }
 
-// getSecurely reads a page of a server that nobody vouches for.
+// getSecurely requests a page over TLS without verifying the certificate.
 func getSecurely(t *testing.T, url, token string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -89,7 +89,7 @@ func getSecurely(t *testing.T, url, token string) (status int, text string) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // a certificate that nobody signed
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // self-signed certificate
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

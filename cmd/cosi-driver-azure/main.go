@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-azure is the COSI driver for Azure Blob Storage as a process. It listens where
-// COSI_ENDPOINT says, and is configured by a file (--config) or, for one storage account, by
-// environment variables.
+// Command cosi-driver-azure is the COSI driver for Azure Blob Storage. It listens at COSI_ENDPOINT and is
+// configured by a file (--config) or, for one storage account, by environment variables.
 package main
 
 import (

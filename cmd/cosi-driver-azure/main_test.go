@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write makes a file in a directory of its own and returns its path.
+// write creates a file in a new directory and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -31,7 +31,7 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
-// TestProcessServesAndStops configures one process by variables and the next one by a file.
+// TestProcessServesAndStops configures one process by environment variables and another by a file.
 func TestProcessServesAndStops(t *testing.T) {
 	t.Parallel()
 	server := faketest.Start(t, azurefake.New, azurefake.Options{})

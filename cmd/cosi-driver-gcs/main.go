@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-gcs is the COSI driver for Google Cloud Storage as a process. It listens where COSI_ENDPOINT
-// says, and is configured by a file (--config) or, for one project, by environment variables.
+// Command cosi-driver-gcs is the COSI driver for Google Cloud Storage. It listens at COSI_ENDPOINT and is
+// configured by a file (--config) or, for one project, by environment variables.
 package main
 
 import (

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// startStore returns a store and the key of its administrator.
+// startStore starts a store and returns it with its administrator's key.
 func startStore(t *testing.T) (*gcsfake.Server, []byte) {
 	t.Helper()
 	server := faketest.Start(t, gcsfake.New, gcsfake.Options{})
@@ -62,7 +62,7 @@ func TestProcessServesAndStops(t *testing.T) {
 	}.Test(t)
 }
 
-// TestDefaultCredentials finds the driver's own credentials where Google's clients look for them.
+// TestDefaultCredentials verifies that the driver finds its credentials where Google's clients look for them.
 func TestDefaultCredentials(t *testing.T) {
 	t.Parallel()
 	server, key := startStore(t)

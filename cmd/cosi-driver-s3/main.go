@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-s3 is the COSI driver for S3 as a process. It listens where COSI_ENDPOINT
-// says, and is configured by a file (--config) or, for one store, by environment variables.
+// Command cosi-driver-s3 is the COSI driver for S3. It listens at COSI_ENDPOINT and is configured by a file
+// (--config) or, for one store, by environment variables.
 package main
 
 import (

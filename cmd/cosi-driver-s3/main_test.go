@@ -56,7 +56,7 @@ func TestBadStarts(t *testing.T) {
 	})
 }
 
-// bad is a start with flags that must fail.
+// bad describes a start with flags that must fail.
 func bad(code int, want string, arguments ...string) drivercmdtest.BadStart {
 	return drivercmdtest.BadStart{Launch: drivercmdtest.Launch{Arguments: arguments}, Code: code, Want: want}
 }

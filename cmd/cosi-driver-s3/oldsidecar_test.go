@@ -19,7 +19,8 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// bucketInfo is what the released sidecar of the upstream project writes for workloads under the key BucketInfo.
+// bucketInfo is the value of the key BucketInfo that the upstream project's released sidecar writes for
+// workloads.
 type bucketInfo struct {
 	Spec struct {
 		BucketName string `json:"bucketName"`
@@ -33,9 +34,9 @@ type bucketInfo struct {
 	} `json:"spec"`
 }
 
-// TestAReleasedSidecar gives the driver a sidecar that knows nothing but v1alpha1, and makes its calls as the released
-// v0.2 of the upstream project does: names are its objects', each step is repeated when its result could not be stored,
-// here by another process of the driver, and a revocation has no context.
+// TestAReleasedSidecar calls the driver as the released v0.2 sidecar of the upstream project does, which
+// supports only v1alpha1: names are those of its objects, each call is repeated against another process of
+// the driver as if its result could not be stored, and revocation has no context.
 func TestAReleasedSidecar(t *testing.T) {
 	t.Parallel()
 	store, endpoint := startStore(t, s3fake.Options{}), drivertest.Endpoint(t)
@@ -90,7 +91,8 @@ func TestAReleasedSidecar(t *testing.T) {
 	}
 }
 
-// infoOf returns what the sidecar writes for workloads: it takes one set of credentials, and the name that it asked for.
+// infoOf returns what the sidecar writes for workloads. It accepts exactly one set of credentials, under the
+// requested name.
 func infoOf(t *testing.T, name string, granted *v1alpha1.DriverGrantBucketAccessResponse) string {
 	t.Helper()
 	secrets := granted.GetCredentials()[v1alpha1.ProtocolS3].GetSecrets()
@@ -108,7 +110,7 @@ func infoOf(t *testing.T, name string, granted *v1alpha1.DriverGrantBucketAccess
 	return string(text)
 }
 
-// useAsWorkload stores an object by what a workload finds in its Secret, and takes it away again.
+// useAsWorkload stores and deletes an object with the contents of a workload's Secret.
 func useAsWorkload(t *testing.T, secret string) {
 	t.Helper()
 	info := bucketInfo{}

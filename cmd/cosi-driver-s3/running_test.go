@@ -34,7 +34,7 @@ func startStore(t *testing.T, options s3fake.Options) *s3fake.Server {
 	return server
 }
 
-// write replaces a file as a whole, as a mounted Secret is.
+// write replaces a file atomically, as the kubelet does in a mounted Secret.
 func write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
@@ -60,7 +60,7 @@ func (k key) write(t *testing.T, id, secret string) {
 	write(t, k.secret, secret+"\n")
 }
 
-// yaml configures a backend that the key belongs to.
+// yaml returns the configuration of a backend that uses the key.
 func (k key) yaml(name, endpoint, rest string) string {
 	return fmt.Sprintf("  %s: {type: aws, endpoint: '%s', credentials: {accessKeyIDFile: '%s', secretAccessKeyFile: '%s'}%s}\n", name, endpoint, k.id, k.secret, rest)
 }
@@ -98,8 +98,8 @@ func grant(t *testing.T, client *drivertest.Client, bucket string) *cosi.DriverG
 	return granted
 }
 
-// TestScrapedAfterAGrant reads the metrics of every RPC and of every call to either of two stores, and
-// finds the calls of an RPC in its trace.
+// TestScrapedAfterAGrant checks the metrics of every RPC and of every call to two stores, and finds the store
+// calls of an RPC in its trace.
 func TestScrapedAfterAGrant(t *testing.T) {
 	t.Parallel()
 	collector := processtest.NewCollector(t)
@@ -146,7 +146,8 @@ func TestScrapedAfterAGrant(t *testing.T) {
 	if code := process.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, process.Output())
 	}
-	// The caller gets a sentence; what finds the call in the store's own log is in the driver's.
+	// The caller gets only a sentence. The driver's log has the request ID, by which the call can be found in
+	// the store's log.
 	if log := process.Output(); !regexp.MustCompile(`GetBucketLocation, .*StatusCode: 404, RequestID: \w+, .*NoSuchBucket`).MatchString(log) {
 		t.Errorf("the log lacks the store's code and request ID of the bucket that is not there:\n%s", log)
 	}
@@ -163,8 +164,8 @@ func TestScrapedAfterAGrant(t *testing.T) {
 	}
 }
 
-// TestKeyExchangedWhileItRuns gives the driver another key in its files and takes the former one away.
-// The store has a certificate that only caFile vouches for.
+// TestKeyExchangedWhileItRuns replaces the driver's key in its files and deletes the old key. The store's
+// certificate is trusted only through caFile.
 func TestKeyExchangedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	certificate, authority, err := s3fake.SelfSigned("127.0.0.1")
@@ -203,7 +204,7 @@ func TestKeyExchangedWhileItRuns(t *testing.T) {
 	}
 }
 
-// newAdministrator makes the user that the driver is, with a key in the files, and returns its ID.
+// newAdministrator creates the driver's user with a key in the files, and returns the key's ID.
 func newAdministrator(t *testing.T, admin *iam.Client, own key) string {
 	t.Helper()
 	if _, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("driver")}); err != nil {
@@ -219,7 +220,7 @@ func newAdministrator(t *testing.T, admin *iam.Client, own key) string {
 	return exchange(t, admin, own)
 }
 
-// exchange puts a new key of the driver into its files and returns its ID.
+// exchange writes a new key of the driver into its files and returns the key's ID.
 func exchange(t *testing.T, admin *iam.Client, own key) string {
 	t.Helper()
 	made, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: aws.String("driver")})
@@ -230,8 +231,8 @@ func exchange(t *testing.T, admin *iam.Client, own key) string {
 	return *made.AccessKey.AccessKeyId
 }
 
-// TestStartsBeforeItsSidecar has a credential store that nobody serves yet: the driver says who it is,
-// which the sidecar waits for, and calls that need the store fail and may be repeated.
+// TestStartsBeforeItsSidecar starts the driver before its credential store is served. The driver responds to
+// DriverGetInfo, for which the sidecar waits, and calls that need the store fail with a retryable error.
 func TestStartsBeforeItsSidecar(t *testing.T) {
 	t.Parallel()
 	server, own, config := startStore(t, s3fake.Options{}), newKey(t), filepath.Join(t.TempDir(), "config.yaml")

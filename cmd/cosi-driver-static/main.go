@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-static is the COSI driver for buckets without a driver as a process: it hands out buckets and
-// credentials that an administrator gives it. It listens where COSI_ENDPOINT says, and is configured by a file (--config)
-// or, for one bucket, by environment variables.
+// Command cosi-driver-static is the COSI driver for buckets and credentials that an administrator provides.
+// It listens at COSI_ENDPOINT and is configured by a file (--config) or, for one bucket, by environment
+// variables.
 package main
 
 import (

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestBadStarts is about configurations; drivers/staticdriver tries the process itself.
+// TestBadStarts covers invalid configurations. The tests of drivers/staticdriver cover the running process.
 func TestBadStarts(t *testing.T) {
 	t.Parallel()
 	mistake := map[string]string{"STATIC_DRIVER_BUCKET_ID": "photos", "STATIC_DRIVER_DIRECTORY": "/nowhere", "STATIC_DRIVER_OBJECT_DATA": "ReadOnly"}

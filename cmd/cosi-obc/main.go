@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-obc serves ObjectBucketClaims by COSI. `cosi-obc adopt` plans how claims of another provisioner move to
-// COSI.
+// Command cosi-obc serves ObjectBucketClaims with COSI. `cosi-obc adopt` plans the migration of another
+// provisioner's claims to COSI.
 package main
 
 import (

@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestCosiObcEnds starts the program in ways that end by themselves. That it serves claims is seen in obc and in
-// docs/howto/objectbucketclaims.md.
+// TestCosiObcEnds starts the program in ways that make it exit at once. The tests of obc and
+// docs/howto/objectbucketclaims.md cover how it serves claims.
 func TestCosiObcEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestExamplesNameVariablesOfTheDrivers compares the environment in the how-to's files with what each driver's --help
-// says that it reads: a name that nobody reads is ignored in silence.
+// TestExamplesNameVariablesOfTheDrivers compares the environment variables in the how-to's files with each
+// driver's --help. A driver silently ignores a variable that it does not know.
 func TestExamplesNameVariablesOfTheDrivers(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../docs/howto/sanity/*.yaml")

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// TestKilledRunIsSwept kills the command with SIGKILL while the store holds things of its run, and
-// sweeps by the journal: all of the run goes, and nothing else.
+// TestKilledRunIsSwept kills the command while the store holds objects of its run, and sweeps by the journal.
+// The sweep must remove all objects of the run and nothing else.
 func TestKilledRunIsSwept(t *testing.T) {
 	t.Parallel()
 	config, journal := configured(t), filepath.Join(t.TempDir(), "journal")
@@ -33,7 +33,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 	}
 	var output bytes.Buffer
 	command := exec.CommandContext(t.Context(), program, "--config", config, "--journal", journal, "--focus", "^(BKT|ACC|LIF)-")
-	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+processtest.ShortTempDir(t)) // what is killed leaves something
+	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+processtest.ShortTempDir(t)) // a killed process leaves files
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func names(resources []sanity.Resource) []string {
 	return found
 }
 
-// until waits for something that can be observed.
+// until waits until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ticker, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
@@ -93,7 +93,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// driverRuns looks for a driver process on the store.
+// driverRuns reports whether a driver process uses the store.
 func driverRuns(t *testing.T, store string) bool {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -101,7 +101,7 @@ func driverRuns(t *testing.T, store string) bool {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		// A process may end while we look, and those of others cannot be read.
+		// A process may exit in between, and those of other users cannot be read.
 		environment, err := os.ReadFile(path)
 		if err == nil && bytes.Contains(environment, []byte(asDriver+"="+store)) {
 			return true

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-sanity holds a COSI driver, in whatever language, against the conformance suite;
-// sweeps what a crashed run left; serves a strict driver for those who write a COSI system; and tests
-// the credential store of a sidecar.
+// Command cosi-sanity runs the conformance suite against a COSI driver in any language. It also sweeps the
+// leftovers of a crashed run, serves a strict driver for authors of a COSI system, and tests the credential
+// store of a sidecar.
 package main
 
 import (

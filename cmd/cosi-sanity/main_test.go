@@ -24,8 +24,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// Variables that turn the test binary into a driver, the state of its store and its defects, and
-// into the command itself.
+// Variables that make the test binary act as a driver with the given store and defects, or as the command
+// itself.
 const (
 	asCommand   = "SANITY_COMMAND"
 	asDriver    = "MEMDRIVER_STORE"
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveDriver is the main of a driver process whose store is a file.
+// serveDriver is the main function of a driver process whose store is a file.
 func serveDriver(store string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) //nolint:forbidigo // a main of its own
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) //nolint:forbidigo // this is a main function
 	defer stop()
 	defects := memdriver.Defects{}
 	for name := range strings.SplitSeq(os.Getenv(withDefects), ",") {
@@ -63,7 +63,7 @@ func serveDriver(store string) int {
 	return program.Run(ctx)
 }
 
-// configured writes a configuration for the driver process and returns its path.
+// configured writes a configuration of the driver process and returns its path.
 func configured(t *testing.T, defects ...memdriver.Defect) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -221,7 +221,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestADriverThatDoesNotCome sees that a person learns at once what is waited for, and at the end what came of it.
+// TestADriverThatDoesNotCome verifies that the command reports at once what it waits for, and reports the
+// timeout at the end.
 func TestADriverThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sanity.yaml")
@@ -256,7 +257,7 @@ func TestListAndExplain(t *testing.T) {
 
 func TestSweepOfAKilledRun(t *testing.T) {
 	t.Parallel()
-	// The bucket is made from outside, in place of the run that was killed: the driver must not mind.
+	// The test creates the bucket in place of the killed run. The driver must accept it.
 	config, journal := configured(t, memdriver.DeletesForeign), filepath.Join(t.TempDir(), "journal")
 	store := memdriver.NewStore(filepath.Join(filepath.Dir(config), "store.json"))
 	if err := (memdriver.Outside{Store: store}).MakeBucket(t.Context(), "somebody-elses"); err != nil {
@@ -279,7 +280,7 @@ func TestSweepOfAKilledRun(t *testing.T) {
 	}
 }
 
-// TestAStoreThatDoesNothing sees each case that fails named, with the sentence of the contract.
+// TestAStoreThatDoesNothing verifies that each failing case is reported with the sentence of the contract.
 func TestAStoreThatDoesNothing(t *testing.T) {
 	t.Parallel()
 	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")

@@ -34,12 +34,12 @@ func explain(out io.Writer, id string) (int, error) {
 	return exitUsage, fmt.Errorf("there is no case %s; --list shows all", id)
 }
 
-// waiting returns what tells a person why nothing happens.
+// waiting returns a function that prints what the command waits for.
 func waiting(problems io.Writer) func(string) {
 	return func(what string) { _, _ = fmt.Fprintln(problems, "cosi-sanity: waiting for", what) }
 }
 
-// progress shows results as they come: one line that changes on a terminal, lines elsewhere.
+// progress prints results as they arrive: one updated line on a terminal, separate lines otherwise.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -59,7 +59,7 @@ func newProgress(out io.Writer, total int) *progress {
 func (p *progress) show(result sanity.Result) {
 	p.counts[result.Outcome]++
 	if result.Outcome == sanity.NotRun {
-		return // the summary has one line for all of them
+		return // the summary lists them together
 	}
 	if !p.terminal {
 		_, _ = fmt.Fprintf(p.out, "%-14s %-11s %-6s %s\n", result.Outcome, result.Case.ID, result.Case.Level, result.Case.Title)
@@ -75,7 +75,7 @@ func (p *progress) show(result sanity.Result) {
 	}
 }
 
-// summarize prints failures in full, what could not be checked by reason, and the verdict.
+// summarize prints the failures in full, the unchecked cases by reason, and the verdict.
 func summarize(out io.Writer, report sanity.Report, book journalFile) {
 	_, _ = fmt.Fprintln(out)
 	for _, result := range report.Of(sanity.Failed) {
@@ -110,7 +110,7 @@ func summarize(out io.Writer, report sanity.Report, book journalFile) {
 	_, _ = fmt.Fprintf(out, "\n%s (run %s, seed %d, %.1f s)\n%s\n", name, report.Run, report.Seed, report.Elapsed.Seconds(), report.Verdict())
 }
 
-// which lists cases, unless all but a few are meant.
+// which lists case IDs unless nearly all cases are meant.
 func which(ids []string, of int) string {
 	if len(ids) > of/2 {
 		return fmt.Sprintf("%d of %d cases", len(ids), of)

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/store"
 )
 
-// runStore holds the credential store that a sidecar serves to its driver against its contract.
+// runStore runs the contract tests against the credential store that a sidecar serves to its driver.
 func runStore(ctx context.Context, arguments []string, out, problems io.Writer) (int, error) {
 	var endpoint string
 	flags := newFlags("cosi-sanity credential-store", problems)

@@ -16,11 +16,11 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
-// socketMode lets the sidecar under test in, which may run as another user of the group.
+// socketMode admits the sidecar under test, which may run as another user of the group.
 const socketMode = 0o660
 
-// runStrict serves the strict driver until it is interrupted, prints violations as they happen, and
-// fails if there was one.
+// runStrict serves the strict driver until it is interrupted and prints violations as they occur. It fails if
+// there was any.
 func runStrict(ctx context.Context, arguments []string, out, problems io.Writer) (int, error) {
 	var endpoint string
 	var asJSON bool
@@ -42,7 +42,7 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 			_, _ = fmt.Fprintln(out, "VIOLATION", v)
 			return
 		}
-		// The standard output of a server is no place to fail.
+		// A failure to print must not fail the server.
 		_ = json.NewEncoder(out).Encode(v)
 	}})
 	driver := memdriver.New(memdriver.Options{

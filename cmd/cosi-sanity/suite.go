@@ -31,7 +31,7 @@ type options struct {
 	list, quiet, version                 bool
 }
 
-// target says which driver, for run and sweep.
+// target selects the driver of run and sweep.
 type target struct {
 	config, endpoint, exec, contract string
 }
@@ -43,7 +43,7 @@ func (t *target) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at blanks")
 }
 
-// load merges file and flags; flags win.
+// load merges the file and the flags. Flags take precedence.
 func (t *target) load() (sanity.Config, error) {
 	var file settings.File
 	if t.config != "" {
@@ -162,7 +162,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 
 func focus(pattern string, contract sanity.Contract) (func(string) bool, error) {
 	if pattern == "" {
-		return nil, nil //nolint:nilnil // no focus is a focus on everything
+		return nil, nil //nolint:nilnil // without a focus, all cases run
 	}
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
@@ -174,7 +174,7 @@ func focus(pattern string, contract sanity.Contract) (func(string) bool, error) 
 	return expression.MatchString, nil
 }
 
-// verdict turns a report into an exit code.
+// verdict returns the exit code for a report.
 func verdict(report sanity.Report, levels []sanity.Level) int {
 	if !report.Tested() {
 		return exitNotTested
@@ -187,7 +187,7 @@ func verdict(report sanity.Report, levels []sanity.Level) int {
 	return exitConformant
 }
 
-// failedOf names the cases of some levels that failed.
+// failedOf returns the names of the failed cases of some levels.
 func failedOf(report sanity.Report, levels []sanity.Level) string {
 	var failed []string
 	for _, result := range report.Of(sanity.Failed) {
@@ -254,7 +254,7 @@ func openJournal(path string) (journalFile, error) {
 	return journalFile{file: file}, nil
 }
 
-// close keeps the journal only if something may be left to sweep.
+// close deletes the journal unless something may be left to sweep.
 func (j journalFile) close(remove bool) error {
 	err := j.file.Close()
 	if remove {

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// runSweep removes what the journal of a crashed run lists, and the journal when all is gone.
+// runSweep removes the objects that the journal of a crashed run lists, and then the journal.
 func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) (int, error) {
 	var from target
 	var path string

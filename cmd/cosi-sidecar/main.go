@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-sidecar is the COSI Sidecar: it runs beside one driver, calls it
-// over a UNIX socket, and writes the access Secrets. One instance for each
-// driver works at a time.
+// Command cosi-sidecar is the COSI Sidecar: it runs next to one driver, calls it over a UNIX socket, and
+// writes the access Secrets. Leader election ensures that one instance for each driver is active.
 package main
 
 import (
@@ -31,7 +30,7 @@ func main() {
 	os.Exit(serve.Main(command, args, os.Stdout, os.Stderr))
 }
 
-// settings are what the flags came to.
+// settings are the parsed flags.
 type settings struct {
 	api         apiserver.Access
 	connect     sidecar.ConnectOptions
@@ -55,7 +54,7 @@ func command() serve.Command {
 	}
 }
 
-// leastRate is the lowest rate of background grants.
+// leastRate is the minimum rate of background grants per second.
 const leastRate = 1.0 / (24 * 60 * 60)
 
 func (s *settings) flags(f *pflag.FlagSet) {
@@ -118,7 +117,7 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	return errors.Join(s.work(ctx, config), endStore())
 }
 
-// serveStore serves the credential store, if there is one, until what it returns is called.
+// serveStore serves the credential store, if it is configured. end stops it.
 func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end func() error, err error) {
 	if s.store.Address == "" {
 		return func() error { return nil }, nil
@@ -135,7 +134,7 @@ func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end fun
 	return s.manager.CredentialStore.Stop, nil
 }
 
-// work runs the sidecar beside its driver until ctx ends.
+// work runs the sidecar until ctx ends.
 func (s *settings) work(ctx context.Context, config *rest.Config) error {
 	waited, err := serve.Waiting(ctx, s.manager.HealthAddress, "the driver at "+s.connect.Address+" does not respond yet")
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *settings) work(ctx context.Context, config *rest.Config) error {
 	waited() // the manager serves the same address
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // ended while it waited for the driver
+			return nil // stopped while waiting for the driver
 		}
 		return serve.Usagef("--driver-address: %w", err)
 	}

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestTheSidecarServes starts the sidecar before its driver, on the socket that a
-// dead driver left, and sees it wait, work, report how it is, and end.
+// TestTheSidecarServes starts the sidecar before its driver, on a socket that a killed driver left. It
+// verifies that the sidecar waits, reconciles, reports its health and exits.
 func TestTheSidecarServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -90,7 +90,7 @@ func TestTheSidecarServes(t *testing.T) {
 	}
 }
 
-// keepCredential keeps one as the driver does, and finds it in a Secret.
+// keepCredential stores a credential as the driver does, and finds it in a Secret.
 func keepCredential(t *testing.T, env *testenv.Env, namespace, address string) {
 	t.Helper()
 	store, err := credentials.OpenSidecar(address)
@@ -107,8 +107,7 @@ func keepCredential(t *testing.T, env *testenv.Env, namespace, address string) {
 	}
 }
 
-// importBucket makes the sidecar look at a bucket that its driver does not have,
-// and let go of it.
+// importBucket makes the sidecar reconcile and release a bucket that its driver does not have.
 func importBucket(t *testing.T, env *testenv.Env, namespace, driver string) {
 	t.Helper()
 	bucket := &cosiapi.Bucket{
@@ -142,7 +141,7 @@ func importBucket(t *testing.T, env *testenv.Env, namespace, driver string) {
 	})
 }
 
-// TestTheSidecarEndsWhileItWaits is the Pod that is deleted before its driver came up.
+// TestTheSidecarEndsWhileItWaits covers a Pod that is deleted before its driver is ready.
 func TestTheSidecarEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
@@ -155,7 +154,7 @@ func TestTheSidecarEndsWhileItWaits(t *testing.T) {
 	}
 }
 
-// leaveSocket leaves a socket on which nobody listens, as a killed driver does.
+// leaveSocket creates a socket without a listener, as a killed driver leaves it.
 func leaveSocket(t *testing.T, endpoint string) {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: strings.TrimPrefix(endpoint, "unix://")})
@@ -171,7 +170,7 @@ func leaveSocket(t *testing.T, endpoint string) {
 	}
 }
 
-// startDriver serves a driver; what it returns ends it.
+// startDriver serves a driver. stop ends it.
 func startDriver(t *testing.T, name, endpoint string) (stop func()) {
 	t.Helper()
 	fake := memdriver.New(memdriver.Options{Name: name})
@@ -187,7 +186,7 @@ func startDriver(t *testing.T, name, endpoint string) (stop func()) {
 	}
 }
 
-// TestTheSidecarEnds starts the sidecar in ways that end by themselves.
+// TestTheSidecarEnds starts the sidecar in ways that make it exit at once.
 func TestTheSidecarEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// A printed is what a run of the program came to.
+// A printed is the output and exit code of a run.
 type printed struct {
 	code        int
 	out, errOut string
@@ -48,7 +48,7 @@ func cosi(t *testing.T, kubeconfig string, args ...string) printed {
 	return printed{code: code, out: out.String(), errOut: errOut.String()}
 }
 
-// expect fails unless the program ended with a code and printed all the words.
+// expect fails unless the program exited with the code and printed all the words.
 func (p printed) expect(t *testing.T, code int, words ...string) {
 	t.Helper()
 	if p.code != code {
@@ -70,7 +70,7 @@ type sample struct {
 	*systemtest.System
 
 	driver string
-	// admin and tenant are kubeconfigs: the tenant has the role edit in the namespace.
+	// admin and tenant are kubeconfigs. The tenant has the role edit in the namespace.
 	admin, tenant string
 }
 
@@ -111,7 +111,7 @@ func (s sample) access(name, secret string) *cosiapi.BucketAccess {
 	}
 }
 
-// provision makes a claim and an access that are well.
+// provision creates a claim and an access and waits until they are ready.
 func (s sample) provision() *cosiapi.BucketClaim {
 	claim, access := s.claim("photos", s.Namespace), s.access("photos", "photos-secret")
 	s.Create(claim, access)
@@ -120,8 +120,8 @@ func (s sample) provision() *cosiapi.BucketClaim {
 	return claim
 }
 
-// TestWhatIsProvisioned also sees that a tenant, who may read neither Buckets nor Leases, is told so, and that no value
-// of a Secret is in any output.
+// TestWhatIsProvisioned also verifies that a tenant without permission to read Buckets and Leases is told so,
+// and that no output contains a Secret value.
 func TestWhatIsProvisioned(t *testing.T) {
 	t.Parallel()
 	s := newSample(t, testenv.Start(t, testenv.Options{}))
@@ -148,7 +148,7 @@ func TestWhatIsProvisioned(t *testing.T) {
 	if err := s.Client().Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "photos-secret"}, secret); err != nil {
 		t.Fatal(err)
 	}
-	const long = 12 // what is shorter is a name or a word, and may be elsewhere
+	const long = 12 // shorter values may appear elsewhere
 	seen := 0
 	for _, format := range []string{"", "wide", "json", "yaml", "dot"} {
 		got := cosi(t, s.tenant, "status", "-o", format)
@@ -167,7 +167,7 @@ func TestWhatIsProvisioned(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrong makes what users and administrators do wrong, and sees that they are told.
+// TestWhatIsWrong makes common mistakes of users and administrators and verifies that they are reported.
 func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := newSample(t, testenv.Start(t, testenv.Options{}))
@@ -209,7 +209,7 @@ func TestWhatIsWrong(t *testing.T) {
 	cosi(t, s.tenant, "status", "-o", "xml").expect(t, 2, "is not one of wide, json, yaml, dot")
 }
 
-// TestDoctor has a control plane of its own, on which all is well, and then is not.
+// TestDoctor uses a private control plane, first without and then with problems.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a control plane of its own; TestWhatIsWrong runs doctor, too")
@@ -227,7 +227,7 @@ func TestDoctor(t *testing.T) {
 			l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-age)))
 		})
 	}
-	// In this process nobody elects a leader.
+	// There is no leader election in this process.
 	cosi(t, s.admin, "doctor").expect(t, 0, "look Controller: it has worked, and nobody holds its Lease", "look Driver", "Its sidecar has worked, and nobody holds its Lease")
 	hold(cosiapi.ControllerLeaseName, 0)
 	hold(cosiapi.LeaseNameFor(s.driver), 0)
@@ -250,16 +250,17 @@ func TestDoctor(t *testing.T) {
 		"FAIL Controller: Lease", "has not renewed it since", "ahead of the API server", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
 }
 
-// golden compares what a subcommand printed with a file of testdata, in which names and times are words.
+// golden compares the output of a subcommand with a file in testdata, in which names and times are replaced
+// by placeholders.
 func (s sample) golden(t *testing.T, subcommand, out string) {
 	t.Helper()
 	text := strings.NewReplacer(s.driver, "DRIVER", s.Namespace, "NAMESPACE").Replace(out)
 	text = regexp.MustCompile(`-?\d+(\.\d+)?(ms|µs|s)\b`).ReplaceAllString(text, "TIME")
-	text = regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ") // columns are as wide as the names
+	text = regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ") // column widths depend on the names
 	docstest.CurrentPage(t, "cmd/kubectl-cosi/testdata/"+subcommand+".txt", func(string) []byte { return []byte(text) })
 }
 
-// TestWatch shows a claim as it comes.
+// TestWatch watches a claim while it is provisioned.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := newSample(t, testenv.Start(t, testenv.Options{}))
@@ -291,7 +292,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// shared is a buffer that is read while it is written.
+// shared is a buffer that is safe for concurrent use.
 type shared struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-cosi is kubectl's plugin for object storage: with it in the
-// PATH, `kubectl cosi` shows what becomes of claims and accesses and what is
-// wrong. It does everything with the rights of whoever runs it.
+// Command kubectl-cosi is a kubectl plugin for object storage. If it is in the PATH, `kubectl cosi` shows the
+// state of claims and accesses and their problems. It acts with the permissions of the user who runs it.
 package main
 
 import (
@@ -42,7 +41,7 @@ func main() {
 	os.Exit(code)
 }
 
-// subcommands make the verbs of kubectl cosi; the help sorts them.
+// subcommands returns the constructors of the subcommands; the help sorts them.
 func subcommands() []func(*plugin.Plugin) *cobra.Command {
 	return []func(*plugin.Plugin) *cobra.Command{
 		status.New,
@@ -58,7 +57,7 @@ func subcommands() []func(*plugin.Plugin) *cobra.Command {
 	}
 }
 
-// run is the program without its process: it returns the exit code.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := command(streams)
 	root.SetArgs(args)
@@ -71,7 +70,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		exit = &plugin.ExitError{Code: serve.ExitError, Err: err}
 	}
 	if exit.Err != nil {
-		for line := range strings.SplitSeq(exit.Err.Error(), "\n") { // a name or a message may hold anything
+		for line := range strings.SplitSeq(exit.Err.Error(), "\n") { // names and messages may contain anything
 			fmt.Fprintln(streams.ErrOut, "error:", tree.Plain(line))
 		}
 	}
@@ -88,8 +87,8 @@ func command(streams genericiooptions.IOStreams) *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.Version = serve.Version()
-	root.SetVersionTemplate("kubectl-cosi {{.Version}}\n")            // as the subcommand says it
-	root.Flags().Bool("version", false, "print the version and exit") // cobra's own would take -v, too
+	root.SetVersionTemplate("kubectl-cosi {{.Version}}\n")            // same format as the subcommand
+	root.Flags().Bool("version", false, "print the version and exit") // cobra's own flag would also define -v
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// served is the address that `kubectl cosi ui` prints, with the token, once it does. It is served until the test ends.
+// served runs `kubectl cosi ui` until the test ends and returns the URL, with the token, that it prints.
 func served(t *testing.T, s sample, kubeconfig string, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -50,8 +50,8 @@ func served(t *testing.T, s sample, kubeconfig string, args ...string) string {
 	return address
 }
 
-// TestThePageShowsWhatATenantMayRead opens the page for one who may edit a namespace, and for one who may view it and no Secrets,
-// and takes the rights away while a browser looks.
+// TestThePageShowsWhatATenantMayRead opens the page as a user who may edit a namespace, and as one who may
+// view it without Secrets. It then removes the permissions while the browser shows the page.
 func TestThePageShowsWhatATenantMayRead(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs a browser; TestWhatIsProvisioned reads as a tenant, too")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring_test tries the alerts and the dashboard: by promtool, and on a system that Prometheus scrapes
-// while it has the faults that they are for.
+// Package monitoring_test tests the alerts and the dashboard with promtool, and on a system that Prometheus
+// scrapes during the faults that the alerts detect.
 package monitoring_test
 
 import (
@@ -41,19 +41,19 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// A world is a system with two drivers, one that does as it is told and one of a store, and the Prometheus that
-// scrapes it.
+// A world is a system with two drivers, a configurable fake and the driver of a store, and the Prometheus
+// that scrapes it.
 type world struct {
 	*systemtest.System
 	*scraper
 
 	t *testing.T
-	// fake is the driver that does as it is told, and store the name of the other.
+	// fake is the configurable driver, and store the name of the other driver.
 	fake  *memdriver.Driver
 	store string
-	// down says that the store refuses the driver.
+	// down makes the store reject the driver's requests.
 	down atomic.Bool
-	// driver are the metrics of the driver of the store, and second those of a second sidecar.
+	// driver are the metrics of the store's driver, and second those of a second sidecar.
 	driver, second atomic.Pointer[prometheus.Registry]
 }
 
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// serve serves the driver of a store as a process of its own would, whose metrics begin anew with each start.
+// serve serves the store's driver as a separate process would, with new metrics at each start.
 func (w *world) serve(store *s3fake.Server) func(context.Context, string) error {
 	credentials, root := credstore.NewMemory(), store.Root()
 	return func(ctx context.Context, endpoint string) error {
@@ -101,7 +101,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// breakable is a transport to a store that refuses the driver while it is down, which the SDK does not try again.
+// breakable returns a transport to the store that fails while the store is down, with an error that the SDK
+// does not retry.
 func (w *world) breakable(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if w.down.Load() {
@@ -111,8 +112,8 @@ func (w *world) breakable(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// targets serves the metrics of each component as its program does. Those of controller-runtime, which all components
-// of one process share, are the controller's alone: they are most of what there is to scrape.
+// targets serves the metrics of each component as its program does. The metrics of controller-runtime are
+// shared by all components in a process and make up most of the output, so only the controller exposes them.
 func (w *world) targets() map[string]string {
 	addresses := map[string]string{}
 	for job, of := range map[string]func() prometheus.Gatherer{
@@ -131,8 +132,9 @@ func (w *world) targets() map[string]string {
 	return addresses
 }
 
-// TestMonitoring scrapes a system by a real Prometheus. Each alert fires under the fault that it is for, and no other
-// does: that a fault has ended is seen when the next one's alert is the only one. All that queries name is there in the end.
+// TestMonitoring scrapes a system with a real Prometheus. Each alert must fire during its fault, and no other
+// alert may fire; the next fault also shows that the previous one has ended. At the end, everything that
+// queries name must exist.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "promtool has tried the rules; here they see a system")
@@ -141,7 +143,7 @@ func TestMonitoring(t *testing.T) {
 	fake := w.fake.Name()
 	w.provision(fake)
 	w.provision(w.store)
-	w.Create(w.claim("waiting", "nobody", cosiapi.ProtocolS3)) // for a class that is not there, and is Pending as long as anybody looks
+	w.Create(w.claim("waiting", "nobody", cosiapi.ProtocolS3)) // the class does not exist, so the claim is Pending while metrics are scraped
 	expiring := w.expiring(24 * time.Hour)
 	w.fires("all is well")
 
@@ -199,7 +201,7 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// provision makes classes, a claim and an access of a driver, and waits until they are ready.
+// provision creates classes, a claim and an access for a driver, and waits until they are ready.
 func (w *world) provision(driver string) {
 	w.t.Helper()
 	about := metav1.ObjectMeta{Name: driver}
@@ -224,7 +226,7 @@ func (w *world) claim(name, driver string, protocol cosiapi.Protocol) *cosiapi.B
 	}
 }
 
-// access is an access to the claim of a driver.
+// access returns an access to the claim of a driver.
 func (w *world) access(name, driver string) *cosiapi.BucketAccess {
 	return &cosiapi.BucketAccess{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
@@ -238,7 +240,7 @@ func (w *world) access(name, driver string) *cosiapi.BucketAccess {
 	}
 }
 
-// expiring makes an access whose credential expires after a while, and returns its Secret.
+// expiring creates an access whose credential expires after the given time, and returns its Secret.
 func (w *world) expiring(after time.Duration) *corev1.Secret {
 	w.t.Helper()
 	fake := w.fake.Name()
@@ -253,7 +255,7 @@ func (w *world) expiring(after time.Duration) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: access.ObjectMeta}
 }
 
-// grant is a response with a credential that expires.
+// grant returns a response with a credential that expires.
 func (w *world) grant(claim *cosiapi.BucketClaim, after time.Duration) *cosi.DriverGrantBucketAccessResponse {
 	bucket := testenv.Get(w.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}})
 	return &cosi.DriverGrantBucketAccessResponse{
@@ -266,7 +268,7 @@ func (w *world) grant(claim *cosiapi.BucketClaim, after time.Duration) *cosi.Dri
 	}
 }
 
-// hangRenewalOf makes the renewal of a credential due, as time would, and its grant hang until what it returns is called.
+// hangRenewalOf makes the renewal of a credential due, and its grant hang until end is called.
 func (w *world) hangRenewalOf(secret *corev1.Secret) (end func()) {
 	w.t.Helper()
 	claim := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "expiring"}})
@@ -279,8 +281,8 @@ func (w *world) hangRenewalOf(secret *corev1.Secret) (end func()) {
 	return func() { close(hold) }
 }
 
-// secondSidecar starts a sidecar of another deployment while the name of the driver belongs to a third. What it returns
-// gives it the name.
+// secondSidecar starts a sidecar of another deployment while a third one owns the driver's name. give
+// transfers the name to it.
 func (w *world) secondSidecar() (give func()) {
 	w.t.Helper()
 	held := &coordinationv1.Lease{
@@ -319,7 +321,7 @@ func (w *world) secondSidecar() (give func()) {
 	}
 }
 
-// storm has the driver say so often that it has another configuration that its accesses are granted again and again.
+// storm makes the driver report new configurations so often that its accesses are constantly granted again.
 func (w *world) storm() {
 	w.t.Helper()
 	for revision := range 6 {

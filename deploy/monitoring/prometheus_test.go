@@ -26,26 +26,27 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// scrapeEvery is short, since tests wait for what Prometheus has seen, and leaves scrapes of a busy machine their time.
+// scrapeEvery is short because tests wait for scrapes, but long enough for a busy machine.
 const scrapeEvery = time.Second
 
-// A scraper is a Prometheus that runs.
+// A scraper is a running Prometheus.
 type scraper struct {
 	t   *testing.T
 	env *testenv.Env
 	url string
-	// since is when it started.
+	// since is its start time.
 	since time.Time
 }
 
-// startPrometheus starts one that scrapes targets, which are addresses by job, with rules that fire sooner.
+// startPrometheus starts a Prometheus that scrapes targets, which are addresses by job, with accelerated
+// rules.
 func startPrometheus(t *testing.T, env *testenv.Env, targets map[string]string) *scraper {
 	t.Helper()
 	dir := t.TempDir()
 	jobs := []any{}
 	for job, address := range targets {
 		jobs = append(jobs, map[string]any{"job_name": job, "honor_labels": job == "controller", "static_configs": []any{map[string]any{
-			"targets": []string{address}, "labels": map[string]string{"namespace": "cosi-system"}, // as Prometheus' operator has it
+			"targets": []string{address}, "labels": map[string]string{"namespace": "cosi-system"}, // as set by the Prometheus operator
 		}}})
 	}
 	config, err := yaml.Marshal(map[string]any{
@@ -70,7 +71,7 @@ func startPrometheus(t *testing.T, env *testenv.Env, targets map[string]string) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have been sent one already
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have received one already
 		_ = cmd.Wait()
 		if t.Failed() {
 			t.Logf("Prometheus said:\n%s", &said)
@@ -79,7 +80,7 @@ func startPrometheus(t *testing.T, env *testenv.Env, targets map[string]string) 
 	return &scraper{t: t, env: env, url: "http://" + address, since: time.Now()}
 }
 
-// hurried are the rules with seconds in place of minutes and hours.
+// hurried returns the rules with seconds in place of minutes and hours.
 func hurried(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("rules.yaml")
@@ -98,7 +99,7 @@ func hurried(t *testing.T) string {
 	return rules
 }
 
-// get reads data of a response of the API.
+// get decodes the data in a response of the HTTP API.
 func (p *scraper) get(ctx context.Context, path string, parameters url.Values, data any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api/v1/"+path+"?"+parameters.Encode(), http.NoBody)
 	if err != nil {
@@ -122,7 +123,8 @@ func (p *scraper) get(ctx context.Context, path string, parameters url.Values, d
 	return json.Unmarshal(body.Data, data)
 }
 
-// scraped is no error once all targets have been scraped, or found to be gone, by a scrape that began after a time.
+// scraped returns nil once all targets have been scraped, or found to be down, by a scrape that started after
+// a time.
 func (p *scraper) scraped(ctx context.Context, after time.Time) error {
 	var data struct {
 		ActiveTargets []struct {
@@ -144,8 +146,8 @@ func (p *scraper) scraped(ctx context.Context, after time.Time) error {
 	return nil
 }
 
-// firing returns the alerts that fire, as their names and the values of labels that tell them apart, once all rules
-// have been evaluated after a time.
+// firing returns the firing alerts, as names with distinguishing labels, once all rules have been evaluated
+// after a time.
 func (p *scraper) firing(ctx context.Context, after time.Time) ([]string, error) {
 	var data struct {
 		Groups []struct {
@@ -192,7 +194,7 @@ func (p *scraper) firing(ctx context.Context, after time.Time) ([]string, error)
 	return found, nil
 }
 
-// fires waits until exactly these alerts fire. What fired before, and what was scraped before, does not count.
+// fires waits until exactly these alerts fire, based on new scrapes and evaluations.
 func (p *scraper) fires(why string, want ...string) {
 	p.t.Helper()
 	if want == nil {
@@ -213,8 +215,8 @@ func (p *scraper) fires(why string, want ...string) {
 	})
 }
 
-// series returns the names of the labels that the series of a selector have had since the start, nothing if there were
-// no series.
+// series returns the label names of all series of a selector since the start, or an empty map if there were
+// none.
 func (p *scraper) series(selector string) map[string]bool {
 	p.t.Helper()
 	var series []map[string]string
@@ -231,7 +233,8 @@ func (p *scraper) series(selector string) map[string]bool {
 	return labels
 }
 
-// knows sees that there were series of all that a query names, with the labels, and that Prometheus takes the query.
+// knows verifies that series exist for everything that a query names, with the labels, and that Prometheus
+// accepts the query.
 func (p *scraper) knows(who string, q query) {
 	p.t.Helper()
 	if err := p.get(p.t.Context(), "query", url.Values{"query": {q.text}}, &json.RawMessage{}); err != nil {

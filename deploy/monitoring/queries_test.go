@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rules are what rules.yaml has that tests look at.
+// rules is the part of rules.yaml that tests use.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -39,7 +39,7 @@ func readRules(t *testing.T) rules {
 	return read
 }
 
-// dashboard is what dashboard.json has that tests look at.
+// dashboard is the part of dashboard.json that tests use.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -66,15 +66,15 @@ func readDashboard(t *testing.T) dashboard {
 	return read
 }
 
-// A query is what an alert or a panel asks Prometheus.
+// A query is a Prometheus query of an alert or a panel.
 type query struct {
-	// text is the query, with values in place of Grafana's variables.
+	// text is the query, with Grafana's variables replaced.
 	text string
-	// shown are texts with the names of labels in double braces.
+	// shown are texts with label names in double braces.
 	shown []string
 }
 
-// queries are all that are asked, by who asks.
+// queries returns all queries by the name of the alert or panel.
 func queries(t *testing.T) map[string]query {
 	t.Helper()
 	found := map[string]query{}
@@ -93,7 +93,7 @@ func queries(t *testing.T) map[string]query {
 	for _, variable := range board.Templating.List {
 		about, ok := variable.Query.(map[string]any)
 		if !ok {
-			continue // the choice of a data source
+			continue // the selection of a data source
 		}
 		text, _ := about["query"].(string)
 		parts := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`).FindStringSubmatch(text)
@@ -105,14 +105,14 @@ func queries(t *testing.T) map[string]query {
 	return found
 }
 
-// named are the selectors in an expression, and the names of labels, of each of which some series of some selectors
-// must have one.
+// named are the selectors in an expression, and its label names. For each label, some series of its selectors
+// must have it.
 type named struct {
 	selectors []string
 	labels    []labelled
 }
 
-// labelled is a label that an expression names, and the selectors below.
+// labelled is a label in an expression and the selectors below it.
 type labelled struct {
 	label     string
 	selectors []string

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// installed skips the test where a program of Debian's package prometheus is missing.
+// installed skips the test if a program of Debian's package prometheus is missing.
 func installed(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -27,7 +27,7 @@ func installed(t *testing.T, program string) {
 	}
 }
 
-// TestRules has Prometheus' own tool try every rule, at the moment before it fires and at the one after.
+// TestRules tests every rule with promtool, immediately before and after it fires.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	installed(t, "promtool")
@@ -38,7 +38,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestAlertsAreComplete sees that each has a test that it fires, and a section that says what to do.
+// TestAlertsAreComplete verifies that each alert has a test in which it fires, and a section in the
+// documentation that says what to do.
 func TestAlertsAreComplete(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/howto/alerts.md"
@@ -71,7 +72,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// TestQueriesAreParsed sees that what is looked for in a running system is all that a query names.
+// TestQueriesAreParsed verifies that the parser finds everything that a query names.
 func TestQueriesAreParsed(t *testing.T) {
 	t.Parallel()
 	got := namesIn(t, query{

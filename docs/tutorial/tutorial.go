@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tutorial carries the manifests of the tutorial, so that `cooper up`
-// applies the very files that the text beside them shows. It holds files and their
-// names and must not import anything.
+// Package tutorial embeds the manifests of the tutorial, so that `cooper up` applies the same files that the
+// text shows. It contains only files and names, and imports nothing.
 package tutorial
 
 import "embed"
 
-// Names in the manifests. They hold no namespace: the claim and the access go
-// where they are applied.
+// Names in the manifests. The claim and the access have no namespace and are created in the one to which they
+// are applied.
 const (
 	// DriverName is the driver of both classes.
 	DriverName = "s3.cooper.dev"
@@ -18,17 +17,17 @@ const (
 	GCSDriverName = "gcs.cooper.dev"
 	// Name is the name of both classes, of the BucketClaim and of the BucketAccess.
 	Name = "sample"
-	// SecretName is the Secret that the BucketAccess asks for.
+	// SecretName is the Secret of the BucketAccess.
 	SecretName = "sample-credentials" //nolint:gosec // the name of a Secret
 )
 
-// Manifests holds the manifests, *.yaml in its root, in the order in which they
-// are to be applied when sorted by name. A file may hold several documents.
+// Manifests contains the manifests, *.yaml in its root. They must be applied in the order of their names. A
+// file may contain several documents.
 //
 //go:embed *.yaml
 var Manifests embed.FS
 
-// Others holds the same for the other clouds, in the directories azure and gcs.
+// Others contains the manifests for the other clouds, in the directories azure and gcs.
 //
 //go:embed azure/*.yaml gcs/*.yaml
 var Others embed.FS

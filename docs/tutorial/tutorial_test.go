@@ -15,8 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 )
 
-// TestManifests reads every document strictly as its API type and checks that
-// the documents fit together and to the names that the package exports.
+// TestManifests decodes every document strictly as its API type, and checks that the documents match each
+// other and the exported names.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	var (

@@ -11,7 +11,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// classesOf are for buckets that go with what is in them, and for keys to them.
+// classesOf are classes for buckets that are deleted with their data, and for key credentials.
 const classesOf = `
 apiVersion: objectstorage.k8s.io/v1alpha2
 kind: BucketClass
@@ -24,7 +24,7 @@ metadata: {name: NAME}
 spec: {driverName: DRIVER, authenticationType: Key}
 `
 
-// classes makes the classes of a name, of a driver. They go with the test.
+// classes creates the classes of a name for a driver. They are deleted at the end of the test.
 func (w *world) classes(t *testing.T, name, driver string) {
 	t.Helper()
 	manifest := strings.NewReplacer("NAME", name, "DRIVER", driver).Replace(classesOf)
@@ -32,7 +32,7 @@ func (w *world) classes(t *testing.T, name, driver string) {
 	w.apply(t, "", manifest)
 }
 
-// pair is a claim, and an access to its bucket, of the classes that have the name of the namespace.
+// pair returns a claim and an access to its bucket, with the classes named after the namespace.
 func pair(namespace, name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
 	at := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	claim := &cosiapi.BucketClaim{ObjectMeta: at, Spec: cosiapi.BucketClaimSpec{

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// baseline is the commit that upgrades come from and downgrades go back to, as long as there is no release.
+	// baseline is the commit that upgrades start from and downgrades return to, until there is a release.
 	baseline = "16f3770825fe93aeaa2a7459e3e317d080909171"
-	// baselineVariable is the tag under which a cluster that is not ours can pull the images of the baseline.
+	// baselineVariable is the image tag with which a cluster of the user can pull the images of the baseline.
 	baselineVariable = "COOPER_BASELINE_TAG"
 )
 
-// The baseline accepts a store without TLS as it is, and does not know the field that says so.
+// The baseline accepts a store without TLS, and does not have the field for it.
 var baselineConfig = strings.Replace(driverConfig, "    insecure: true\n", "", 1)
 
-// older returns the baseline, whose images the cluster has then. The test is skipped where the history is too short.
+// older returns the baseline after loading its images into the cluster. It skips the test if the git history
+// is too short.
 func (w *world) older(t *testing.T) version {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", baseline+"^{commit}").CombinedOutput(); err != nil {
@@ -46,7 +47,7 @@ func (w *world) older(t *testing.T) version {
 	return v
 }
 
-// loadOlder builds programs of other sources, lays them into images as they are laid now, and loads those.
+// loadOlder builds the programs of another version, packages them in today's image format, and loads them.
 func (w *world) loadOlder(t *testing.T, v version) {
 	t.Helper()
 	program, archives := filepath.Join(t.TempDir(), "images"), t.TempDir()

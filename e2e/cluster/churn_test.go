@@ -22,26 +22,27 @@ import (
 )
 
 const (
-	// churnUsers is how many users claim and give back all the time.
+	// churnUsers is the number of users that constantly claim and delete buckets.
 	churnUsers = 4
-	// churnInterval is how often each looks at what they wait for.
+	// churnInterval is the poll interval of each user.
 	churnInterval = 200 * time.Millisecond
 )
 
-// A churn is users that claim buckets, get credentials and give both back, until they are told to end. The first who
-// waits in vain fails it.
+// A churn is a set of users that claim buckets, get credentials and delete both until it ends. The first user
+// that waits in vain fails it.
 type churn struct {
 	client    client.Client
 	namespace string
 
 	cancel context.CancelCauseFunc
-	ctx    context.Context //nolint:containedctx // that of the goroutines, which says why they end
+	ctx    context.Context //nolint:containedctx // that of the goroutines, with the cause of their end
 	done   sync.WaitGroup
 	rounds [churnUsers]atomic.Int64
 	ending atomic.Bool
 }
 
-// newChurn has users in a namespace of whom the first has had a round: the driver has stored then what it stores once.
+// newChurn creates users in a namespace. The first user completes one round, after which the driver has
+// stored what it stores only once.
 func (w *world) newChurn(t *testing.T, namespace string) *churn {
 	t.Helper()
 	c := &churn{client: w.client(t), namespace: namespace}
@@ -52,7 +53,7 @@ func (w *world) newChurn(t *testing.T, namespace string) *churn {
 	return c
 }
 
-// start starts the users. They end with the test, or before it by end.
+// start starts the users. They end with the test, or earlier when end is called.
 func (c *churn) start(t *testing.T) {
 	t.Helper()
 	c.ctx, c.cancel = context.WithCancelCause(t.Context())
@@ -65,7 +66,7 @@ func (c *churn) start(t *testing.T) {
 	})
 }
 
-// use is what a user does until the churn ends.
+// use is the loop of one user.
 func (c *churn) use(user int) {
 	for n := 0; !c.ending.Load(); n++ {
 		if err := c.round(c.ctx, fmt.Sprintf("round-%d-%d", user, n), n%3 == 2); err != nil {
@@ -76,8 +77,8 @@ func (c *churn) use(user int) {
 	}
 }
 
-// round makes a claim and an access, waits until both are ready, gives them back and waits until they are gone. Whoever
-// is hasty gives them back before they are ready.
+// round creates a claim and an access, waits until both are ready, deletes them and waits until they no
+// longer exist. With hasty it deletes them before they are ready.
 func (c *churn) round(ctx context.Context, name string, hasty bool) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -100,7 +101,7 @@ func (c *churn) round(ctx context.Context, name string, hasty bool) error {
 	return c.each(ctx, both, c.gone)
 }
 
-// each repeats what is to be done with every object until it is done.
+// each repeats an operation for every object until it succeeds.
 func (c *churn) each(ctx context.Context, all []client.Object, do func(context.Context, client.Object) error) error {
 	for _, o := range all {
 		err := controlplane.UntilEvery(ctx, churnInterval, func(ctx context.Context) error { return do(ctx, o) })
@@ -115,7 +116,7 @@ func (c *churn) create(ctx context.Context, o client.Object) error {
 	if err := c.client.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return nil // a former try came through
+	return nil // an earlier attempt succeeded
 }
 
 func (c *churn) ready(ctx context.Context, o client.Object) error {
@@ -153,7 +154,8 @@ func (c *churn) gone(ctx context.Context, o client.Object) error {
 	return client.IgnoreNotFound(err)
 }
 
-// settles waits until the namespace has no more Buckets than are kept: one that was given back goes after its claim.
+// settles waits until the namespace has only the given number of Buckets. The Bucket of a deleted claim is
+// deleted after the claim.
 func (c *churn) settles(t *testing.T, kept int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
@@ -174,12 +176,12 @@ func (c *churn) settles(t *testing.T, kept int) {
 	}
 }
 
-// passes waits until every user has begun three rounds from now on and ended them well, of which one is hasty.
+// passes waits until every user has started and completed three more rounds, one of them hasty.
 func (c *churn) passes(t *testing.T) {
 	t.Helper()
 	var want [churnUsers]int64
 	for user := range c.rounds {
-		want[user] = c.rounds[user].Load() + 1 + 3 // the one that has begun counts for nothing
+		want[user] = c.rounds[user].Load() + 1 + 3 // the current round does not count
 	}
 	err := controlplane.UntilEvery(c.ctx, churnInterval, func(context.Context) error {
 		for user := range c.rounds {
@@ -194,7 +196,7 @@ func (c *churn) passes(t *testing.T) {
 	}
 }
 
-// end waits until every user has given everything back, and returns how many rounds there were.
+// end waits until every user has deleted everything, and returns the number of rounds.
 func (c *churn) end(t *testing.T) int64 {
 	t.Helper()
 	c.ending.Store(true)

@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// page is written by TestDisturbances when COOPER_UPDATE is set.
+// page is written by TestDisturbances if COOPER_UPDATE is set.
 const page = root + "/docs/reference/disturbances.md"
 
 const pageHead = `# Disturbances
@@ -39,20 +39,20 @@ one of them only then. Seconds are those of a machine with two cores; they are n
 |---|---|---|---|
 `
 
-// A disturbance is what happens to a cluster.
+// A disturbance is a fault in a cluster.
 type disturbance struct {
-	// name is that of its test; what is its row of the page.
+	// name is the name of its test, what its description on the page.
 	name, what string
-	// driver is the name of the driver that the users use; install makes it be there, if it is not the usual one.
+	// driver is the name of the driver that the users use. install installs it, unless it is the default one.
 	driver  string
 	install func(*testing.T, *world)
-	// onNode says that it takes a node of this machine.
+	// onNode means that it requires a node on this machine.
 	onNode bool
-	// do returns when it is over, if not what follows from it.
+	// do returns when the fault has ended; its consequences may last longer.
 	do func(*testing.T, *load)
 }
 
-// disturbances are the rows of the page, in order.
+// disturbances returns the rows of the page in order.
 func disturbances() []disturbance {
 	return []disturbance{
 		{name: "killed-in-turn", what: "Each Pod of controller and driver is killed, one after the other", do: killInTurn},
@@ -68,13 +68,13 @@ func disturbances() []disturbance {
 	}
 }
 
-// TestDisturbances does them all under load: nothing is lost, nothing is there twice, nothing is stuck.
-func TestDisturbances(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestDisturbances causes all disturbances under load. Nothing may be lost, duplicated or stuck.
+func TestDisturbances(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Long(t, "TestSmoke kills Pods")
 	w := onCluster(t)
 	w.install(t)
 	var rows []string
-	for _, d := range disturbances() { //nolint:paralleltest // one after the other
+	for _, d := range disturbances() { //nolint:paralleltest // one at a time
 		t.Run(d.name, func(t *testing.T) {
 			if d.onNode {
 				onNode(t)
@@ -93,7 +93,7 @@ func TestDisturbances(t *testing.T) { //nolint:paralleltest // the cluster is on
 	}
 }
 
-// TestThePageHasTheDisturbances needs no node: the figures are another run's, the rows are these.
+// TestThePageHasTheDisturbances compares the rows of the page, without the measurements. It needs no node.
 func TestThePageHasTheDisturbances(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(page)
@@ -117,7 +117,7 @@ func TestThePageHasTheDisturbances(t *testing.T) {
 	}
 }
 
-// disturb does it under load, and returns its row.
+// disturb causes a disturbance under load, and returns its row.
 func (w *world) disturb(t *testing.T, d disturbance) string {
 	t.Helper()
 	driver := "s3.cooper.dev"
@@ -155,8 +155,8 @@ func killAll(t *testing.T, l *load) {
 	}
 }
 
-// drain ends the Pods of Cooper by evictions. Those that a budget protects go when others have come, which takes another
-// node, or that this one is open again.
+// drain evicts Cooper's Pods. Pods with a disruption budget are evicted when their replacements are ready,
+// which requires another node or that this node is schedulable again.
 func drain(t *testing.T, l *load) {
 	t.Helper()
 	node := strings.TrimPrefix(strings.TrimSpace(l.kubectl(t, "get", "nodes", "-o", "name")), "node/")
@@ -192,12 +192,12 @@ func restartKubelet(t *testing.T, l *load) {
 	if err := l.node.RestartKubelet(); err != nil {
 		t.Fatal(err)
 	}
-	// It counts as ready until it is missed. A new Pod shows that it is back.
+	// The node counts as ready until its heartbeats are missed. A new Pod shows that it works again.
 	l.pod(t, l.ns, pod{name: "new", environment: "first-1"})
 	l.wait(t, l.ns, "jsonpath={.status.phase}=Succeeded", "pod/new")
 }
 
-// handOver deletes the holder of a Lease, and waits for another one, three times.
+// handOver deletes the holder of a Lease and waits for another holder, three times.
 func handOver(namespace, lease string) func(*testing.T, *load) {
 	return func(t *testing.T, l *load) {
 		t.Helper()
@@ -230,7 +230,7 @@ func handOverDriver(t *testing.T, l *load) {
 	l.change(t, driverNamespace, func(d *appsv1.Deployment) { d.Spec.Replicas = former.Spec.Replicas })
 }
 
-// badImage gives the driver an image that crashes until it has done so three times, then the former one.
+// badImage gives the driver an image that crashes, and restores the previous image after three crashes.
 func badImage(strategy appsv1.DeploymentStrategyType) func(*testing.T, *load) {
 	return func(t *testing.T, l *load) {
 		t.Helper()
@@ -257,7 +257,7 @@ const (
 	diskNamespace = "cosi-driver-disk"
 )
 
-// installOnSmallDisk installs an S3 driver of its own that keeps its credentials in a small volume.
+// installOnSmallDisk installs a separate S3 driver that stores its credentials in a small volume.
 func installOnSmallDisk(t *testing.T, w *world) {
 	t.Helper()
 	w.driver(t, driver{
@@ -265,7 +265,7 @@ func installOnSmallDisk(t *testing.T, w *world) {
 		secret: map[string]string{"accessKeyID": rootID, "secretAccessKey": rootKey},
 	})
 	w.change(t, diskNamespace, func(d *appsv1.Deployment) {
-		d.Spec.Replicas = new(int32(1)) // others would have other volumes
+		d.Spec.Replicas = new(int32(1)) // other replicas would have other volumes
 		const volume = "credential-store"
 		mount := corev1.VolumeMount{Name: volume, MountPath: "/store"}
 		of := container(t, d, "driver")

@@ -12,10 +12,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// tutorial is where the manifests are that users read first.
+// tutorial is the directory of the tutorial's manifests.
 const tutorial = "docs/tutorial/"
 
-// several asks for a second bucket, and for one credential to both.
+// several requests a second bucket, and one credential for both.
 const several = `
 apiVersion: objectstorage.k8s.io/v1alpha2
 kind: BucketAccessClass
@@ -38,8 +38,8 @@ spec:
     - {bucketClaimName: archive, accessSecretName: archiver-archive, accessModes: {objectData: ReadWrite}}
 `
 
-// TestTheTutorialInPods takes the steps of the tutorial, and its Secrets into Pods.
-func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestTheTutorialInPods follows the tutorial and uses its Secrets in Pods.
+func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Only(t, "TestSmoke does a part of it")
 	w := onCluster(t)
 	w.install(t)
@@ -59,8 +59,8 @@ func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // the cluster 
 	}
 }
 
-// TestSmoke claims a bucket, kills what serves it, and claims another.
-func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestSmoke claims a bucket, kills Cooper's Pods, and claims another bucket.
+func TestSmoke(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Only(t, "TestDeploy in testenv/system installs the same, without a node")
 	w := onCluster(t)
 	w.install(t)
@@ -74,7 +74,8 @@ func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for a
 	w.works(t, w.claimed(t, "smoke-later"), "before")
 }
 
-// claimed makes a namespace with the claim and the access of the tutorial, which are provisioned. They go before it.
+// claimed creates a namespace with the claim and the access of the tutorial, and waits until they are
+// provisioned. They are deleted before the namespace.
 func (w *world) claimed(t *testing.T, name string) string {
 	t.Helper()
 	classes, err := os.ReadFile(filepath.Join(root, tutorial, "1-classes.yaml"))
@@ -96,17 +97,17 @@ func (w *world) works(t *testing.T, namespace, name string) {
 	w.wait(t, namespace, "jsonpath={.status.phase}=Succeeded", "pod/"+name)
 }
 
-// A pod is a workload that uses the buckets of Secrets, and ends.
+// A pod is a workload that uses the buckets of Secrets once and exits.
 type pod struct {
 	name string
-	// environment is a Secret that it has as environment; mounts are Secrets that it has as files.
+	// environment is the Secret for its environment; mounts are Secrets that are mounted.
 	environment string
 	mounts      []string
-	// stay makes it run on; again makes it use them all the time.
+	// stay keeps it running; again makes it use the buckets repeatedly.
 	stay, again bool
 }
 
-// pod creates a Pod as the restricted standard wants it.
+// pod creates a Pod that meets the restricted Pod Security Standard.
 func (w *world) pod(t *testing.T, namespace string, p pod) {
 	t.Helper()
 	var args, env, volumes, mounts []string

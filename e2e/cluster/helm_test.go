@@ -18,17 +18,17 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// callTime is how long the store takes for the call in whose midst the driver's Pod ends: longer than the driver by
-// itself takes to stop, so that it is cut off if nobody waits for it.
+// callTime is how long the store delays the call during which the driver's Pod ends. It exceeds the driver's
+// own shutdown time, so the call is interrupted unless the Pod waits for it.
 const callTime = "15s"
 
-// TestHelm makes what kubectl installed two releases of Helm, upgrades, uninstalls and installs them again, with buckets
-// that are used all the time. At the end kubectl installs again.
-func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestHelm adopts a kubectl installation as two Helm releases, and upgrades, uninstalls and reinstalls them
+// while buckets are in use. Finally it installs with kubectl again.
+func TestHelm(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Long(t, "TestHelm in testenv/system does the same, without Pods")
 	w := onCluster(t)
 	w.install(t)
-	w.installed = sync.Once{} // Helm uninstalls it
+	w.installed = sync.Once{} // Helm uninstalls the shared installation
 	ns := w.claimed(t, "helm")
 	w.works(t, ns, "by-kubectl")
 
@@ -45,7 +45,7 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	h.refusesToGo(t, h.controller, "BucketAccess "+ns+"/sample\n", "BucketClaim "+ns+"/sample\n", " of claim "+ns+"/sample, ")
 	h.run(t, h.driver, "uninstall", "--wait", "--no-hooks")
 	h.run(t, h.controller, "uninstall", "--wait", "--no-hooks")
-	h.install(t) // with what is there
+	h.install(t) // while objects exist
 	w.works(t, ns, "installed-again")
 	w.works(t, w.claimed(t, "helm-later"), "new")
 
@@ -57,10 +57,10 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	w.install(t)
 }
 
-// A release is an installation of a chart, with values in a file.
+// A release is an installation of a chart, with a file of values.
 type release struct{ name, chart, namespace, values string }
 
-// releases are what Helm installs.
+// releases are the Helm releases of the test.
 type releases struct {
 	*world
 
@@ -69,7 +69,7 @@ type releases struct {
 	controller, driver release
 }
 
-// newReleases builds Helm and writes what an administrator says to it.
+// newReleases builds Helm and writes the values files.
 func (w *world) newReleases(t *testing.T) *releases {
 	t.Helper()
 	build := exec.CommandContext(t.Context(), "bash", "hack/helm.sh")
@@ -100,7 +100,7 @@ func (w *world) newReleases(t *testing.T) *releases {
 	}
 }
 
-// try runs Helm on a release, and returns what it said.
+// try runs Helm on a release and returns its output.
 func (h *releases) try(ctx context.Context, r release, command string, args ...string) (string, error) {
 	args = append([]string{command, r.name, "--namespace=" + r.namespace, "--timeout=" + waitTimeout.String()}, args...)
 	cmd := exec.CommandContext(ctx, h.program, args...)
@@ -112,7 +112,7 @@ func (h *releases) try(ctx context.Context, r release, command string, args ...s
 	return string(out), nil
 }
 
-// run is try for what must succeed.
+// run is try for commands that must succeed.
 func (h *releases) run(t *testing.T, r release, command string, args ...string) {
 	t.Helper()
 	if _, err := h.try(t.Context(), r, command, args...); err != nil {
@@ -120,7 +120,7 @@ func (h *releases) run(t *testing.T, r release, command string, args ...string) 
 	}
 }
 
-// upgrade installs a release, or changes it, and waits for its Pods.
+// upgrade installs or upgrades a release and waits for its Pods.
 func (h *releases) upgrade(t *testing.T, r release, args ...string) {
 	t.Helper()
 	h.run(t, r, "upgrade", append([]string{r.chart, "--install", "--wait", "--values=" + r.values}, args...)...)
@@ -132,7 +132,7 @@ func (h *releases) install(t *testing.T, args ...string) {
 	h.upgrade(t, h.driver, args...)
 }
 
-// sidecars waits until these are the arguments of the sidecars of the driver's Pods, a list in brackets for each.
+// sidecars waits until the sidecars of the driver's Pods have these arguments, one list in brackets per Pod.
 func (h *releases) sidecars(t *testing.T, want string) {
 	t.Helper()
 	h.until(t, func(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (h *releases) sidecars(t *testing.T, want string) {
 	})
 }
 
-// showsMetricsToWhomMay reads the controller's metrics with and without a token.
+// showsMetricsToWhomMay requests the controller's metrics with and without a token.
 func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 	t.Helper()
 	const binding = "cooper-e2e-metrics"
@@ -160,14 +160,14 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 	})
 	h.kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole=cosi-metrics-reader", "--serviceaccount="+namespace+":prometheus")
 	url := "https://" + h.forward(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
-	// Nobody signed the certificate, as the chart says.
+	// The certificate is self-signed by default.
 	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for who, want := range map[string]int{"": http.StatusUnauthorized, "Bearer made-up": http.StatusUnauthorized, somebody: http.StatusForbidden} {
 		if got, _, err := ask(t.Context(), unsigned, http.MethodGet, url, "", who); err != nil || got != want {
 			t.Errorf("metrics for %.9q: %d, %v, want %d", who, got, err, want)
 		}
 	}
-	h.until(t, func(ctx context.Context) error { // the API server may not know the binding yet
+	h.until(t, func(ctx context.Context) error { // the binding takes effect with a delay
 		got, text, err := ask(ctx, unsigned, http.MethodGet, url, "", prometheus)
 		if err == nil && (got != http.StatusOK || !strings.Contains(text, "\ngo_info{")) {
 			err = fmt.Errorf("metrics for an account that may read them: %d %.100s", got, text)
@@ -176,8 +176,8 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 	})
 }
 
-// endsWithItsCalls takes away all Pods of the driver while a credential is being revoked: it is, and the access goes,
-// though no sidecar is left.
+// endsWithItsCalls deletes all Pods of the driver while a credential is being revoked. The revocation must
+// complete and the access be deleted, although no sidecar is left.
 func (h *releases) endsWithItsCalls(t *testing.T, namespace string) {
 	t.Helper()
 	h.store(t, http.MethodPut, "faults", "rules: [{operation: iam:DeleteAccessKey, effect: delay, latency: "+callTime+", times: 1}]")
@@ -193,7 +193,7 @@ func (h *releases) endsWithItsCalls(t *testing.T, namespace string) {
 	h.kubectl(t, "-n", namespace, "wait", "--for=delete", "bucketaccess/sample", "--timeout="+waitTimeout.String())
 }
 
-// refusesToGo uninstalls, and is told what is left and what to do.
+// refusesToGo tries to uninstall and checks that the message lists the remaining objects and what to do.
 func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 	t.Helper()
 	said, err := h.try(t.Context(), r, "uninstall")
@@ -208,7 +208,7 @@ func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 	h.rolledOut(t, r.namespace)
 }
 
-// keepsData lets go of Buckets that cannot be deleted because there are objects in them, as it is told.
+// keepsData releases Buckets that cannot be deleted because they contain objects, by following the message.
 func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	t.Helper()
 	h.refusesToGo(t, h.driver, " of claim "+namespace+"/sample, deletionPolicy Delete, being deleted\n", "kubectl describe buckets.objectstorage.k8s.io NAME")
@@ -217,7 +217,8 @@ func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	}
 }
 
-// goes uninstalls when nothing is left. The CRDs stay until somebody deletes them, as the page of Helm says.
+// goes uninstalls when no objects are left. The CRDs remain until a user deletes them, as the page about Helm
+// says.
 func (h *releases) goes(t *testing.T) {
 	t.Helper()
 	for _, r := range []release{h.driver, h.controller} {
@@ -232,8 +233,9 @@ func (h *releases) goes(t *testing.T) {
 	if len(crds) != 5 {
 		t.Errorf("the CRDs that stay are %q, want five", crds)
 	}
-	if h.node != nil { // nobody else's
-		// The policy that asks for it went with the release, but the API server may still evaluate it for a moment.
+	if h.node != nil { // only in the test's own cluster
+		// The policy that requires the annotation was uninstalled with the release, but the API server may
+		// still enforce it for a moment.
 		h.kubectl(t, append(append([]string{"annotate"}, crds...), "cooper.dev/allow-deletion=true")...)
 		h.kubectl(t, append([]string{"delete", "--timeout=" + waitTimeout.String()}, crds...)...)
 	}

@@ -23,7 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// issuer signs the tokens of service accounts, by its word. Another cluster may have another.
+// issuer returns the issuer of service account tokens, according to the cluster's discovery document. It
+// differs between clusters.
 func (w *world) issuer(t *testing.T) string {
 	t.Helper()
 	var document struct{ Issuer string }
@@ -33,7 +34,7 @@ func (w *world) issuer(t *testing.T) string {
 	return document.Issuer
 }
 
-// readIssuer is a right of nobody, as whom clouds ask the issuer for its keys.
+// readIssuer lets anonymous clients read the issuer's keys, as clouds do.
 const readIssuer = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -42,7 +43,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: system:unaut
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:service-account-issuer-discovery}
 `
 
-// clouds are the fakes of Azure and Google Cloud. What they print says how to reach them as their administrator.
+// clouds returns the fakes of Azure and Google Cloud. Their output contains the administrator's credentials.
 func clouds(issuer string) string {
 	return readIssuer +
 		fake("azure", "10000", "HTTPS", "--account=teamstore", "--deletion=-1s", "--tls", "--tls-host=azure.stores.svc.cluster.local",
@@ -86,7 +87,7 @@ spec:
   bucketClaims: [{bucketClaimName: photos, accessSecretName: photos, accessModes: {objectData: ReadWrite}}]
 `
 
-// job is a Job without a key. The kubelet mounts a token of its service account for an audience.
+// job is a Job without a stored key. The kubelet mounts a token of its service account for an audience.
 const job = `
 apiVersion: batch/v1
 kind: Job
@@ -110,22 +111,23 @@ spec:
         - {name: cloud, configMap: {name: cloud}}
 `
 
-// An identity is how a cloud knows the service accounts of the cluster.
+// An identity describes how a cloud authenticates the cluster's service accounts.
 type identity struct {
-	// name is that of the driver, without .cooper.dev, and protocol how workloads use its buckets.
+	// name is the name of the driver without .cooper.dev, and protocol the protocol of its buckets.
 	name, protocol string
-	// audience is whom tokens must be for.
+	// audience is the required audience of tokens.
 	audience string
 	// install installs the driver.
 	install func(*testing.T, *world)
-	// environment is what an administrator tells workloads. Of a name with a dot it is a file in /cloud.
+	// environment returns the workload's settings from the administrator. A name with a dot is a file in
+	// /cloud.
 	environment func(t *testing.T, w *world, namespace string) map[string]string
-	// refusal is a part of what a workload reads that has another service account.
+	// refusal is part of the error for a workload with another service account.
 	refusal string
-	// clock says how far the cloud's clock is ahead of the cluster's.
+	// clock sets how far the cloud's clock is ahead of the cluster's.
 	clock func(t *testing.T, w *world, ahead string)
-	// early is a part of what a workload reads whose token is of a minute later than the cloud's clock. It is "" where the
-	// cloud lets that pass.
+	// early is part of the error for a token that was issued a minute after the time on the cloud's clock. It
+	// is "" if the cloud accepts such a token.
 	early string
 }
 
@@ -137,10 +139,10 @@ func identities() []identity {
 	}
 }
 
-// TestJobsWithoutAKey use buckets as their service accounts, with tokens that the kubelet projects into their Pods and that
-// the stores verify by the cluster's issuer, also where the clocks of cloud and cluster are a minute apart, unless the cloud
-// refuses that.
-func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestJobsWithoutAKey runs Jobs that use buckets as their service accounts, with tokens that the kubelet
+// projects into their Pods and that the stores verify with the cluster's issuer. It also tests a clock
+// difference of one minute between cloud and cluster.
+func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Long(t, "the tests of the drivers take their tokens from an API server")
 	w := onCluster(t)
 	w.install(t)
@@ -151,7 +153,7 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 	w.takeBack(t, "", stores)
 	w.apply(t, "", stores)
 	w.rolledOut(t, storeNamespace)
-	for _, one := range identities() { //nolint:paralleltest // one after the other
+	for _, one := range identities() { //nolint:paralleltest // one at a time
 		t.Run(one.protocol, func(t *testing.T) {
 			w.withoutAKey(t, one)
 		})
@@ -174,7 +176,7 @@ func (w *world) withoutAKey(t *testing.T, one identity) {
 	}
 	w.apply(t, ns, string(config))
 	stored := "stored and read as " + one.protocol
-	defer one.clock(t, w, "0s") // not in a Cleanup, when the context of the test is over
+	defer one.clock(t, w, "0s") // not in a Cleanup, where the test's context has ended
 	one.clock(t, w, "1m")
 	w.job(t, ns, one, "ahead", "shop", "Complete", stored)
 	one.clock(t, w, "-1m")
@@ -191,7 +193,7 @@ func (w *world) withoutAKey(t *testing.T, one identity) {
 	}
 }
 
-// job runs a Job as a service account until it has a condition, and sees what it said.
+// job runs a Job with a service account until it has a condition, and checks its output.
 func (w *world) job(t *testing.T, namespace string, one identity, name, account, condition, want string) {
 	t.Helper()
 	w.apply(t, namespace, strings.NewReplacer("NAME", name, "ACCOUNT", account, "TRIES", "0", "IMAGE", image("e2e-identity"), "AUDIENCE", one.audience).Replace(job))
@@ -201,7 +203,7 @@ func (w *world) job(t *testing.T, namespace string, one identity, name, account,
 	}
 }
 
-// setClock is for the fake of AWS.
+// setClock sets the clock of the AWS fake.
 func setClock(t *testing.T, w *world, ahead string) {
 	t.Helper()
 	w.store(t, http.MethodPut, "clock", ahead)
@@ -209,7 +211,8 @@ func setClock(t *testing.T, w *world, ahead string) {
 
 const stsAudience = "sts.amazonaws.com"
 
-// installWeb makes IAM know the issuer, and installs a driver that gives roles to who has its tokens.
+// installWeb registers the issuer with IAM, and installs a driver that grants roles to the holders of its
+// tokens.
 func installWeb(t *testing.T, w *world) {
 	t.Helper()
 	at := "http://" + w.forward(t, storeNamespace, "service/s3", "9000")
@@ -240,7 +243,7 @@ func webEnvironment(_ *testing.T, _ *world, namespace string) map[string]string 
 
 const azureURL = "https://azure.stores.svc.cluster.local:10000"
 
-// printed returns what a fake has told whoever starts it: variables, and what it would write into a file.
+// printed returns the output of a fake at its start: the variables, and the complete text.
 func (w *world) printed(t *testing.T, fake string) (variables map[string]string, all string) {
 	t.Helper()
 	all = w.kubectl(t, "-n", storeNamespace, "logs", "deployment/"+fake)
@@ -286,7 +289,7 @@ serviceAccounts:
 	})
 }
 
-// azureEnvironment has the client ID of the access's identity, for which an administrator asks Azure.
+// azureEnvironment returns the client ID of the access's identity, which an administrator gets from Azure.
 func azureEnvironment(t *testing.T, w *world, namespace string) map[string]string {
 	t.Helper()
 	fake, _ := w.printed(t, "azure")
@@ -310,7 +313,7 @@ func azureEnvironment(t *testing.T, w *world, namespace string) map[string]strin
 	}
 }
 
-// azure asks the administration of the fake of Azure, and returns the response.
+// azure sends a management request to the Azure fake, and returns the response.
 func (w *world) azure(t *testing.T, method, what, body string) string {
 	t.Helper()
 	fake, printed := w.printed(t, "azure")
@@ -347,7 +350,7 @@ const pool = "//iam.googleapis.com/projects/123456/locations/global/workloadIden
 
 const gcsURL = "http://gcs.stores.svc.cluster.local:9002"
 
-// gcsKey is the key of the administrator that the fake of Google Cloud prints.
+// gcsKey returns the administrator's key that the Google Cloud fake prints.
 func (w *world) gcsKey(t *testing.T) string {
 	t.Helper()
 	_, all := w.printed(t, "gcs")

@@ -30,7 +30,7 @@ kind: Namespace
 metadata: {name: stores}
 `
 
-// fakeOf is a fake in a Pod, with what it has in a volume that outlives its container.
+// fakeOf is a Pod with a fake, whose data is in a volume that outlives the container.
 const fakeOf = `
 ---
 apiVersion: v1
@@ -68,7 +68,7 @@ func fake(name, port, scheme string, args ...string) string {
 		"IMAGE", image("cooper"), "ROOT_ID", rootID, "ROOT_KEY", rootKey).Replace(fakeOf)
 }
 
-// driverConfig is that of an S3 store which is reached through a Service.
+// driverConfig is the configuration for an S3 store behind a Service.
 const driverConfig = `
 driverName: s3.cooper.dev
 defaultBackend: main
@@ -83,15 +83,15 @@ backends:
       secretAccessKeyFile: /etc/cosi/credentials/secretAccessKey
 `
 
-// image returns the name of an image of ours on the cluster.
+// image returns the name of one of Cooper's images on the cluster.
 func image(name string) string {
 	return repository() + "/" + name + ":" + current().tag
 }
 
 func repository() string { return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper") }
 
-// install makes the cluster have Cooper, the S3 driver and a store for it, by kubectl as docs/howto/deploy.md says. What
-// is there already stays.
+// install installs Cooper, the S3 driver and a store for it with kubectl, as docs/howto/deploy.md says. It
+// keeps what is already installed.
 func (w *world) install(t *testing.T) {
 	t.Helper()
 	w.installed.Do(func() {
@@ -105,27 +105,28 @@ func (w *world) install(t *testing.T) {
 	w.rolledOut(t, driverNamespace)
 }
 
-// deploy applies the manifests of everything.
+// deploy applies the manifests of all components.
 func (w *world) deploy(t *testing.T, manifests string) {
 	t.Helper()
 	w.kubectl(t, "apply", "--server-side", "-k", manifests)
 	w.kubectl(t, "apply", "--server-side", "-k", filepath.Join(manifests, "drivers", "s3"))
 }
 
-// A version of Cooper is where its sources are, the tag of its images, and how its driver reaches the store.
+// A version of Cooper has its sources, the tag of its images, and its driver's configuration.
 type version struct{ name, sources, tag, config string }
 
-// current is the version that is tested.
+// current returns the version under test.
 func current() version {
 	return version{name: "current", sources: root, tag: cmp.Or(os.Getenv("COOPER_TAG"), "dev"), config: driverConfig}
 }
 
-// An installation says of which version each part is. With the controller come CRDs, roles and policies.
+// An installation has a version for each component. CRDs, roles and policies belong to the controller.
 type installation struct{ controller, sidecar, driver version }
 
 func all(v version) installation { return installation{v, v, v} }
 
-// pod returns the version of the manifest that sidecar and driver share. Where they differ, it is the older one's.
+// pod returns the version of the manifest that sidecar and driver share. If their versions differ, it is the
+// older one.
 func (i installation) pod() version {
 	if i.sidecar == current() {
 		return i.driver
@@ -133,17 +134,17 @@ func (i installation) pod() version {
 	return i.sidecar
 }
 
-// parts are the images that are installed.
+// parts returns the installed images.
 func parts() []string { return []string{"cosi-controller", "cosi-sidecar", "cosi-driver-s3"} }
 
-// manifests returns a copy of deploy/ with what an administrator writes into it: the names of the images, and how the
-// driver reaches its store.
+// manifests returns a copy of deploy/ with the administrator's changes: the image names and the driver's
+// configuration.
 func (w *world) manifests(t *testing.T) string {
 	t.Helper()
 	return w.manifestsOf(t, all(current()))
 }
 
-// manifestsOf is manifests for an installation that need not be of this version.
+// manifestsOf is manifests for an installation of any versions.
 func (w *world) manifestsOf(t *testing.T, i installation) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deploy")

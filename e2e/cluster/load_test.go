@@ -25,33 +25,35 @@ import (
 )
 
 const (
-	// pace is how often a user asks for a bucket and an access to it. Of three, one is given back soon after.
+	// pace is how often a user requests a bucket and an access to it. One of three is deleted soon
+	// afterwards.
 	pace = time.Second
-	// settled is how many had theirs before anything was disturbed.
+	// settled is the number of users that are served before the disturbance.
 	settled = 4
 )
 
-// A load is users who claim buckets and give them back, and a Pod that uses its own all the time.
+// A load is a set of users that claim and delete buckets, and a Pod that constantly uses its bucket.
 type load struct {
 	*world
 
 	client client.Client
-	// ns is the namespace of the users; what they ask for is of the class with the same name.
+	// ns is the namespace of the users; the class has the same name.
 	ns string
 
 	mu sync.Mutex
-	// kept and given are the names of the claims and accesses that are to be there, and that are to go.
+	// kept and given are the names of the claims and accesses that must be kept, and that must be deleted.
 	kept, given map[string]bool
-	// before is what the store had before, secrets what those who were first got.
+	// before is the initial inventory of the store, secrets the Secrets of the first users.
 	before  s3fake.Inventory
 	secrets map[string]corev1.Secret
-	// said are the reasons that users read for what they had to wait for.
+	// said are the reasons of failures that users saw while they waited.
 	said map[string]bool
-	// stop ends the users who go on asking, and returns what went wrong.
+	// stop ends the users and returns the first error.
 	stop func() error
 }
 
-// busy begins with users of a driver who have what they asked for, and others who begin to ask.
+// busy starts a load for a driver: some users that are already served, and others that start to request
+// buckets.
 func (w *world) busy(t *testing.T, name, driver string) *load {
 	t.Helper()
 	w.classes(t, name, driver)
@@ -72,7 +74,7 @@ func (w *world) busy(t *testing.T, name, driver string) *load {
 	return l
 }
 
-// goOn makes users ask until stop is called.
+// goOn makes users request buckets until stop is called.
 func (l *load) goOn(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -93,7 +95,7 @@ func (l *load) goOn(t *testing.T) {
 	}
 }
 
-// users ask at the pace of the load until ctx ends, and say when the first have asked.
+// users sends requests at the pace of the load until ctx ends, and closes enough after the first ones.
 func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 	const first, group = 4, 3
 	ticker := time.NewTicker(pace)
@@ -108,7 +110,8 @@ func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 		case <-ticker.C:
 		}
 		name := func(i int) string { return fmt.Sprintf("user-%d", i) }
-		// A request that is broken off may have been served or not: whoever has begun to ask finishes.
+		// An interrupted request may or may not have been processed, so requests that have started are
+		// completed.
 		whole := context.WithoutCancel(ctx)
 		if err := l.ask(whole, name(i)); err != nil {
 			return err
@@ -118,11 +121,11 @@ func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 				return err
 			}
 		}
-		_ = l.done(ctx) // which remembers what they read
+		_ = l.done(ctx) // for its side effect of recording reasons
 	}
 }
 
-// ask claims a bucket, and asks for access to it.
+// ask claims a bucket and requests access to it.
 func (l *load) ask(ctx context.Context, name string) error {
 	claim, access := pair(l.ns, name)
 	l.mu.Lock()
@@ -134,7 +137,7 @@ func (l *load) ask(ctx context.Context, name string) error {
 	return l.client.Create(ctx, access)
 }
 
-// giveBack deletes what was asked for, whether it is there or not.
+// giveBack deletes a claim and its access, whether they exist or not.
 func (l *load) giveBack(ctx context.Context, name string) error {
 	claim, access := pair(l.ns, name)
 	l.mu.Lock()
@@ -149,7 +152,7 @@ func (l *load) giveBack(ctx context.Context, name string) error {
 	return nil
 }
 
-// done returns nil if everybody has what they asked for, and nothing is left of what was given back.
+// done returns nil if all kept requests are served and all deleted ones are cleaned up.
 func (l *load) done(ctx context.Context) error {
 	accesses, err := l.accesses(ctx)
 	if err != nil {
@@ -177,7 +180,7 @@ func (l *load) done(ctx context.Context) error {
 	return err
 }
 
-// complained returns nil once a user has read that something failed.
+// complained returns nil once a user has seen a failure reported.
 func (l *load) complained(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +223,7 @@ func (l *load) allSecrets(t *testing.T) map[string]corev1.Secret {
 	return found
 }
 
-// recovered stops the users, asks once more, and returns how long it then took until everybody had what they asked for.
+// recovered stops the users, makes one more request, and returns the time until all requests were served.
 func (l *load) recovered(t *testing.T) time.Duration {
 	t.Helper()
 	if err := l.stop(); err != nil {
@@ -238,7 +241,7 @@ func (l *load) recovered(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// saw returns what users saw, in a sentence or two.
+// saw describes what users saw, in a sentence or two.
 func (l *load) saw(t *testing.T) string {
 	t.Helper()
 	accesses, err := l.accesses(t.Context())
@@ -258,7 +261,7 @@ func (l *load) saw(t *testing.T) string {
 	return text
 }
 
-// check fails the test if something was lost or is there twice, in the API, at the store or in a Pod.
+// check fails the test if something is lost or duplicated, in the API, in the store or in a Pod.
 func (l *load) check(t *testing.T) {
 	t.Helper()
 	buckets, users := l.wanted(t)
@@ -286,7 +289,7 @@ func (l *load) check(t *testing.T) {
 	l.use(t, slices.Sorted(maps.Keys(l.kept)))
 }
 
-// wanted returns the buckets and accounts that the store is to have, in order. Each claim has one Bucket.
+// wanted returns the sorted buckets and accounts that the store must have. Each claim has one Bucket.
 func (l *load) wanted(t *testing.T) (buckets, users []string) {
 	t.Helper()
 	var list cosiapi.BucketList
@@ -313,7 +316,7 @@ func (l *load) wanted(t *testing.T) (buckets, users []string) {
 	return buckets, users
 }
 
-// use uses all buckets from a Pod, and sees that the one that used its bucket all the time could always do so.
+// use uses all buckets from a Pod, and checks that the Pod that constantly used its bucket had no failures.
 func (l *load) use(t *testing.T, secrets []string) {
 	t.Helper()
 	l.pod(t, l.ns, pod{name: "all", mounts: secrets})
@@ -327,7 +330,7 @@ func (l *load) use(t *testing.T, secrets []string) {
 	}
 }
 
-// end gives everything back, and fails the test if something is left.
+// end deletes everything, and fails the test if something is left.
 func (l *load) end(t *testing.T) {
 	t.Helper()
 	l.kubectl(t, "-n", l.ns, "delete", "pods", "--all", "--wait")
@@ -368,7 +371,7 @@ func names[T any](of []T, name func(T) string) []string {
 	return found
 }
 
-// added returns what is new, in order.
+// added returns the sorted elements of after that are not in before.
 func added(before, after []string) []string {
 	found := slices.DeleteFunc(slices.Clone(after), func(name string) bool { return slices.Contains(before, name) })
 	slices.Sort(found)

@@ -27,14 +27,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// client is a client of the API server as an administrator.
+// client returns an administrator's client of the API server.
 func (w *world) client(t *testing.T) client.Client {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1 // the API server says itself when it is too much
+	config.QPS = -1 // the API server limits requests itself
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,8 @@ func (w *world) client(t *testing.T) client.Client {
 	return made
 }
 
-// forward leads from this machine to a port of a Service or Deployment, until the test ends, and returns the address here.
+// forward forwards a local port to a port of a Service or Deployment until the test ends, and returns the
+// local address.
 func (w *world) forward(t *testing.T, namespace, what, port string) string {
 	t.Helper()
 	address, stop := w.forwarded(t, namespace, what, port)
@@ -54,7 +55,7 @@ func (w *world) forward(t *testing.T, namespace, what, port string) string {
 	return address
 }
 
-// forwarded is forward until stop. A kubelet that has just started refuses for a moment.
+// forwarded is forward until stop is called. A kubelet that has just started may reject it at first.
 func (w *world) forwarded(t *testing.T, namespace, what, port string) (address string, stop func()) {
 	t.Helper()
 	w.until(t, func(context.Context) (err error) {
@@ -80,18 +81,18 @@ func (w *world) tryForward(ctx context.Context, namespace, what, port string) (a
 	}
 	stop = func() {
 		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // killed, so always an error
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	address, _, ok := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " -> ")
 	if err != nil || !ok {
 		stop()
-		return "", nil, fmt.Errorf("kubectl port-forward says %q, %q, %v", line, said.String(), err) //nolint:errorlint // one of several
+		return "", nil, fmt.Errorf("kubectl port-forward says %q, %q, %v", line, said.String(), err) //nolint:errorlint // one of several errors
 	}
 	return address, stop, nil
 }
 
-// ask sends a request and returns the status and the text of the response.
+// ask sends a request and returns the status and body of the response.
 func ask(ctx context.Context, with *http.Client, method, url, body, authorization string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -108,12 +109,12 @@ func ask(ctx context.Context, with *http.Client, method, url, body, authorizatio
 	return response.StatusCode, string(content), errors.Join(err, response.Body.Close())
 }
 
-// basic is the authorization of somebody with a key.
+// basic returns the authorization header for a key.
 func basic(id, key string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+key))
 }
 
-// store asks the store's administration, and returns the response.
+// store sends a request to the store's administration API and returns the response.
 func (w *world) store(t *testing.T, method, what, body string) string {
 	t.Helper()
 	address, stop := w.forwarded(t, storeNamespace, "service/s3", "9000")
@@ -125,7 +126,7 @@ func (w *world) store(t *testing.T, method, what, body string) string {
 	return text
 }
 
-// inventory is what the store has.
+// inventory returns the store's inventory.
 func (w *world) inventory(t *testing.T) s3fake.Inventory {
 	t.Helper()
 	var found s3fake.Inventory
@@ -135,7 +136,7 @@ func (w *world) inventory(t *testing.T) s3fake.Inventory {
 	return found
 }
 
-// begin changes the Deployment of a namespace, and returns what it was. It does not wait.
+// begin changes the Deployment of a namespace and returns its previous state. It does not wait.
 func (w *world) begin(t *testing.T, namespace string, change func(*appsv1.Deployment)) *appsv1.Deployment {
 	t.Helper()
 	c := w.client(t)
@@ -155,7 +156,7 @@ func (w *world) begin(t *testing.T, namespace string, change func(*appsv1.Deploy
 	return former
 }
 
-// change is begin that waits until it is so.
+// change is begin that waits for the rollout.
 func (w *world) change(t *testing.T, namespace string, change func(*appsv1.Deployment)) *appsv1.Deployment {
 	t.Helper()
 	former := w.begin(t, namespace, change)
@@ -163,7 +164,7 @@ func (w *world) change(t *testing.T, namespace string, change func(*appsv1.Deplo
 	return former
 }
 
-// container finds a container of a Deployment.
+// container returns a container of a Deployment.
 func container(t *testing.T, d *appsv1.Deployment, name string) *corev1.Container {
 	t.Helper()
 	for _, containers := range [][]corev1.Container{d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers} {
@@ -179,15 +180,15 @@ func container(t *testing.T, d *appsv1.Deployment, name string) *corev1.Containe
 
 func quantity(text string) *resource.Quantity { return new(resource.MustParse(text)) }
 
-// A driver is one of deploy/drivers.
+// A driver is a driver in deploy/drivers.
 type driver struct {
-	// cloud is its directory. word takes the cloud's place in all names, such as WORD.cooper.dev.
+	// cloud is its directory. word replaces the cloud in all names, such as WORD.cooper.dev.
 	cloud, word string
 	config      string
 	secret      map[string]string
 }
 
-// driver installs a driver as docs/howto/deploy.md says. It goes with the test.
+// driver installs a driver as docs/howto/deploy.md says. It is uninstalled at the end of the test.
 func (w *world) driver(t *testing.T, d driver) {
 	t.Helper()
 	dir := filepath.Join(w.manifests(t), "drivers", d.cloud)
@@ -197,7 +198,7 @@ func (w *world) driver(t *testing.T, d driver) {
 	}
 	named, ours := "cosi-driver-"+d.word, "newName: "+repository()+"/cosi"
 	names := strings.NewReplacer(
-		ours, ours, // which manifests has named
+		ours, ours, // the image names that manifests has set
 		"newName: cooper/cosi", ours, "newTag: dev", "newTag: "+current().tag,
 		"cosi-driver-"+d.cloud, named, d.cloud+".cooper.dev", d.word+".cooper.dev")
 	for _, file := range files {
@@ -214,7 +215,7 @@ func (w *world) driver(t *testing.T, d driver) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.report(t) // before it is gone
+			w.report(t) // before it is deleted
 		}
 		if _, err := w.try(context.WithoutCancel(t.Context()), "", "delete", "-k", dir, "--ignore-not-found"); err != nil {
 			t.Error(err)

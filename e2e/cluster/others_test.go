@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMakeTakesNoClusterOfTheShell sees that who has exported a kubeconfig for their work runs no test on that cluster.
+// TestMakeTakesNoClusterOfTheShell verifies that make does not run tests on the cluster of an exported
+// KUBECONFIG.
 func TestMakeTakesNoClusterOfTheShell(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -35,7 +36,8 @@ func TestMakeTakesNoClusterOfTheShell(t *testing.T) {
 	}
 }
 
-// TestAKubeconfigIsNamedFromTheRoot where make runs, and not from the directory of the tests.
+// TestAKubeconfigIsNamedFromTheRoot verifies that relative paths are resolved in the root, where make runs,
+// and not in the directory of the tests.
 func TestAKubeconfigIsNamedFromTheRoot(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
@@ -50,7 +52,7 @@ func TestAKubeconfigIsNamedFromTheRoot(t *testing.T) {
 	}
 }
 
-// TestClustersInUse are not touched.
+// TestClustersInUse verifies that tests do not touch a cluster in use.
 func TestClustersInUse(t *testing.T) {
 	t.Parallel()
 	const claims = "customresourcedefinition.apiextensions.k8s.io/bucketclaims.objectstorage.k8s.io"

@@ -19,10 +19,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// TestUpgradeAndDowngrade exchanges the parts of the baseline for those of today and back, one after the other and in
-// every order in which one is first, and the CRDs, while users claim and give back. What they ask for comes, what they
-// have stays and works, and what they give back leaves nothing.
-func TestUpgradeAndDowngrade(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+// TestUpgradeAndDowngrade replaces the components of the baseline by today's and back, one at a time and
+// starting with each of them, and also the CRDs, while users claim and delete buckets. Requests must be
+// served, existing buckets must keep working, and deleted ones must leave nothing behind.
+func TestUpgradeAndDowngrade(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Long(t, "lifecycle has TestUpgradeDowngradeUpgrade for the CRDs, and tests of skew for the programs")
 	w := onCluster(t)
 	old := w.older(t)
@@ -50,7 +50,7 @@ func TestUpgradeAndDowngrade(t *testing.T) { //nolint:paralleltest // the cluste
 	u.leavesNothing(t)
 }
 
-// with returns the installation with a part of another version.
+// with returns the installation with one component of another version.
 func (i installation) with(part string, v version) installation {
 	switch part {
 	case "controller":
@@ -63,7 +63,7 @@ func (i installation) with(part string, v version) installation {
 	return i
 }
 
-// An upgrade is an installation that changes, users who do not mind, and what some of them keep.
+// An upgrade is a changing installation with users, some of whom keep their buckets.
 type upgrade struct {
 	*world
 
@@ -74,14 +74,14 @@ type upgrade struct {
 	survivors []string
 }
 
-// held is what COSI has of users: at the store, and beside it.
+// held is what COSI stores for users in the store and the credential store.
 type held struct{ Buckets, Users, Objects, Entries []string }
 
 func (w *world) startUpgrade(t *testing.T) *upgrade {
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.installed = sync.Once{} // by whoever comes next
+			w.installed = sync.Once{} // by the next test that needs it
 		}
 	})
 	w.classes(t, "upgrade", "s3.cooper.dev")
@@ -90,7 +90,7 @@ func (w *world) startUpgrade(t *testing.T) *upgrade {
 	return &upgrade{world: w, churn: c, namespace: namespace, before: w.held(t)}
 }
 
-// held returns what there is now.
+// held returns the current state.
 func (w *world) held(t *testing.T) held {
 	t.Helper()
 	var h held
@@ -106,7 +106,7 @@ func (w *world) held(t *testing.T) held {
 	return h
 }
 
-// to installs something else and waits until it runs, and until it has served users who came then.
+// to installs another combination of versions, waits until it runs, and until it has served new requests.
 func (u *upgrade) to(t *testing.T, what string, i installation) {
 	t.Helper()
 	t.Log("install:", what)
@@ -122,7 +122,7 @@ func (u *upgrade) roll(t *testing.T, manifests string) {
 	u.churn.passes(t)
 }
 
-// keep has a user ask for a bucket who keeps it. Nobody waits for it before the next step.
+// keep requests a bucket that is kept. The next step does not wait for it.
 func (u *upgrade) keep(t *testing.T) {
 	t.Helper()
 	name := fmt.Sprintf("keeps-%d", len(u.survivors))
@@ -135,15 +135,15 @@ func (u *upgrade) keep(t *testing.T) {
 	}
 }
 
-// kept waits until what users keep is ready. The last of them gets a Pod then, and all Pods since the first still use their
-// buckets with the credentials that they began with.
+// kept waits until the kept buckets are ready. The last one then gets a Pod, and all Pods since the first
+// must still be able to use their buckets with their original credentials.
 func (u *upgrade) kept(t *testing.T) {
 	t.Helper()
 	for _, name := range u.survivors {
 		u.wait(t, u.namespace, "condition=Provisioned", "bucketclaim/"+name, "bucketaccess/"+name)
 	}
 	last := u.survivors[len(u.survivors)-1]
-	u.pod(t, u.namespace, pod{name: last, environment: last, stay: true}) // it is there already when nobody came
+	u.pod(t, u.namespace, pod{name: last, environment: last, stay: true}) // it exists already if there was no new request
 	for _, name := range u.survivors {
 		u.wait(t, u.namespace, "condition=Ready", "pod/"+name)
 		if got := u.exec(t, u.namespace, name, "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
@@ -152,12 +152,13 @@ func (u *upgrade) kept(t *testing.T) {
 	}
 }
 
-// newerCRDs installs programs of one version under the CRDs of another with one field more, which somebody sets. It stays.
+// newerCRDs installs components of one version with the CRDs of another one that have an additional field,
+// and sets the field. It must be preserved.
 func (u *upgrade) newerCRDs(t *testing.T, programs, crds version) {
 	t.Helper()
 	u.crds(t, programs, crds, func(_, properties map[string]any) { properties["tomorrow"] = map[string]any{"type": "string"} })
 	access := "bucketaccess/" + u.survivors[0]
-	u.until(t, func(ctx context.Context) error { // the API server serves other CRDs a moment after it took them
+	u.until(t, func(ctx context.Context) error { // the API server serves changed CRDs with a delay
 		_, err := u.try(ctx, "", "-n", u.namespace, "patch", access, "--subresource=status", "--type=merge", `--patch={"status":{"tomorrow":"set"}}`)
 		if err == nil && u.field(t, access, "{.status.tomorrow}") != "set" {
 			err = errors.New("the new field is dropped")
@@ -172,7 +173,7 @@ func (u *upgrade) newerCRDs(t *testing.T, programs, crds version) {
 	}
 }
 
-// olderCRDs installs programs of one version under the CRDs of another with one field less.
+// olderCRDs installs components of one version with the CRDs of another one that lack a field.
 func (u *upgrade) olderCRDs(t *testing.T, programs, crds version) {
 	t.Helper()
 	u.crds(t, programs, crds, func(object, properties map[string]any) {
@@ -196,8 +197,8 @@ func (u *upgrade) field(t *testing.T, object, path string) string {
 	return u.kubectl(t, "-n", u.namespace, "get", object, "-o", "jsonpath="+path)
 }
 
-// crds installs programs of one version under the CRDs of another, of which that of accesses is changed: the schema of
-// the object, and the properties of its status.
+// crds installs components of one version with the CRDs of another one. change modifies the CRD of accesses:
+// the schema of the object, and the properties of its status.
 func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object, properties map[string]any)) {
 	t.Helper()
 	t.Logf("install: the programs of the %s under other CRDs than those of the %s by one field", programs.name, crds.name)
@@ -231,7 +232,7 @@ func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object,
 	u.roll(t, manifests)
 }
 
-// onlyKept compares what there is with what there was before, and what users keep.
+// onlyKept compares the current state with the initial state and what users keep.
 func (u *upgrade) onlyKept(t *testing.T) {
 	t.Helper()
 	u.churn.settles(t, len(u.survivors))
@@ -246,7 +247,7 @@ func (u *upgrade) onlyKept(t *testing.T) {
 	}
 }
 
-// leavesNothing gives back what users kept.
+// leavesNothing deletes what users kept.
 func (u *upgrade) leavesNothing(t *testing.T) {
 	t.Helper()
 	u.kubectl(t, "-n", u.namespace, "delete", "pods,bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())

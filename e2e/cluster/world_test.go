@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster_test installs Cooper on a cluster as an administrator does, and uses it from Pods. The cluster is a
-// node of this machine (testenv/node), or the one of the kubeconfig that COOPER_CLUSTER_KUBECONFIG names.
+// Package cluster_test installs Cooper on a cluster as an administrator does, and uses it from Pods. The
+// cluster is a node on this machine (testenv/node), or that of the kubeconfig in COOPER_CLUSTER_KUBECONFIG.
 package cluster_test
 
 import (
@@ -26,32 +26,32 @@ import (
 )
 
 const (
-	// clusterVariable names the kubeconfig of a cluster to use in place of a node of this machine. Its images are those
-	// of COOPER_REPOSITORY and COOPER_TAG, which it can pull.
+	// clusterVariable names the kubeconfig of a cluster to use instead of a node on this machine. It must be
+	// able to pull the images of COOPER_REPOSITORY and COOPER_TAG.
 	clusterVariable = "COOPER_CLUSTER_KUBECONFIG"
-	// requireVariable, if set, makes a test fail that would be skipped because no node can run here.
+	// requireVariable, if set, makes tests fail instead of being skipped when no node can run here.
 	requireVariable = "COOPER_REQUIRE_NODE"
 
-	// root is the repository, seen from this package.
+	// root is the root of the repository.
 	root = "../.."
-	// waitTimeout only delays failures.
+	// waitTimeout is long because it only delays failures.
 	waitTimeout = 5 * time.Minute
-	// images are those that the tests need of ours.
+	// images are Cooper's images that the tests need.
 	images = "cosi-controller,cosi-sidecar,cosi-driver-s3,cooper,e2e-client"
 )
 
-// A world is a cluster, and how the tests use it. All tests of the package share it, one after the other.
+// A world is a cluster under test. All tests of the package share it and run one at a time.
 type world struct {
-	// node is nil if the cluster is not one of ours.
+	// node is nil if the cluster is not a node on this machine.
 	node       *node.Node
 	program    string // kubectl
 	kubeconfig string
 	installed  sync.Once
-	// before are the objects of the whole cluster that were there before the tests.
+	// before are the cluster-scoped objects that existed before the tests.
 	before []string
 }
 
-// shared is the world, from the first test that asks for it to the end of the process.
+// shared is the world, from the first test that needs it until the process ends.
 var shared struct {
 	once  sync.Once
 	world *world
@@ -61,7 +61,7 @@ var shared struct {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if w := shared.world; w != nil && code == 0 {
-		if err := w.leftNothing(context.Background()); err != nil { //nolint:forbidigo // no test runs any more
+		if err := w.leftNothing(context.Background()); err != nil { //nolint:forbidigo // all tests have ended
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// onCluster returns the world, or skips the test with the reason why there is none here.
+// onCluster returns the world, or skips the test with the reason why there is none.
 func onCluster(t *testing.T) *world {
 	t.Helper()
 	if err := node.Missing(); err != nil && os.Getenv(clusterVariable) == "" {
@@ -102,7 +102,7 @@ func onCluster(t *testing.T) *world {
 	return w
 }
 
-// onNode is onCluster for tests that do to the node what nobody does to a cluster of others.
+// onNode is onCluster for tests that need a node on this machine.
 func onNode(t *testing.T) *world {
 	t.Helper()
 	w := onCluster(t)
@@ -113,7 +113,7 @@ func onNode(t *testing.T) *world {
 }
 
 func newWorld(ctx context.Context) (*world, error) {
-	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
+	log.SetLogger(logr.Discard()) // avoids a warning of controller-runtime
 	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
 		path, err := fromRoot(kubeconfig)
 		if err != nil {
@@ -126,7 +126,7 @@ func newWorld(ctx context.Context) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is in the directory of the node goes with it, however the tests end.
+	// Files in the node's directory are deleted with it, however the tests end.
 	w := &world{node: n, program: n.ControlPlane().Kubectl(), kubeconfig: filepath.Join(n.Dir(), "admin.kubeconfig")}
 	if err := n.WriteKubeconfig(w.kubeconfig); err != nil {
 		return w, err
@@ -134,7 +134,7 @@ func newWorld(ctx context.Context) (*world, error) {
 	return w, w.load(ctx, images)
 }
 
-// fromRoot returns the absolute path of a file that a user of make, which runs in the root, may have named from there.
+// fromRoot returns the absolute path of a file that is relative to the root, where make runs.
 func fromRoot(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
@@ -142,10 +142,10 @@ func fromRoot(path string) (string, error) {
 	return filepath.Abs(filepath.Join(root, path))
 }
 
-// mark is the label of systemNamespace by which the tests know a cluster that they may use.
+// mark is the label of systemNamespace that marks a cluster as usable for the tests.
 const mark = "cooper.dev/e2e"
 
-// take makes a cluster of somebody the tests' own, if nobody uses Cooper or another COSI there.
+// take marks a cluster as the tests' own, unless Cooper or another COSI is in use there.
 func (w *world) take(ctx context.Context) error {
 	there, err := w.try(ctx, "", "get", "namespaces,crd", "-o", "name")
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *world) take(ctx context.Context) error {
 	return err
 }
 
-// inUse returns which objects, as kubectl names them, the tests would take for theirs.
+// inUse returns the objects, named as by kubectl, that the tests would mistake for their own.
 func inUse(objects []string) []string {
 	return slices.DeleteFunc(slices.Clone(objects), func(object string) bool {
 		kind, name, _ := strings.Cut(object, "/")
@@ -176,7 +176,7 @@ func inUse(objects []string) []string {
 	})
 }
 
-// load builds images of these names, with commas between them, and gives them to the node. Another cluster pulls them.
+// load builds images with these comma-separated names and loads them into the node. Other clusters pull them.
 func (w *world) load(ctx context.Context, names string) error {
 	if w.node == nil {
 		return nil
@@ -193,7 +193,7 @@ func (w *world) load(ctx context.Context, names string) error {
 	return errors.Join(w.node.LoadImages(ctx, archives), os.RemoveAll(archives))
 }
 
-// try runs kubectl as an administrator and returns what it printed.
+// try runs kubectl as an administrator and returns its output.
 func (w *world) try(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.program, args...)
 	cmd.Dir, cmd.Stdin = root, strings.NewReader(stdin)
@@ -206,7 +206,7 @@ func (w *world) try(ctx context.Context, stdin string, args ...string) (string, 
 	return out.String(), nil
 }
 
-// kubectl is try for what must succeed.
+// kubectl is try for commands that must succeed.
 func (w *world) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.try(t.Context(), "", args...)
@@ -216,8 +216,8 @@ func (w *world) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// apply applies a manifest in a namespace, or in those that it names itself. A kubectl older than the node's takes what begins
-// with a brace for JSON.
+// apply applies a manifest in a namespace, or in the namespaces that it names. A kubectl older than the
+// node's takes text that begins with a brace for JSON.
 func (w *world) apply(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	args := []string{"apply", "--server-side", "-f", "-"}
@@ -229,7 +229,8 @@ func (w *world) apply(t *testing.T, namespace, manifest string) {
 	}
 }
 
-// clusterWide returns what has no namespace, and whose names the tests, and not the installation, choose.
+// clusterWide returns the cluster-scoped objects whose names are chosen by the tests and not by the
+// installation.
 func (w *world) clusterWide(ctx context.Context) ([]string, error) {
 	kinds := "clusterroles,clusterrolebindings"
 	if crds, err := w.try(ctx, "", "get", "crd", "-o", "name"); err != nil {
@@ -244,7 +245,7 @@ func (w *world) clusterWide(ctx context.Context) ([]string, error) {
 	}), err
 }
 
-// leftNothing returns an error if the cluster has more than before, but for the installation.
+// leftNothing returns an error if the cluster has more objects than before, apart from the installation.
 func (w *world) leftNothing(ctx context.Context) error {
 	after, err := w.clusterWide(ctx)
 	if left := slices.DeleteFunc(after, func(object string) bool { return slices.Contains(w.before, object) }); len(left) > 0 {
@@ -253,8 +254,8 @@ func (w *world) leftNothing(ctx context.Context) error {
 	return err
 }
 
-// takeBack deletes at the end of the test what a manifest has, as far as it is there then. What others need is taken back
-// before them.
+// takeBack deletes a manifest's objects that still exist at the end of the test. Cleanups run in reverse
+// order, so objects that others depend on are deleted last.
 func (w *world) takeBack(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -270,7 +271,7 @@ func (w *world) takeBack(t *testing.T, namespace, manifest string) {
 	})
 }
 
-// wait waits with kubectl for a condition of objects that are there, such as condition=Provisioned.
+// wait runs kubectl wait for a condition of existing objects, such as condition=Provisioned.
 func (w *world) wait(t *testing.T, namespace, condition string, objects ...string) {
 	t.Helper()
 	args := []string{"-n", namespace, "wait", "--for=" + condition, "--timeout=" + waitTimeout.String()}
@@ -287,7 +288,7 @@ func (w *world) until(t *testing.T, check func(context.Context) error) {
 	}
 }
 
-// logs returns what a container has printed, so far.
+// logs returns the current output of a container.
 func (w *world) logs(t *testing.T, namespace, pod string, args ...string) string {
 	t.Helper()
 	return w.kubectl(t, append([]string{"-n", namespace, "logs", pod}, args...)...)
@@ -299,20 +300,21 @@ func (w *world) exec(t *testing.T, namespace, pod string, command ...string) str
 	return w.kubectl(t, append([]string{"-n", namespace, "exec", pod, "--"}, command...)...)
 }
 
-// killPods ends the Pods of a namespace at once, as a node that dies does, and waits until as many others are ready.
+// killPods kills the Pods of a namespace at once, as the loss of a node does, and waits until as many new
+// ones are ready.
 func (w *world) killPods(t *testing.T, namespace string) {
 	t.Helper()
 	w.replace(t, namespace, w.pods(t, namespace), "--force", "--grace-period=0")
 }
 
-// pods returns the Pods of a namespace as kubectl names them, such as pod/a.
+// pods returns the Pods of a namespace as named by kubectl, such as pod/a.
 func (w *world) pods(t *testing.T, namespace string) []string {
 	t.Helper()
 	return strings.Fields(w.kubectl(t, "-n", namespace, "get", "pods", "-o", "name"))
 }
 
-// replace deletes Pods with arguments of kubectl delete, and waits until the namespace has as many that are ready as it
-// had before.
+// replace deletes Pods with the given kubectl arguments, and waits until the namespace has as many ready Pods
+// as before.
 func (w *world) replace(t *testing.T, namespace string, gone []string, how ...string) {
 	t.Helper()
 	before := len(w.pods(t, namespace))
@@ -332,7 +334,7 @@ func (w *world) replace(t *testing.T, namespace string, gone []string, how ...st
 	w.wait(t, namespace, "condition=Ready", now...)
 }
 
-// rolledOut waits until every Deployment of a namespace is as it should be.
+// rolledOut waits until every Deployment in a namespace has been rolled out.
 func (w *world) rolledOut(t *testing.T, namespace string) {
 	t.Helper()
 	deployments := strings.Fields(w.kubectl(t, "-n", namespace, "get", "deployments", "-o", "name"))
@@ -344,7 +346,8 @@ func (w *world) rolledOut(t *testing.T, namespace string) {
 	}
 }
 
-// namespace makes a namespace that goes with the test, after what is in it, and the Buckets of its claims.
+// namespace creates a namespace that is deleted at the end of the test, after its contents and the Buckets of
+// its claims.
 func (w *world) namespace(t *testing.T, name string) string {
 	t.Helper()
 	w.apply(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+", labels: {pod-security.kubernetes.io/enforce: restricted}}")
@@ -359,8 +362,8 @@ func (w *world) namespace(t *testing.T, name string) string {
 	return name
 }
 
-// letGo takes away the Buckets of namespaces whose claims are gone, also those that are not deleted as there is data in
-// them: that stays in the store.
+// letGo deletes the Buckets of claims that no longer exist in namespaces, including Buckets that are kept
+// because they contain data. The data remains in the store.
 func (w *world) letGo(ctx context.Context, namespaces ...string) error {
 	const kind = "buckets.objectstorage.k8s.io"
 	list, err := w.try(ctx, "", "get", kind, "-o", `jsonpath={range .items[*]}{.spec.bucketClaimRef.namespace} {.metadata.name}{"\n"}{end}`)
@@ -378,7 +381,7 @@ func (w *world) letGo(ctx context.Context, namespaces ...string) error {
 	return err
 }
 
-// report logs what a person would look at after a failure.
+// report logs diagnostics after a failure.
 func (w *world) report(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

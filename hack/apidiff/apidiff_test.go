@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apidiff_test changes the API of a small module in every way, and reads what the page says of it.
+// Package apidiff_test makes every kind of change to the API of a small module, and checks the page that the
+// script writes.
 package apidiff_test
 
 import (
@@ -67,7 +68,7 @@ func TestChanges(t *testing.T) {
 	run(t, dir, 77, "-since", "v0.0.9")
 }
 
-// run runs the script in a module, expects its exit code, and returns the page.
+// run runs the script in a module, checks its exit code, and returns the page.
 func run(t *testing.T, dir string, want int, args ...string) string {
 	t.Helper()
 	script, err := filepath.Abs("run.sh")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command charts writes what is generated in deploy/charts: the copies of the manifests of deploy/ that a chart brings
-// along, and of each chart the README.md and values.schema.json, which are made of its values.yaml and the comments there.
+// Command charts generates files in deploy/charts: copies of the manifests of deploy/ that a chart contains,
+// and each chart's README.md and values.schema.json, which are derived from its values.yaml and the comments
+// in it.
 package main
 
 import (
@@ -23,8 +24,8 @@ func main() {
 	}
 }
 
-// copies are the files that are in a chart although they are written elsewhere, since a chart holds nothing from outside:
-// a pattern, and the directory of their copies.
+// copies returns the files to copy into charts, which cannot refer to files outside: a glob pattern, and the
+// target directory.
 func copies() [][2]string {
 	return [][2]string{
 		{"crds/*.yaml", "charts/cosi-controller/files/crds"},
@@ -62,7 +63,7 @@ func run(deploy string) error {
 	return nil
 }
 
-// glob returns the files that match, of which there must be some.
+// glob returns the matching files, and an error if there are none.
 func glob(pattern string) ([]string, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -94,7 +95,7 @@ func copyFiles(pattern, directory string) error {
 	return nil
 }
 
-// ruleHead is what makes an object for the Prometheus operator of rules for Prometheus.
+// ruleHead turns Prometheus rules into an object for the Prometheus operator.
 const ruleHead = `# Generated from rules.yaml by go generate ./hack/charts; do not edit.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
@@ -104,7 +105,7 @@ metadata:
 spec:
 `
 
-// wrapRules writes the rules of a directory once more, as an object.
+// wrapRules writes a directory's rules as an object for the Prometheus operator.
 func wrapRules(directory string) error {
 	rules, err := os.ReadFile(filepath.Join(directory, "rules.yaml"))
 	if err != nil {
@@ -124,7 +125,7 @@ func wrapRules(directory string) error {
 	return nil
 }
 
-// describe writes the files about the values of a chart.
+// describe writes the files that describe a chart's values.
 func describe(directory string) error {
 	content, err := os.ReadFile(filepath.Join(directory, "values.yaml"))
 	if err != nil {

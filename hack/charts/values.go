@@ -19,14 +19,14 @@ import (
 // A value is one entry of values.yaml.
 type value struct {
 	name, comment string
-	// rules are what the comment adds to the schema.
+	// rules are the schema keywords in the comment.
 	rules map[string]any
 	node  *yaml.Node
-	// below are the entries of a mapping whose entries are fixed.
+	// below are the entries of a mapping with fixed entries.
 	below []value
 }
 
-// schemaMark begins the line of a comment that adds to the schema what YAML can say.
+// schemaMark is the prefix of a comment line with schema keywords in YAML.
 const schemaMark = "schema: "
 
 func parse(content []byte) (value, error) {
@@ -41,7 +41,7 @@ func parse(content []byte) (value, error) {
 	return root, root.descend()
 }
 
-// descend reads the entries of a mapping, unless its rules say that it holds what somebody else defines.
+// descend reads the entries of a mapping, unless its rules say that its contents are defined elsewhere.
 func (v *value) descend() error {
 	if v.node.Kind != yaml.MappingNode || v.rules["additionalProperties"] != nil {
 		return nil
@@ -49,7 +49,7 @@ func (v *value) descend() error {
 	for i := 0; i < len(v.node.Content); i += 2 {
 		key := v.node.Content[i]
 		entry := value{name: key.Value, node: v.node.Content[i+1]}
-		// What stands apart above is about the file.
+		// A comment above that is separated by an empty line describes the file.
 		about := key.HeadComment[strings.LastIndex(key.HeadComment, "\n\n")+1:]
 		for line := range strings.SplitSeq(about, "\n") {
 			text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
@@ -70,7 +70,7 @@ func (v *value) descend() error {
 	return nil
 }
 
-// schema is the JSON schema by which Helm judges values.
+// schema returns the JSON schema with which Helm validates values.
 func (v value) schema() (string, error) {
 	schema := v.rulesOf()
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -109,7 +109,7 @@ func (v value) rulesOf() map[string]any {
 	return rules
 }
 
-// page is the README.md of a chart.
+// page returns the README.md of a chart.
 func (v value) page(directory string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(directory, "Chart.yaml"))
 	if err != nil {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controlplane finds the executables of the control plane that tests
-// and cooper up start, downloads or builds those that this machine lacks, and
-// prints where they are. With -cooper it builds cooper too, with -oldest the
-// oldest API server that Cooper supports, for the full run. Tests and cooper up
-// would do the same. Done before, it counts for no test's deadline, and shows
-// its progress.
+// Command controlplane finds the executables of the control plane for tests and cooper up, downloads or
+// builds missing ones, and prints their directory. With -cooper it also builds cooper, with -oldest the
+// oldest API server that Cooper supports, for the full tier. Tests and cooper up would do the same. Running
+// it first shows the progress and does not count against the timeout of a test.
 package main
 
 import (
@@ -36,8 +34,8 @@ func main() {
 	}
 }
 
-// manyCores is from how many on both builds run at once. With fewer, one build
-// keeps all of them busy, and the other finds compiled what both have in common.
+// manyCores is the number of cores from which builds run in parallel. On fewer cores, one build uses all of
+// them, and the next one can reuse the packages that it has compiled.
 const manyCores = 8
 
 func run(ctx context.Context, cooper, tags string, oldest bool) error {
@@ -67,7 +65,7 @@ func run(ctx context.Context, cooper, tags string, oldest bool) error {
 	return errors.Join(errs...)
 }
 
-// controlPlane downloads or builds the control plane, and prints where its API server is.
+// controlPlane downloads or builds the control plane, and prints the directory of its API server.
 func controlPlane(ctx context.Context, progress *gobuild.Progress, oldest bool) error {
 	found, err := binaries.Find(ctx, binaries.Options{Progress: progress})
 	if err != nil {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crosscheck type-checks every package of this module, its tests included, for systems that it does not run on:
+// Command crosscheck type-checks every package of this module, including tests, for another platform:
 //
 //	go run ./hack/crosscheck darwin/arm64
 //
-// go vet would compile all that they import first, which takes minutes; here only its declarations are read.
+// go vet would first compile all imports, which takes minutes. This command reads only their declarations.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// check type-checks the module whose directory is root for a platform.
+// check type-checks the module in the directory root for a platform.
 func check(root, platform string) error {
 	system, arch, _ := strings.Cut(platform, "/")
 	config := &packages.Config{
@@ -51,10 +51,10 @@ func check(root, platform string) error {
 		return fmt.Errorf("%s: %w", platform, err)
 	}
 	var errs []error
-	seen := map[string]bool{} // a package is there again with its tests
+	seen := map[string]bool{} // a package is listed again with its tests
 	for _, p := range all {
 		if strings.HasSuffix(p.ID, ".test") {
-			continue // the main function that go test makes
+			continue // the generated main function of a test
 		}
 		for _, e := range p.Errors {
 			if !seen[e.Error()] {
@@ -66,7 +66,7 @@ func check(root, platform string) error {
 	return errors.Join(errs...)
 }
 
-// declarations leaves of a file what others can see of it.
+// declarations removes everything from a file that other packages cannot see.
 func declarations(file *ast.File) {
 	for _, d := range file.Decls {
 		if function, ok := d.(*ast.FuncDecl); ok {

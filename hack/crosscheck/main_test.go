@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCheck looks at a module with a package that has only Linux' own in its test.
+// TestCheck checks a module in which the test of one package compiles only on Linux.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

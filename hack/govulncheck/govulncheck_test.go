@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package govulncheck_test runs run.sh on small modules, with a database of its own.
+// Package govulncheck_test runs run.sh on small modules with a test database.
 package govulncheck_test
 
 import (
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// database is one in which all versions of strconv.Quote are vulnerable, as files by their path.
+// database is a database in which all versions of strconv.Quote are vulnerable, as files by path.
 var database = map[string]string{
 	"index/db.json":      `{"modified":"2026-01-01T00:00:00Z"}`,
 	"index/modules.json": `[{"path":"stdlib","vulns":[{"id":"GO-0000-0001","modified":"2026-01-01T00:00:00Z"}]}]`,
@@ -24,12 +24,12 @@ var database = map[string]string{
 func TestRun(t *testing.T) {
 	t.Parallel()
 	db := "file://" + write(t, database)
-	if out, code := run(t, db, "", "-version"); code != 0 { // which builds govulncheck
+	if out, code := run(t, db, "", "-version"); code != 0 { // this builds govulncheck
 		t.Fatal(out)
 	}
 	for name, tc := range map[string]struct {
 		does, db string
-		// proxy is by what the database is asked; empty means by whatever the machine has.
+		// proxy is the proxy for requests to the database; empty means the machine's setting.
 		proxy string
 		want  int
 		says  string
@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// run returns what run.sh says with a database, and its exit code.
+// run returns the output of run.sh with a database, and its exit code.
 func run(t *testing.T, db, proxy string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"run.sh"}, args...)...)
@@ -65,7 +65,7 @@ func run(t *testing.T, db, proxy string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// write makes a directory with files.
+// write creates a directory with files.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

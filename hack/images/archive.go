@@ -14,15 +14,15 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/imagefile"
 )
 
-// user is whom every image runs as.
+// user is the user ID that every image runs as.
 const user = 65532
 
-// titled is what the names of labels begin with.
+// titled is the prefix of the label names.
 const titled = "org.opencontainers.image."
 
-// build makes an image and has Docker load it under a name. The image that had the
-// name before is removed, unless it has another one or a container uses it. With a
-// directory for archives there is a file, and Docker is left alone.
+// build builds an image and loads it into Docker under a name. It removes the image that had the name before,
+// unless that has another name or a container uses it. If a directory for archives is set, it writes a file
+// instead of using Docker.
 func (i image) build(ctx context.Context, o options, name string, common map[string]string) error {
 	if version := i.labels["version"]; version != "" && o.archives == "" {
 		same, err := imageIDs(ctx, "--filter=label="+titled+"version="+version, name)
@@ -84,7 +84,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// write writes the archive of an image to a file, from the files of its only layer for each architecture.
+// write writes the archive of an image to a file. Each architecture has one layer, made of its files.
 func (i image) write(archive, files, name string, architectures []string, common map[string]string) error {
 	config := i.config
 	config.User = fmt.Sprintf("%d:%[1]d", user)

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// layOut makes the directory of an image again: root/ for what belongs to root,
-// state/ for what belongs to the user that the image runs as.
+// layOut recreates the directory of an image: root/ for files owned by root, state/ for files owned by the
+// user that the image runs as.
 func (i image) layOut(ctx context.Context, dir, arch string, progress *gobuild.Progress) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clear what was built before: %w", err)
@@ -40,17 +40,17 @@ func (i image) layOut(ctx context.Context, dir, arch string, progress *gobuild.P
 }
 
 func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by whom the image runs as
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by the image's user
 		return fmt.Errorf("lay out the image: %w", err)
 	}
 	return nil
 }
 
-// library is a path in what ldd prints.
+// library matches a path in the output of ldd.
 var library = regexp.MustCompile(`(?m)(?:=> |^\s*)(/\S+)`)
 
-// copyProgram puts a program of this machine below root, and the libraries that it
-// is linked with: Node has some, and so may a program that somebody named.
+// copyProgram copies a program of this machine, with its shared libraries, into root. Node has shared
+// libraries, and a program that the user named may have some.
 func copyProgram(ctx context.Context, program, root, to string) error {
 	if err := copyFile(program, filepath.Join(root, to)); err != nil {
 		return err
@@ -71,7 +71,7 @@ func copyProgram(ctx context.Context, program, root, to string) error {
 	return nil
 }
 
-// isLinked reports whether a program needs libraries: then it asks for a loader.
+// isLinked reports whether a program is dynamically linked, that is, whether it names a loader.
 func isLinked(program string) (bool, error) {
 	file, err := elf.Open(program)
 	if err != nil {
@@ -95,7 +95,7 @@ func copyFile(from, to string) error {
 		return fmt.Errorf("copy: %w", err)
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // a program
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // an executable
 	if err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
@@ -103,16 +103,16 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// azuriteVersion is what hack/npm.sh installs.
+// azuriteVersion is the version that hack/npm.sh installs.
 const azuriteVersion = "3.37.0"
 
-// azuriteProgram stands for the link that npm would make, and names the program
-// without a shell.
+// azuriteProgram replaces the link that npm would create. It names the interpreter directly, because the
+// image has no shell.
 const azuriteProgram = `#!/bin/node
 require("/app/node_modules/azurite/dist/src/blob/main.js");
 `
 
-// layAzurite puts Node, the libraries that it is linked with, and Azurite together.
+// layAzurite lays out Node, its shared libraries and Azurite.
 func layAzurite(ctx context.Context, to place) error {
 	root := to.root
 	install := exec.CommandContext(ctx, "bash", "hack/npm.sh", "azurite")
@@ -138,5 +138,5 @@ func layAzurite(ctx context.Context, to place) error {
 	if err := os.CopyFS(filepath.Join(root, "app", "node_modules"), installed); err != nil {
 		return fmt.Errorf("copy Azurite: %w", err)
 	}
-	return os.WriteFile(filepath.Join(root, "bin", "azurite-blob"), []byte(azuriteProgram), 0o755) //nolint:gosec // a program
+	return os.WriteFile(filepath.Join(root, "bin", "azurite-blob"), []byte(azuriteProgram), 0o755) //nolint:gosec // an executable
 }

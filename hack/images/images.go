@@ -14,32 +14,31 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// An image is described by what is in it.
+// An image is defined by its contents.
 type image struct {
 	name string
-	// variable is the one by which tests and compose.yaml are told an image of a store.
+	// variable is the environment variable that tells tests and compose.yaml the name of a store's image.
 	variable string
-	// lay puts the files of the image where they belong.
+	// lay copies the image's files into place.
 	lay func(ctx context.Context, to place) error
-	// native means that its programs are this machine's.
+	// native means that its programs are copied from this machine.
 	native bool
-	// state are directories that belong to the user the image runs as. An empty
-	// volume mounted there takes over the owner.
+	// state are directories owned by the image's user. An empty volume that is mounted there inherits the
+	// owner.
 	state []string
-	// config is how Docker runs it.
+	// config is the run configuration.
 	config ocispec.ImageConfig
-	// labels are those of this image alone; an image whose version Docker has
-	// already is not built again.
+	// labels are the labels of this image only. An image is not rebuilt if Docker already has its version.
 	labels map[string]string
 }
 
-// place is where the files of an image go, for which architecture, and who is told how far that is.
+// place is the target of an image's files, with the architecture and the progress display.
 type place struct {
 	root, arch string
 	progress   *gobuild.Progress
 }
 
-// ours returns the images of Cooper. The Dockerfile has the same ones.
+// ours returns the images of Cooper, which are the same as in the Dockerfile.
 func ours() []image {
 	sockets := "var/lib/cosi"
 	return []image{
@@ -62,7 +61,7 @@ func ours() []image {
 	}
 }
 
-// command is the image of one command of ours.
+// command returns the image of one of Cooper's commands.
 func command(name string, state ...string) image {
 	return image{
 		name: name, state: state, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
@@ -70,7 +69,7 @@ func command(name string, state ...string) image {
 	}
 }
 
-// clients returns the images that tests on clusters use buckets with. They are not published.
+// clients returns the images of the workloads in tests on clusters. They are not published.
 func clients() []image {
 	return []image{client("e2e-client"), client("e2e-identity")}
 }
@@ -82,7 +81,7 @@ func client(name string) image {
 	}
 }
 
-// compile builds a program of ours.
+// compile builds one of Cooper's programs.
 func (p place) compile(ctx context.Context, program string) error {
 	name := path.Base(program)
 	return gobuild.Command{
@@ -106,8 +105,7 @@ func layControlPlane(ctx context.Context, to place) error {
 	return nil
 }
 
-// others returns the images of stores that others make. The arguments that they
-// take are those of the images that their makers publish.
+// others returns the images of third-party stores. They accept the same arguments as the official images.
 func others() []image {
 	return []image{
 		fromModule("minio", "COOPER_MINIO_IMAGE", stores.MinIO(), "9000", "data"),
@@ -124,7 +122,7 @@ func others() []image {
 	}
 }
 
-// fromModule is the image of a program from a Go module.
+// fromModule returns the image of a program from a Go module.
 func fromModule(name, variable string, store stores.Store, listens string, state ...string) image {
 	return image{
 		name: name, variable: variable, state: state, native: true,

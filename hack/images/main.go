@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of Cooper, or with -stores those of
-// the stores that the tests with containers use. It needs no registry: programs
-// are built here, or are on this machine already, each image has one layer, made
-// from them alone, and Docker is asked only to load it. What has become of the same
-// sources is the same image; the image that it replaces is removed.
+// Command images builds the container images of Cooper or, with -stores, those of the stores for the tests
+// with containers. It needs no registry: it builds the programs or copies them from this machine, puts only
+// them into a single layer, and uses Docker only to load the image. The same sources produce the same image.
+// It removes the image that is replaced.
 //
-// It prints a line for each image: its name, and with -stores VARIABLE=name,
-// which tells compose.yaml.
+// It prints a line for each image: its name, or with -stores VARIABLE=name, for compose.yaml.
 package main
 
 import (
@@ -27,7 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// options are what the flags came to, and who is told how far it is.
+// options are the values of the flags, with the progress display.
 type options struct {
 	repository, tag, arch, only, archives string
 	stores, client, stage                 bool
@@ -88,7 +86,7 @@ func (o options) run(ctx context.Context) error {
 	return nil
 }
 
-// wanted returns the images that the flags name.
+// wanted returns the images selected by the flags.
 func (o options) wanted() ([]image, error) {
 	all := ours()
 	if o.stores {
@@ -122,12 +120,12 @@ func (o options) wanted() ([]image, error) {
 
 func (o options) architectures() []string { return strings.Split(o.arch, ",") }
 
-// commonLabels describe where images of ours come from.
+// commonLabels returns the labels that describe the source of Cooper's images.
 func commonLabels(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{"licenses": "Apache-2.0", "vendor": "Cooper", "source": "https://github.com/cooper-cosi/cooper"}
 	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
-		return found, nil // sources without a history, such as an archive
+		return found, nil // no git history, for example in a source archive
 	}
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)

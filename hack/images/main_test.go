@@ -20,8 +20,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestDockerfileBuildsTheSameImages compares the Dockerfile, which Docker builds
-// from where there is a registry, with what we build.
+// TestDockerfileBuildsTheSameImages compares the images of this command with those in the Dockerfile, which
+// requires a registry.
 func TestDockerfileBuildsTheSameImages(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "Dockerfile"))
@@ -47,7 +47,7 @@ func TestDockerfileBuildsTheSameImages(t *testing.T) {
 	}
 }
 
-// TestArchive writes an image twice, and looks into what docker image load and registries are given.
+// TestArchive writes an image twice, and checks the archive for docker image load and registries.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	made := image{
@@ -86,7 +86,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// inspect reads an archive as who knows the layout of OCI does, and as Docker does.
+// inspect reads an archive both as an OCI layout and as Docker does.
 func inspect(t *testing.T, archive map[string]string, architectures []string) {
 	t.Helper()
 	var index ocispec.Index
@@ -116,7 +116,7 @@ func inspect(t *testing.T, archive map[string]string, architectures []string) {
 		}
 		var docker []struct {
 			Config           string   `json:"Config"`
-			RepoTags, Layers []string //nolint:tagliatelle // Docker's names
+			RepoTags, Layers []string //nolint:tagliatelle // names of Docker's format
 		}
 		if len(architectures) == 1 {
 			decode(t, archive["manifest.json"], &docker)
@@ -130,7 +130,7 @@ func inspect(t *testing.T, archive map[string]string, architectures []string) {
 	}
 }
 
-// blob returns what a descriptor describes, after a look at its digest.
+// blob returns the contents of a descriptor after checking the digest.
 func blob(t *testing.T, archive map[string]string, d ocispec.Descriptor) string {
 	t.Helper()
 	content := archive["blobs/sha256/"+d.Digest.Encoded()]
@@ -147,7 +147,7 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-// untar returns contents and owners of the files of an archive.
+// untar returns the contents and owners of the files in an archive.
 func untar(t *testing.T, archive []byte) (contents map[string]string, owners map[string]int) {
 	t.Helper()
 	contents, owners = map[string]string{}, map[string]int{}

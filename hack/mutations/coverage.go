@@ -13,11 +13,11 @@ import (
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// columns ends the head of the page's table.
+// columns is the last line of the table's header.
 const columns = "|---|---|---|---|---|\n"
 
-// coverageOf returns the page that lists the tests of each case, and the defect that
-// makes one of them fail, if the case has one and a run found it.
+// coverageOf returns the page that lists the tests of each case, and the defect that makes one of them fail,
+// if the case has one and a run detected it.
 func coverageOf(root string, ds []defect, results map[string]outcome) (string, error) {
 	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
@@ -77,8 +77,8 @@ func writeCoverage(root, page string, ds []defect, results map[string]outcome, w
 	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a page of the documentation
 }
 
-// sectionOf returns the KEP's section of a case, and a link to the record that
-// settles what it leaves open.
+// sectionOf returns the KEP section of a case, with a link to the record that decides what the section leaves
+// open.
 func sectionOf(root string, c cases.Case) (string, error) {
 	if c.Decision == "" {
 		return c.Section, nil

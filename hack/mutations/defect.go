@@ -23,25 +23,24 @@ import (
 // a single test elsewhere. It is a file in patches/: a header, an empty line, and the
 // mistake in the format of `git diff -U2`.
 type defect struct {
-	// Name says what is wrong (the header's Defect).
+	// Name is the mistake (the header's Defect).
 	Name string
 	// Cases are the IDs of the lifecycle cases whose tests must fail. No two defects
 	// name the same case.
 	Cases []string
-	// Crash is the flow of lifecycle/flows_test.go whose crash points must find it,
-	// too; empty is none.
+	// Crash is a flow of lifecycle/flows_test.go. A test of one of its crash points must fail, too. Empty
+	// means none.
 	Crash string
 	// Package and Test are the directory and the name of the test that must fail (the
 	// header's Test), for a defect that no lifecycle case covers.
 	Package, Test string
 
-	// patch is the file, and changed are the files that it changes, both relative
-	// to the module.
+	// patch is the defect's file, and changed are the files that it changes, all relative to the module.
 	patch   string
 	changed []string
 }
 
-// all returns every defect, in the order of their files.
+// all returns every defect, sorted by file name.
 func all(root string) ([]defect, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "hack", "mutations", "patches", "*.patch"))
 	if err != nil {
@@ -60,7 +59,7 @@ func all(root string) ([]defect, error) {
 
 var changedFile = regexp.MustCompile(`(?m)^\+{3} b/(.+)$`)
 
-// read reads the header of a defect and which files it changes.
+// read reads the header of a defect and the names of the files that it changes.
 func read(root, path string) (defect, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +114,7 @@ func (d defect) apply(ctx context.Context, root, dir string) error {
 	if err != nil {
 		return err
 	}
-	// One line of the context may have changed on each side.
+	// One context line may have changed on each side.
 	command := exec.CommandContext(ctx, "git", "apply", "-C1", "--whitespace=nowarn", patch)
 	command.Dir = filepath.Join(dir, "b")
 	command.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir)
@@ -125,7 +124,7 @@ func (d defect) apply(ctx context.Context, root, dir string) error {
 	return nil
 }
 
-// stale says what to do about a patch that fits the code no more.
+// stale returns an error that says what to do about a patch that does not apply.
 func (d defect) stale(why string) error {
 	return fmt.Errorf(`%s no longer applies:
 %s
@@ -134,7 +133,7 @@ current code (git apply --3way %[1]s may help), put the output of "git diff HEAD
 below the header of the patch, and restore the code`, d.patch, why)
 }
 
-// refresh writes the patch again, with the lines as they are now around it.
+// refresh rewrites the patch with the current context lines.
 func (d defect) refresh(ctx context.Context, root, dir string) error {
 	if err := d.apply(ctx, root, dir); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (d defect) refresh(ctx context.Context, root, dir string) error {
 	command := exec.CommandContext(ctx, "git", "diff", "--no-index", "--no-prefix", "-U2", "a", "b")
 	command.Dir = dir
 	diff, err := command.Output()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 { // 1: they differ
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 { // exit code 1: the files differ
 		return fmt.Errorf("%s: git diff: %w", d.patch, err)
 	}
 	path := filepath.Join(root, d.patch)
@@ -151,11 +150,11 @@ func (d defect) refresh(ctx context.Context, root, dir string) error {
 		return err
 	}
 	header, _, _ := bytes.Cut(old, []byte("\n\n"))
-	return os.WriteFile(path, slices.Concat(header, []byte("\n\n"), diff), 0o644) //nolint:gosec // a file of the checkout
+	return os.WriteFile(path, slices.Concat(header, []byte("\n\n"), diff), 0o644) //nolint:gosec // a file of the repository
 }
 
-// overlay applies the defect in dir and returns the file for go test -overlay,
-// so that the source tree itself stays as it is.
+// overlay applies the defect in dir and returns the file for go test -overlay, so that the source tree is not
+// changed.
 func (d defect) overlay(ctx context.Context, root, dir string) (string, error) {
 	if err := d.apply(ctx, root, dir); err != nil {
 		return "", err

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mutations checks the lifecycle tests, and a few other tests, by mutation
-// testing: it builds in each defect of patches/ in turn and asserts that the test
-// named in the defect fails, or a test of each of its lifecycle cases. It never changes
-// the source tree; go test gets each defect as an overlay.
+// Program mutations checks the lifecycle tests, and a few other tests, by mutation testing: it applies each
+// defect of patches/ in turn and asserts that the test named in the defect fails, or a test of each of its
+// lifecycle cases. It never changes the source tree; go test gets each defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
-//	go run ./hack/mutations -only rotation  # those whose name holds the word, and write their rows of that page
-//	go run ./hack/mutations -refresh        # write the patches again, with the code around them as it is now
+//	go run ./hack/mutations -only rotation  # those whose name contains the word, and write their rows of that page
+//	go run ./hack/mutations -refresh        # rewrite the patches with the current code around them
 //
 // It exits 1 if a defect was not found.
 package main
@@ -29,11 +28,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// patience is how long a mutated test waits for what will never happen.
+// patience is the timeout of a test with a defect for conditions that never become true.
 const patience = "10s"
 
-// basePatience is how long a test without a defect waits, which only delays
-// failures.
+// basePatience is the timeout of a test without a defect, which only delays failures.
 const basePatience = "40s"
 
 func main() {
@@ -87,12 +85,12 @@ func run(ctx context.Context) error {
 	return writeCoverage(root, *coverage, every, results, *only == "")
 }
 
-// holdsOne reports whether a name holds one of some texts.
+// holdsOne reports whether a name contains one of the texts.
 func holdsOne(name string, texts []string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) })
 }
 
-// withoutAny asserts that the tests pass as long as there is no defect.
+// withoutAny asserts that the tests pass without a defect.
 func withoutAny(ctx context.Context, root string, chosen []defect) error {
 	byPackage := map[string][]defect{}
 	for _, d := range chosen {
@@ -107,8 +105,8 @@ func withoutAny(ctx context.Context, root string, chosen []defect) error {
 	return nil
 }
 
-// tryAll tries defects, some at a time. It returns the results by the name of the
-// defect, and the number of defects that no test found.
+// tryAll tries defects, several at a time. It returns the results by the name of the defect, and the number
+// of defects that no test found.
 func tryAll(ctx context.Context, root string, chosen []defect, jobs int) (map[string]outcome, int, error) {
 	var mu sync.Mutex
 	missed, results := 0, map[string]outcome{}
@@ -144,7 +142,7 @@ func tryAll(ctx context.Context, root string, chosen []defect, jobs int) (map[st
 	return results, missed, nil
 }
 
-// judge says what must have failed and did not; empty means that all is well.
+// judge returns which expected failure did not occur, or an empty string.
 func (d defect) judge(o outcome) string {
 	var passed []string
 	for _, id := range d.Cases {
@@ -161,7 +159,7 @@ func (d defect) judge(o outcome) string {
 	return strings.Join(passed, ", ")
 }
 
-// try builds the defect in and runs the tests that must find it.
+// try applies the defect and runs the tests that must find it.
 func (d defect) try(ctx context.Context, root string) (o outcome, err error) {
 	err = each([]defect{d}, func(d defect, dir string) error {
 		overlay, err := d.build(ctx, root, dir)
@@ -174,7 +172,7 @@ func (d defect) try(ctx context.Context, root string) (o outcome, err error) {
 	return o, err
 }
 
-// build builds what the defects are in with this one, and returns the overlay.
+// build compiles the packages that the defect changes, and returns the overlay.
 func (d defect) build(ctx context.Context, root, dir string) (string, error) {
 	overlay, err := d.overlay(ctx, root, dir)
 	if err != nil {
@@ -188,7 +186,7 @@ func (d defect) build(ctx context.Context, root, dir string) (string, error) {
 	return overlay, nil
 }
 
-// each does something with each defect in a directory of its own.
+// each calls do for each defect with a separate directory.
 func each(ds []defect, do func(d defect, dir string) error) error {
 	var errs []error
 	for _, d := range ds {

@@ -19,18 +19,18 @@ import (
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// An outcome is what failed in a run of tests.
+// An outcome is the set of failures in a test run.
 type outcome struct {
-	// Failed are the names of tests, and of their subtests instead where some failed.
+	// Failed are the names of the failed tests; if subtests failed, their names instead.
 	Failed []string
-	// Cases are the IDs of the cases that they are about.
+	// Cases are the IDs of the cases that the failed tests cover.
 	Cases []string
 }
 
 // packageOf returns the package whose tests must find the defect.
 func (d defect) packageOf() string { return cmp.Or(d.Package, "./lifecycle") }
 
-// patternsOf returns patterns of the tests that must find the defects.
+// patternsOf returns -run patterns for the tests that must find the defects.
 func patternsOf(root string, ds []defect) ([]string, error) {
 	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
@@ -57,7 +57,8 @@ func patternsOf(root string, ds []defect) ([]string, error) {
 	return slices.Compact(patterns), nil
 }
 
-// test runs the tests that must find the defects, which are of one package. It fails if none ran.
+// test runs the tests that must find the defects, which belong to one package. It returns an error if no test
+// ran.
 func test(ctx context.Context, root, overlay, wait string, ds []defect) (outcome, error) {
 	patterns, err := patternsOf(root, ds)
 	if err != nil {
@@ -75,10 +76,10 @@ func test(ctx context.Context, root, overlay, wait string, ds []defect) (outcome
 	return o, nil
 }
 
-// parse returns what failed, and how many tests ran.
+// parse returns the failures, and the number of tests that ran.
 func parse(output []byte) (o outcome, ran int) {
-	within := map[string][]string{}  // subtests that failed, by the name of the test
-	covered := map[string][]string{} // cases, by the name of the test that states them
+	within := map[string][]string{}  // failed subtests by test name
+	covered := map[string][]string{} // cases by the name of the test that declares them
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -94,7 +95,7 @@ func parse(output []byte) (o outcome, ran int) {
 			ran++
 		case event.Action == "fail" && isSub:
 			within[test] = append(within[test], event.Test)
-		case event.Action == "fail": // after its subtests
+		case event.Action == "fail": // reported after its subtests
 			o.Failed = append(o.Failed, within[test]...)
 			if len(within[test]) == 0 {
 				o.Failed = append(o.Failed, test)
@@ -110,8 +111,7 @@ func parse(output []byte) (o outcome, ran int) {
 	return o, ran
 }
 
-// shown returns the cases that the failure of a test shows: those of the innermost
-// test around it that states some.
+// shown returns the cases of a failed test: those declared by the innermost enclosing test that declares any.
 func shown(name string, covered map[string][]string) []string {
 	for covered[name] == nil {
 		end := strings.LastIndex(name, "/")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command node runs a Kubernetes cluster with one node on this machine until it is
-// told to end, and leaves no trace but what testenv/node says. With -images it has the images of Cooper, as in
-// archives of hack/images. With -build it only builds what it would start.
+// Command node runs a Kubernetes cluster with one node on this machine until it is stopped. It leaves nothing
+// behind except what testenv/node documents. With -images it loads the images of Cooper from archives of
+// hack/images. With -build it only builds the executables.
 package main
 
 import (
@@ -25,12 +25,12 @@ import (
 )
 
 func main() {
-	// controller-runtime has put its own into the flags of the process.
+	// A new flag set, because controller-runtime adds flags to the global one.
 	flags := flag.NewFlagSet("node", flag.ExitOnError)
 	images := flags.String("images", "", "directory with archives of images, which the node gets")
 	kubeconfig := flags.String("kubeconfig", "", "file for kubectl, which is there as long as the node; empty means one in the node's own directory")
 	build := flags.Bool("build", false, "build what a node needs, and start none")
-	_ = flags.Parse(os.Args[1:]) // it ends the process
+	_ = flags.Parse(os.Args[1:]) // exits on error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *images, *kubeconfig, *build)
 	stop()
@@ -48,7 +48,7 @@ func run(ctx context.Context, images, kubeconfig string, build bool) (err error)
 		}
 		return err
 	}
-	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
+	log.SetLogger(logr.Discard()) // avoids a warning of controller-runtime
 	began := time.Now()
 	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
 	if err != nil {
@@ -58,7 +58,7 @@ func run(ctx context.Context, images, kubeconfig string, build bool) (err error)
 	if err := n.LoadImages(ctx, images); err != nil {
 		return err
 	}
-	// In a directory that others write to, somebody could have put a link there.
+	// In a directory that is writable for others, the path could be a link created by another user.
 	kubeconfig = cmp.Or(kubeconfig, filepath.Join(n.Dir(), "admin.kubeconfig"))
 	if err := n.WriteKubeconfig(kubeconfig); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
-// commandSources are the directories whose errors users meet at a prompt, by what the page calls the command.
+// commandSources are the directories with errors that users see on the command line, with the command's name
+// on the page.
 var commandSources = []struct{ directory, command string }{
 	{"cmd/kubectl-cosi", "kubectl cosi"},
 	{"cmd/cooper", "cooper"},
@@ -26,7 +27,8 @@ var commandSources = []struct{ directory, command string }{
 	{"cmd/internal/tree", "both"},
 }
 
-// commandErrors are the errors that the sources make of a text. Of those that wrap another, only those that have an explanation.
+// commandErrors returns the error messages in the sources. Errors that wrap another one are included only if
+// they have an explanation.
 func commandErrors(root string) ([]refusal, error) {
 	explained := map[string]bool{}
 	for _, text := range reasons.Errors() {
@@ -64,11 +66,11 @@ func commandErrors(root string) ([]refusal, error) {
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' }
 
-// verb matches what fmt replaces.
+// verb matches a verb of package fmt.
 var verb = regexp.MustCompile(`%[#+]?(\[\d+\])?[a-zA-Z]`)
 
-// errorOf returns the message of the error that a call makes, without what fmt puts in, and whether it wraps another; an empty
-// message of any other node.
+// errorOf returns the message of an error that a call creates, without fmt's verbs, and whether it wraps
+// another error. The message is empty for any other node.
 func errorOf(node ast.Node) (message string, wraps bool) {
 	call, ok := node.(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -90,7 +92,7 @@ func errorOf(node ast.Node) (message string, wraps bool) {
 	return verb.ReplaceAllString(format, reasons.Elided), strings.Contains(format, "%w")
 }
 
-// textOf is a text that the source puts together; what is no text in it is left out.
+// textOf returns the constant parts of a string expression.
 func textOf(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.BasicLit:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference/commands.md, what each program prints for --help, docs/reference/metrics.md, the
-// metrics that the sources define, docs/reference/sanity.md, the fields of cosi-sanity's configuration,
-// docs/reference/rules.md, what the documents demand and what proves it, and docs/reference/reasons.md, what users read
-// on their objects.
+// Command reference generates pages of docs/reference: commands.md, with the --help output of each program;
+// metrics.md, with the metrics in the sources; sanity.md, with the fields of cosi-sanity's configuration;
+// rules.md, with the requirements of the specifications and their proofs; and reasons.md, with the reasons
+// and errors that users see.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(ctx context.Context, root string) error {
 	return nil
 }
 
-// programs are the commands whose flags an administrator sets. The drivers' configuration has pages of its own.
+// programs returns the commands with flags for administrators. The drivers' configuration has separate pages.
 func programs() [][]string {
 	return [][]string{
 		{"cosi-controller"},

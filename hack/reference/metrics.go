@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// metric is one that the sources define.
+// metric is a metric that is defined in the sources.
 type metric struct {
 	name, kind, help string
 	labels           []string
@@ -94,7 +94,7 @@ func metricOf(node ast.Node) (metric, bool) {
 		if !ok {
 			continue
 		}
-		switch pair.Key.(*ast.Ident).Name { //nolint:forcetypeassert // the keys of a struct literal are identifiers
+		switch pair.Key.(*ast.Ident).Name { //nolint:forcetypeassert // always an identifier in a struct literal
 		case "Name":
 			m.name = text(pair.Value)
 		case "Help":
@@ -109,7 +109,7 @@ func metricOf(node ast.Node) (metric, bool) {
 	return m, m.name != ""
 }
 
-// text is the value of a string literal, "" for anything else.
+// text returns the value of a string literal, or "" for anything else.
 func text(expression ast.Expr) string {
 	literal, ok := expression.(*ast.BasicLit)
 	if !ok {

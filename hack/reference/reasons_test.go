@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 )
 
-// TestReasonsPage compares the page with what go generate would write. It also sees that a table stays one.
+// TestReasonsPage compares the page with the output of go generate, and checks that no text breaks a table.
 func TestReasonsPage(t *testing.T) {
 	t.Parallel()
 	page, err := reasonsPage("../..")
@@ -37,7 +37,7 @@ func TestReasonsPage(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalHasItsText also finds texts of messages that there are not any more.
+// TestEveryRefusalHasItsText also finds explanations of messages that no longer exist.
 func TestEveryRefusalHasItsText(t *testing.T) {
 	t.Parallel()
 	fromCRDs, err := refusals()
@@ -61,7 +61,7 @@ func TestEveryRefusalHasItsText(t *testing.T) {
 	}
 }
 
-// TestEveryErrorHasItsText also finds texts of messages that there are not any more.
+// TestEveryErrorHasItsText also finds explanations of messages that no longer exist.
 func TestEveryErrorHasItsText(t *testing.T) {
 	t.Parallel()
 	errors, err := commandErrors("../..")
@@ -80,7 +80,7 @@ func TestEveryErrorHasItsText(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreOfAllManifests finds a policy, or a CRD with rules, in a file that the page is not made of.
+// TestRefusalsAreOfAllManifests finds policies, and CRDs with rules, in files that the page does not include.
 func TestRefusalsAreOfAllManifests(t *testing.T) {
 	t.Parallel()
 	var policies []string

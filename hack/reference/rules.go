@@ -17,16 +17,16 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// rulesFile is what rules.md is written from.
+// rulesFile is the source of rules.md.
 const rulesFile = "hack/reference/rules.yaml"
 
-// ruleBook is the whole file.
+// ruleBook is the contents of the file.
 type ruleBook struct {
 	Documents []ruleDocument `json:"documents"`
 }
 
 type ruleDocument struct {
-	// Title is that under which the public has the document, About what it is to Cooper.
+	// Title is the public title of the document, About its role for Cooper.
 	Title    string        `json:"title"`
 	About    string        `json:"about"`
 	Sections []ruleSection `json:"sections"`
@@ -37,20 +37,21 @@ type ruleSection struct {
 	Rules []rule `json:"rules"`
 }
 
-// rule is a sentence with MUST, SHOULD or SHALL, or a step of a control flow, and its state.
+// rule is a sentence with MUST, SHOULD or SHALL, or a step of a control flow, with its state.
 type rule struct {
-	// Level is the keyword of a sentence; a step has none.
+	// Level is the keyword of a sentence; empty for a step.
 	Level string `json:"level,omitempty"`
-	// Step is the number of a step in its list, such as 2.1; a sentence has none.
+	// Step is the number of a step in its list, such as 2.1; empty for a sentence.
 	Step string `json:"step,omitempty"`
 	Rule string `json:"rule"`
-	// Proof lists what shows that it holds, or that what supersedes it holds.
+	// Proof lists the tests and cases that prove the rule, or the rule that supersedes it.
 	Proof []string `json:"proof,omitempty"`
-	// Superseded names the later document or the decision record that says otherwise, and what holds instead.
+	// Superseded names the later document or the decision record that contradicts the rule, and what applies
+	// instead.
 	Superseded string `json:"superseded,omitempty"`
-	// Because says why there is nothing to prove.
+	// Because is the reason why there is nothing to prove.
 	Because string `json:"because,omitempty"`
-	// Open says what is not proven.
+	// Open is what has not been proven.
 	Open string `json:"open,omitempty"`
 }
 
@@ -59,8 +60,8 @@ var (
 	ruleStep   = regexp.MustCompile(`^\d+(\.\d+)*$`)
 )
 
-// rulesPage lists what the documents demand beside what proves it. A rule that names what does not exist, or says
-// nothing of what became of it, is an error.
+// rulesPage returns the page with the requirements and their proofs. It returns an error if a rule has no
+// state, or names something that does not exist.
 func rulesPage(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, rulesFile))
 	if err != nil {
@@ -99,7 +100,7 @@ func rulesPage(root string) (string, error) {
 	return page.String() + tables.String(), errors.Join(problems...)
 }
 
-// ruleCount counts the rules of a document by what became of them.
+// ruleCount counts the rules of a document by state.
 type ruleCount struct{ all, proven, superseded, because, open int }
 
 func (c *ruleCount) add(r rule) {
@@ -116,7 +117,7 @@ func (c *ruleCount) add(r rule) {
 	}
 }
 
-// tables are the rules of a document, a table for each section.
+// tables returns the rules of a document, with a table for each section.
 func (d ruleDocument) tables(known func(string) string) (string, ruleCount, error) {
 	var page strings.Builder
 	var count ruleCount
@@ -136,7 +137,7 @@ func (d ruleDocument) tables(known func(string) string) (string, ruleCount, erro
 	return page.String(), count, errors.Join(problems...)
 }
 
-// shortTitle keeps the titles of sections apart that two documents share.
+// shortTitle distinguishes section titles that two documents share.
 func shortTitle(title string) string {
 	before, _, _ := strings.Cut(title, ":")
 	before, _, _ = strings.Cut(before, " (")
@@ -174,7 +175,7 @@ func tableCell(text string) string {
 
 var testInDirectory = regexp.MustCompile(`^(Test\w+) in ([\w/-]+)$`)
 
-// proofsOf returns what the page shows for a proof, "" for one that does not exist.
+// proofsOf returns a function that formats a proof for the page, or returns "" if it does not exist.
 func proofsOf(root string) (func(string) string, error) {
 	lifecycle, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
@@ -216,7 +217,7 @@ func proofsOf(root string) (func(string) string, error) {
 	}, nil
 }
 
-// testsIn returns the test files of a directory, "" if there are none, and keeps them in read.
+// testsIn returns the test sources of a directory, or "" if there are none. It caches them in read.
 func testsIn(root, directory string, read map[string]string) string {
 	if text, ok := read[directory]; ok {
 		return text
@@ -225,7 +226,7 @@ func testsIn(root, directory string, read map[string]string) string {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // what cannot be read proves nothing
+			continue // an unreadable file proves nothing
 		}
 		read[directory] += string(text)
 	}

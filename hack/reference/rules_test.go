@@ -12,7 +12,7 @@ import (
 
 const root = "../.."
 
-// TestRulesPage fails when a rule names a test or a case that does not exist, or the page is not what the list says.
+// TestRulesPage fails when a rule names a test or a case that does not exist, or the page is out of date.
 func TestRulesPage(t *testing.T) {
 	t.Parallel()
 	want, err := rulesPage(root)

@@ -16,17 +16,18 @@ import (
 	"strings"
 )
 
-// structs are the declared types of packages, by "package.Type". A type that is no struct has no fields.
+// structs are the declared types of packages, by "package.Type". A type that is not a struct has no fields.
 type structs map[string][]option
 
 // option is a field of the configuration file.
 type option struct {
 	goName, name, meaning string
-	// of is the type: "text", "list of text", or the key of a struct below a prefix such as "by fault: ".
+	// kind is the Go type of the field.
 	kind ast.Expr
 }
 
-// settingsPage describes the configuration file of cosi-sanity, from the types that it is read into.
+// settingsPage describes the configuration file of cosi-sanity, based on the Go types that it is decoded
+// into.
 func settingsPage(root string) (string, error) {
 	known := structs{}
 	for name, dir := range map[string]string{"settings": "sanity/settings", "sanity": "sanity"} {
@@ -46,7 +47,7 @@ func settingsPage(root string) (string, error) {
 	return page.String(), nil
 }
 
-// read adds the types of a directory.
+// read adds the types in a directory.
 func (s structs) read(pkg, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -91,7 +92,7 @@ func optionsOf(declared *ast.TypeSpec) []option {
 	return found
 }
 
-// rows writes the fields of a struct and of those below it.
+// rows writes the fields of a struct and of nested structs.
 func (s structs) rows(page *strings.Builder, prefix, key string) error {
 	if len(s[key]) == 0 {
 		return errors.New(key + " has no fields any more")
@@ -115,7 +116,7 @@ func (s structs) rows(page *strings.Builder, prefix, key string) error {
 	return nil
 }
 
-// elsewhere is the comment of the field that a field of the file is copied to.
+// elsewhere returns the comment of the field that a field of the file is copied to.
 func (s structs) elsewhere(key, goName string) string {
 	twin, ok := map[string]string{"settings.File": "sanity.Config", "settings.Limits": "sanity.Limits"}[key]
 	if !ok {
@@ -128,7 +129,7 @@ func (s structs) elsewhere(key, goName string) string {
 	return s[twin][index].meaning
 }
 
-// value says what a field holds, and which struct is below it, if one is.
+// value describes a field's type, and returns the nested struct, if any.
 func (s structs) value(kind ast.Expr) (value, below string) {
 	switch kind := kind.(type) {
 	case *ast.ArrayType:

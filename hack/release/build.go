@@ -21,15 +21,15 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// A program is one for one platform.
+// A program is a program for one platform.
 type program struct {
 	name, platform string
-	// file is its name in the release.
+	// file is its file name in the release.
 	file string
 	info *buildinfo.BuildInfo
 }
 
-// run runs a command in the clone. What a user may have set changes no bit of what it makes.
+// run runs a command in the clone. The user's environment does not affect the result.
 func (r *release) run(ctx context.Context, environment []string, name string, args ...string) (string, error) {
 	fixed, err := gobuild.Environment(ctx, "go", r.source.directory, "")
 	if err != nil {
@@ -38,7 +38,8 @@ func (r *release) run(ctx context.Context, environment []string, name string, ar
 	return output(ctx, r.source.directory, append(append(fixed, "TZ=UTC", "LC_ALL=C"), environment...), name, args...)
 }
 
-// buildPrograms builds all programs of cmd/ for each platform, static, and asks each whether it is of this version.
+// buildPrograms statically builds all programs of cmd/ for each platform, and checks the version that each
+// reports.
 func (r *release) buildPrograms(ctx context.Context) error {
 	list, err := r.run(ctx, nil, "go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./cmd/...")
 	if err != nil {
@@ -48,7 +49,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 	for _, platform := range r.platforms {
 		system, architecture, _ := strings.Cut(platform, "/")
 		built := filepath.Join(r.work, system+"-"+architecture) + string(filepath.Separator)
-		// As hack/images builds them.
+		// The same options as in hack/images.
 		if _, err := r.run(ctx, []string{"GOOS=" + system, "GOARCH=" + architecture},
 			"go", append([]string{"build", "-ldflags=-s -w -buildid=", "-o", built}, packages...)...); err != nil {
 			return err
@@ -71,7 +72,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 	return nil
 }
 
-// buildImages has hack/images write an archive of each image, for all architectures.
+// buildImages makes hack/images write an archive of each image, for all architectures.
 func (r *release) buildImages(ctx context.Context) error {
 	var architectures []string
 	for _, platform := range r.platforms {
@@ -95,7 +96,7 @@ func (r *release) buildImages(ctx context.Context) error {
 
 func (r *release) imageFile(name string) string { return name + "-" + r.version + ".oci.tar" }
 
-// writeManifests writes the CRDs alone, and what installs them and the controller of this version.
+// writeManifests writes the manifest of the CRDs, and that of the CRDs with this version's controller.
 func (r *release) writeManifests(ctx context.Context) error {
 	programs, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: os.Stderr})
 	if err != nil {
@@ -128,7 +129,7 @@ func (r *release) writeManifests(ctx context.Context) error {
 	return errors.Join(r.write("install.yaml", install+"\n"), r.write("crds.yaml", crds.String()))
 }
 
-// packageCharts packages the charts as of this version, whose images they take.
+// packageCharts packages the charts with this version and its images.
 func (r *release) packageCharts(ctx context.Context) error {
 	helm, err := r.run(ctx, nil, "bash", "hack/helm.sh")
 	if err != nil {
@@ -152,7 +153,7 @@ func (r *release) packageCharts(ctx context.Context) error {
 	return nil
 }
 
-// repack writes a package of Helm again, as of the time of the commit: Helm writes the time at which it packages.
+// repack rewrites a Helm package with the commit's timestamp in place of the current time.
 func (r *release) repack(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -163,7 +164,7 @@ func (r *release) repack(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // for everybody
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // readable by all users
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (r *release) repack(from, to string) (err error) {
 		if err == nil {
 			header.ModTime, header.AccessTime, header.ChangeTime = r.source.time.Truncate(time.Second), time.Time{}, time.Time{}
 			if err = writer.WriteHeader(header); err == nil {
-				_, err = io.Copy(writer, reader) //nolint:gosec // a chart that Helm has just packed
+				_, err = io.Copy(writer, reader) //nolint:gosec // size is trusted: Helm has just packed it
 			}
 		}
 		if err != nil {
@@ -186,7 +187,7 @@ func (r *release) repack(from, to string) (err error) {
 	}
 }
 
-// write writes a file of the release.
+// write writes a file in the release.
 func (r *release) write(name, content string) error {
-	return os.WriteFile(filepath.Join(r.files, name), []byte(content), 0o644) //nolint:gosec // for everybody
+	return os.WriteFile(filepath.Join(r.files, name), []byte(content), 0o644) //nolint:gosec // readable by all users
 }

@@ -17,8 +17,8 @@ import (
 // plugin is the program that krew installs.
 const plugin = "kubectl-cosi"
 
-// packPlugin writes the archives by which krew installs the plugin of kubectl, and the manifest that names them. Where the
-// plugin is not made, there is nothing to do.
+// packPlugin writes the krew archives of the kubectl plugin, and the manifest that refers to them. It does
+// nothing if the plugin is not part of the release.
 func (r *release) packPlugin(context.Context) error {
 	r.archives = map[string]string{}
 	values := []string{"VERSION", r.version, "DOWNLOADS", website + "/releases/download/" + r.version}
@@ -45,7 +45,7 @@ func (r *release) packPlugin(context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, manifest, found := strings.Cut(string(template), "\napiVersion:") // what is before is about the placeholders
+	_, manifest, found := strings.Cut(string(template), "\napiVersion:") // the text before it explains the placeholders
 	if !found {
 		return errors.New("deploy/krew/cosi.yaml has no comment, and then apiVersion")
 	}
@@ -56,9 +56,9 @@ func (r *release) packPlugin(context.Context) error {
 	return r.write("krew-cosi.yaml", manifest)
 }
 
-// pack writes an archive of the plugin and the licence, as of the time of the commit.
+// pack writes an archive of the plugin and the licence with the commit's timestamp.
 func (r *release) pack(archive, program string) error {
-	out, err := os.OpenFile(filepath.Join(r.files, archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // for everybody
+	out, err := os.OpenFile(filepath.Join(r.files, archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // readable by all users
 	if err != nil {
 		return err
 	}

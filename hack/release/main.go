@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release makes the files of a release from the commit that is checked out: docs/howto/release.md says which, and
-// how they are verified and signed. They are made from a clone of that commit alone, where it has the tag of the version.
-// Of the same commit, by the same Go, they are the same, bit for bit; where there is such a release already, it is compared.
+// Command release builds the files of a release from the current commit. docs/howto/release.md describes the
+// files and how they are verified and signed. They are built only from a clone of that commit, with the tag
+// of the version. The build is reproducible: the same commit and the same Go version give identical files. If
+// the release already exists, it is compared.
 package main
 
 import (
@@ -19,23 +20,24 @@ import (
 	"strings"
 )
 
-// website is where people find the sources.
+// website is the address of the sources.
 const website = "https://github.com/cooper-cosi/cooper"
 
-// options are what the flags came to.
+// options are the values of the flags.
 type options struct {
 	version string
-	// checkout is any directory of it.
+	// checkout is a directory in the checkout.
 	checkout string
-	// dist gets a directory for the version.
+	// dist is the parent directory of the version's directory.
 	dist string
-	// platforms are those of the programs, such as linux/amd64; images are for those of Linux.
+	// platforms are the platforms of the programs, such as linux/amd64. Images are built for the Linux
+	// platforms.
 	platforms []string
-	// only are the names of programs, to make less; empty means all.
+	// only limits the release to some programs; empty means all.
 	only []string
 }
 
-// platforms are those of a release.
+// platforms returns the platforms of a release.
 func platforms() []string {
 	return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 }
@@ -54,27 +56,27 @@ func main() {
 	}
 }
 
-// A release is what is being made.
+// A release is a release that is being built.
 type release struct {
 	options
 
 	source   source
 	programs []program
-	// images are names, of those that there are for the programs.
+	// images are the names of the images of the programs.
 	images []string
-	// archives are the programs in archives for krew, by the name of the archive.
+	// archives are the programs in krew archives, by archive name.
 	archives map[string]string
-	// work is a directory for what is no part of the release, files the one that becomes it.
+	// work is the working directory, files the directory that becomes the release.
 	work, files string
 }
 
-// run makes a release in a directory beside its own, which it becomes when it is whole.
+// run builds a release in a temporary sibling directory and renames it when it is complete.
 func run(ctx context.Context, o options) error {
 	before, err := look(ctx, o.checkout, o.version)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.dist, 0o755); err != nil { //nolint:gosec // a release is for everybody
+	if err := os.MkdirAll(o.dist, 0o755); err != nil { //nolint:gosec // readable by all users
 		return err
 	}
 	dist, err := filepath.Abs(o.dist)
@@ -123,7 +125,8 @@ func (r *release) make(ctx context.Context) error {
 	return nil
 }
 
-// publish gives a release its directory. One that is there already stays, since somebody may have signed it.
+// publish renames the directory to its final name. It does not replace an existing release, which may have
+// been signed.
 func publish(files, directory string) error {
 	if _, err := os.Stat(directory); errors.Is(err, os.ErrNotExist) {
 		if err := os.Rename(files, directory); err != nil {
@@ -136,7 +139,7 @@ func publish(files, directory string) error {
 	if err != nil {
 		return fmt.Errorf("%s is there already and is no release: %w", directory, err)
 	}
-	// What its files are counts, not what it says of them; one that is missing has no sum.
+	// The files are compared rather than the existing sums. A missing file has no sum.
 	for name := range there {
 		if there[name], err = sumIn(directory, name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -167,7 +170,7 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
-// output runs a command in a directory, and returns what it prints.
+// output runs a command in a directory and returns its output.
 func output(ctx context.Context, directory string, environment []string, name string, args ...string) (string, error) {
 	var out, problem strings.Builder
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -19,10 +19,10 @@ import (
 	"strings"
 )
 
-// sumsFile is in the format of sha256sum. Its signature is one for all.
+// sumsFile is in the format of sha256sum. Signing it covers all files.
 const sumsFile = "SHA256SUMS"
 
-// sum returns the SHA-256 of a file of the release.
+// sum returns the SHA-256 of a file in the release.
 func (r *release) sum(name string) (string, error) { return sumIn(r.files, name) }
 
 // sumIn returns the SHA-256 of a file in a directory.
@@ -37,7 +37,7 @@ func sumIn(directory, name string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// sums returns those of all files that there are by now.
+// sums returns the SHA-256 of all existing files.
 func (r *release) sums() (map[string]string, error) {
 	entries, err := os.ReadDir(r.files)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *release) writeSums(context.Context) error {
 	return r.write(sumsFile, text.String())
 }
 
-// readSums reads the sums of a release by the names of its files.
+// readSums reads the sums of a release by file name.
 func readSums(directory string) (map[string]string, error) {
 	file, err := os.Open(filepath.Join(directory, sumsFile))
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *bill) relate(from, how, to string) {
 	b.Relationships = append(b.Relationships, relationship{from, how, to})
 }
 
-// writeBill writes which modules are in which file, as Go has written it into each program.
+// writeBill writes the SBOM: the modules of each file, as recorded by Go in each program.
 func (r *release) writeBill(context.Context) error {
 	b, seen := newBill(r), map[string]bool{}
 	for _, p := range r.programs {
@@ -225,8 +225,8 @@ func identifier(name string) string {
 	return "SPDXRef-" + id.String()
 }
 
-// writeProvenance writes from what and how the files were made: a statement of in-toto with the predicate of SLSA. It has no time
-// and no machine, so that it is the same whoever makes the release.
+// writeProvenance writes how the files were built: an in-toto statement with the SLSA predicate. It contains
+// neither a time nor a machine, so it is reproducible.
 func (r *release) writeProvenance(context.Context) error {
 	sums, err := r.sums()
 	if err != nil {

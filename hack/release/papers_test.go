@@ -20,16 +20,16 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// What SPDX 2.3 asks of values that every document must have.
+// Valid values of mandatory fields in SPDX 2.3.
 var (
-	spdxID       = regexp.MustCompile(`^[A-Za-z0-9.-]+$`) // after SPDXRef-, which the library demands and takes away
+	spdxID       = regexp.MustCompile(`^[A-Za-z0-9.-]+$`) // after the prefix SPDXRef-, which the library requires and removes
 	spdxLocation = regexp.MustCompile(`^(NONE|NOASSERTION|(git\+)?https://\S+)$`)
 	spdxURI      = regexp.MustCompile(`^https://[^\s#]+$`)
 	spdxCreator  = regexp.MustCompile(`^(Tool|Person|Organization)$`)
 )
 
-// wrongInBill says what is against SPDX 2.3. The library sees that the identifiers in relationships are there, and not that what
-// is mandatory is.
+// wrongInBill returns the violations of SPDX 2.3. The library checks that the identifiers in relationships
+// exist, but not that all mandatory fields are set.
 func wrongInBill(text []byte) []string {
 	document, err := json.Read(bytes.NewReader(text))
 	if err != nil {
@@ -83,7 +83,7 @@ func wrongInBill(text []byte) []string {
 	return found
 }
 
-// TestBill writes the bill of a file in place of a program, and spoils it.
+// TestBill writes the SBOM of a placeholder file, and checks that corrupted SBOMs are detected.
 func TestBill(t *testing.T) {
 	t.Parallel()
 	r := &release{options: options{version: version}, source: source{commit: "abc", time: time.Unix(0, 0)}, files: t.TempDir()}

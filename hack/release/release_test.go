@@ -27,7 +27,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// git runs git in a directory as somebody who has configured nothing.
+// git runs git in a directory without the user's configuration.
 func git(t *testing.T, directory string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
@@ -41,7 +41,7 @@ func git(t *testing.T, directory string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// checkout is a checkout of a history with the tags v0.1.0 and v0.2.0-rc.1.
+// checkout returns a checkout with a history that has the tags v0.1.0 and v0.2.0-rc.1.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// TestRefusals asks for what cannot be released, and sees that nothing is left of it.
+// TestRefusals requests invalid releases, and verifies that nothing is left.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -108,7 +108,7 @@ func remove(t *testing.T, dir string) {
 	}
 }
 
-// TestChangelog has a commit with what would be markup, or worse.
+// TestChangelog has a commit whose title contains markup.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
@@ -136,7 +136,7 @@ func TestChangelog(t *testing.T) {
 	}
 }
 
-// TestVersionsAndChangesOfTheAPI has pages of what changed.
+// TestVersionsAndChangesOfTheAPI checks versions against pages of API changes.
 func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	const breaks, adds = "What has changed since `v0.1.0` for\n\n## Breaks\n\n- x\n", "What has changed since `v0.1.0` for\n\n## New\n\n- x\n"
@@ -164,10 +164,10 @@ func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 	}
 }
 
-// version is one that no tag of ours comes after.
+// version is higher than any tag of the repository.
 const version = "v1.1000.0"
 
-// thisTree commits the sources as they are, on no branch, and checks them out.
+// thisTree commits the current sources on no branch, and checks them out.
 func thisTree(t *testing.T) string {
 	t.Helper()
 	const root = "../.."
@@ -176,7 +176,7 @@ func thisTree(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// No clone: the checkout may belong to another user, and lack history.
+	// Not a clone: the checkout may belong to another user, and may be shallow.
 	git(t, dir, "init", "--quiet", "--initial-branch=main")
 	git(t, work, "--git-dir", filepath.Join(dir, ".git"), "--work-tree", work, "add", "--all")
 	git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "all: as it is")
@@ -184,7 +184,7 @@ func thisTree(t *testing.T) string {
 	return dir
 }
 
-// TestRelease makes a release twice, in two places, and looks into it.
+// TestRelease builds a release twice, in two places, and checks its contents.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "what is refused, changelog, and archives of images are tested apart")
@@ -234,7 +234,8 @@ func mustRun(t *testing.T, o options) {
 	}
 }
 
-// papers verifies as a user does, and sees that all files are in the sums, in the provenance, and programs in the bill.
+// papers verifies the release as a user does, and checks that the sums and the provenance cover all files,
+// and the SBOM all programs.
 func papers(t *testing.T, made string) {
 	t.Helper()
 	verify := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", sumsFile)
@@ -289,7 +290,8 @@ func papers(t *testing.T, made string) {
 	}
 }
 
-// programs asks each program that this machine runs for its version, and looks for its modules in the bill.
+// programs checks the version of each program that can run on this machine, and that the SBOM lists its
+// modules.
 func programs(t *testing.T, made string, platforms []string) {
 	t.Helper()
 	bill, err := os.ReadFile(filepath.Join(made, "cooper-"+version+".spdx.json"))
@@ -322,7 +324,7 @@ func programs(t *testing.T, made string, platforms []string) {
 	}
 }
 
-// images sees that the program in each image is that of the release, for each architecture.
+// images checks that the program in each image is that of the release, for each architecture.
 func images(t *testing.T, made string) {
 	t.Helper()
 	archives, err := filepath.Glob(filepath.Join(made, "*-"+version+".oci.tar"))
@@ -345,7 +347,7 @@ func images(t *testing.T, made string) {
 		}
 		for _, blob := range files(t, archive, func(in string) bool { return strings.HasPrefix(in, "blobs/") }) {
 			if bytes.HasPrefix(blob, []byte("{")) {
-				continue // it is about the layers, which are the rest
+				continue // describes the layers, which are checked separately
 			}
 			for _, content := range filesIn(t, bytes.NewReader(blob), func(in string) bool { return path.Base(in) == name }) {
 				got = append(got, fmt.Sprintf("%x", sha256.Sum256(content)))
@@ -359,7 +361,7 @@ func images(t *testing.T, made string) {
 	}
 }
 
-// files returns the contents of files in an archive, of those names that are wanted.
+// files returns the contents of the wanted files in an archive.
 func files(t *testing.T, archive string, wanted func(string) bool) map[string][]byte {
 	t.Helper()
 	file, err := os.Open(archive)

@@ -21,7 +21,7 @@ type source struct {
 	directory, commit string
 	// time is when it was committed.
 	time time.Time
-	// previous is the version before that is no candidate of one, empty for the first one.
+	// previous is the previous version that is not a release candidate; empty for the first one.
 	previous string
 }
 
@@ -30,7 +30,7 @@ func (s source) git(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, s.directory, []string{"TZ=UTC", "LC_ALL=C"}, "git", args...)
 }
 
-// look sees whether what is checked out can become the version.
+// look checks whether the current commit can become the version.
 func look(ctx context.Context, checkout, version string) (source, error) {
 	parsed, err := utilversion.ParseSemantic(version)
 	if err != nil || "v"+parsed.String() != version || parsed.BuildMetadata() != "" {
@@ -60,7 +60,7 @@ func look(ctx context.Context, checkout, version string) (source, error) {
 	return s, s.order(ctx, version)
 }
 
-// order finds the version before among the tags of the history.
+// order finds the previous version among the tags in the history.
 func (s *source) order(ctx context.Context, version string) error {
 	seconds, err := s.git(ctx, "show", "--no-patch", "--format=%cI", s.commit)
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *source) order(ctx context.Context, version string) error {
 	return nil
 }
 
-// clone makes a clone that has the tag of the version, by which Go knows it, and nothing that is not in the commit.
+// clone creates a clone with the tag of the version, from which Go derives the version. It contains only the
+// commit's files.
 func (s source) clone(ctx context.Context, directory, version string) (source, error) {
 	clone := s
 	clone.directory = directory
@@ -108,10 +109,10 @@ func (s source) clone(ctx context.Context, directory, version string) (source, e
 	return clone, nil
 }
 
-// apiPage has what changed for who imports packages of ours.
+// apiPage lists the API changes that affect importers of Cooper's packages.
 const apiPage = "docs/reference/api-changes.md"
 
-// checkAPI refuses a version that promises more than the changes of the API keep.
+// checkAPI rejects a version number whose compatibility promise the API changes break.
 func (r *release) checkAPI(context.Context) error {
 	before := r.source.previous
 	if before == "" {
@@ -130,7 +131,7 @@ func (r *release) checkAPI(context.Context) error {
 	return nil
 }
 
-// promise is what versions begin with that break nobody who imports packages of one of them.
+// promise returns the prefix shared by all versions that are compatible with version.
 func promise(version string) string {
 	parsed := utilversion.MustParseSemantic(version)
 	if parsed.Major() == 0 {
@@ -139,13 +140,13 @@ func promise(version string) string {
 	return fmt.Sprintf("v%d.", parsed.Major())
 }
 
-// markdown writes the title of a commit as text of a page.
+// markdown escapes the title of a commit for Markdown.
 func markdown(title string) string {
 	var page strings.Builder
 	for _, r := range title {
 		switch {
 		case r < ' ' || r == 0x7f:
-			continue // no title has a reason to
+			continue // control characters, which no title needs
 		case strings.ContainsRune("\\`*_<>[]#|", r):
 			page.WriteByte('\\')
 		}
@@ -154,7 +155,7 @@ func markdown(title string) string {
 	return page.String()
 }
 
-// writeChangelog lists the commits since the version before, by the directory that their titles begin with.
+// writeChangelog lists the commits since the previous version, grouped by the directory in their titles.
 func (r *release) writeChangelog(ctx context.Context) error {
 	since := r.source.commit
 	if r.source.previous != "" {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stores builds MinIO, versitygw and fake-gcs-server, which the tests compare with, if they are not in the
-// user's cache yet. It prints one line NAME=executable for each, which a shell can evaluate. With --found it builds
-// nothing and prints the ones that are there. With --ceph DIRECTORY it runs a small Ceph there, of the programs that the
-// distribution has, until it is interrupted.
+// Command stores builds MinIO, versitygw and fake-gcs-server, which tests use, unless they are in the user's
+// cache. It prints one line NAME=executable for each, for evaluation by a shell. With --found it builds
+// nothing and prints the existing ones. With --ceph DIRECTORY it runs a small Ceph from the distribution's
+// programs in the directory until it is interrupted.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// runCeph runs a Ceph until the context ends.
+// runCeph runs a Ceph until ctx ends.
 func runCeph(ctx context.Context, options stores.CephOptions) error {
 	if err := stores.FindCeph(); err != nil {
 		return err

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases is the register of what controller and sidecar must do together. Tests state by Covers which
-// cases they are about, hack/mutations builds in defects that break them, and docs/reference/lifecycle-coverage.md
-// shows both beside the sentence of each case.
+// Package cases is the register of what controller and sidecar must do together. Tests declare with Covers
+// which cases they test, hack/mutations introduces defects that violate the cases, and
+// docs/reference/lifecycle-coverage.md lists both for each case.
 package cases
 
 import "slices"
 
-// A Case is one thing that must be so.
+// A Case is one requirement.
 type Case struct {
-	// ID is unique and stable: tests and defects name the case by it.
+	// ID is the unique and stable ID by which tests and defects refer to the case.
 	ID string
-	// Sentence says what must be so.
+	// Sentence is the requirement.
 	Sentence string
-	// Section is the title of the section of KEP-1979 that the case is about.
+	// Section is the title of the section of KEP-1979 that the case belongs to.
 	Section string
-	// Decision is the number of the record in docs/adr that settles what the KEP leaves open; empty if it leaves
-	// nothing open.
+	// Decision is the number of the record in docs/adr that decides what the KEP leaves open; empty if
+	// nothing is open.
 	Decision string
 }
 
@@ -48,12 +48,12 @@ const (
 	working       = "How can someone using this feature know that it is working for their instance?"
 )
 
-// All returns all cases, in the order of the lifecycle.
+// All returns all cases in the order of the lifecycle.
 func All() []Case {
 	return slices.Concat(ofBuckets(), ofClaims(), ofDeletions(), ofAccesses(), ofSecrets(), ofReports())
 }
 
-// Known reports whether a case has an ID.
+// Known reports whether a case has the ID.
 func Known(id string) bool {
 	return slices.ContainsFunc(All(), func(c Case) bool { return c.ID == id })
 }

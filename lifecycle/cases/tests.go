@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// Attribute is the key under which go test -json reports each ID that a test covers.
+// Attribute is the key under which go test -json reports each case ID that a test covers.
 const Attribute = "case"
 
-// Covers states that a test is about some cases. A subtest that states cases of its own shows those alone when it
-// fails; one that does not shows those of the test around it.
+// Covers declares the cases that a test covers. When a subtest fails, its own cases are reported if it
+// declares any, and otherwise those of the enclosing test.
 func Covers(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -29,8 +29,8 @@ func Covers(t testing.TB, ids ...string) {
 	}
 }
 
-// Tests returns the names of the tests in a directory that hold the ID of a case, by ID: what such a test gives to
-// Covers, in itself or in a subtest.
+// Tests returns the names of the tests in a directory by case ID: those that pass the ID to Covers, directly
+// or in a subtest.
 func Tests(dir string) (map[string][]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
@@ -55,7 +55,7 @@ func Tests(dir string) (map[string][]string, error) {
 	return tests, nil
 }
 
-// idsIn returns the IDs of cases among the strings in a function, each once.
+// idsIn returns the case IDs among the strings in a function, without duplicates.
 func idsIn(f *ast.FuncDecl) []string {
 	var ids []string
 	ast.Inspect(f, func(node ast.Node) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// useAzure claims a container beside the bucket and uses it with Azure's SDK. It
-// returns what must be refused when the access is gone.
+// useAzure claims a container next to the bucket and uses it with the Azure SDK. refused verifies that the
+// credential is rejected after the access is deleted.
 func (s *stack) useAzure() (refused func()) {
 	s.t.Helper()
 	granted := variables(s.compose("run", "--rm", "--env", "COOPER_CLOUD=azure", "sample"))
@@ -36,7 +36,7 @@ func (s *stack) useAzure() (refused func()) {
 	}
 }
 
-// useGCS does the same at Cloud Storage, with an S3 client and the HMAC pair.
+// useGCS does the same for Cloud Storage, with an S3 client and the HMAC key pair.
 func (s *stack) useGCS() (refused func()) {
 	s.t.Helper()
 	granted := variables(s.compose("run", "--rm", "--env", "COOPER_CLOUD=gcs", "sample"))

@@ -17,8 +17,8 @@ import (
 
 const namespace = "tutorial"
 
-// TestCompose is what a user does with compose.yaml, and what befalls them: every
-// container is killed once, and the network between driver and store is cut.
+// TestCompose uses compose.yaml as a user would. It kills every container once, and disconnects the driver
+// from the store.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	needs(t, "control-plane", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cooper")
@@ -70,7 +70,7 @@ func TestCompose(t *testing.T) {
 	t.Log("deleted all claims: there is no bucket left")
 }
 
-// parts are all containers of the profile fakes, each with the cloud that it is for.
+// parts are all containers of the profile fakes, each with its cloud.
 func parts() []struct{ service, cloud string } {
 	return []struct{ service, cloud string }{
 		{"control-plane", "S3"},
@@ -87,7 +87,7 @@ func parts() []struct{ service, cloud string } {
 	}
 }
 
-// variables reads the lines that the sample prints for a shell.
+// variables parses the shell variables that the sample prints.
 func variables(output string) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(output) {
@@ -144,7 +144,7 @@ func empty(t *testing.T, client *minio.Client, bucket string) {
 	}
 }
 
-// claim makes a BucketClaim of the sample's class for a cloud.
+// claim creates a BucketClaim of the sample's class for a cloud.
 func (s *stack) claim(name, cloud string) {
 	s.t.Helper()
 	class := map[string]string{"S3": "sample", "Azure": "azure", "GCS": "gcs"}[cloud]
@@ -164,7 +164,7 @@ func (s *stack) provisioned(claim string) {
 	s.kubectl("wait", "--namespace", namespace, "--for=condition=Provisioned", "bucketclaim/"+claim, "--timeout=120s")
 }
 
-// failing waits until the claim says why it is not provisioned.
+// failing waits until the claim reports why it is not provisioned.
 func (s *stack) failing(claim string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)

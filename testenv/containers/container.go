@@ -26,25 +26,25 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
-// spec is how a container is run.
+// spec describes how a container is run.
 type spec struct {
-	name        string // what messages call it, and its name on the network
+	name        string // its name in messages and on the network
 	image       Image
 	command     []string
 	environment map[string]string
-	network     *Network          // nil for Docker's own
+	network     *Network          // nil means Docker's default network
 	port        int               // TCP port to publish; 0 for none
-	hostPort    int               // where; 0 for a free port
-	volumes     map[string]string // of volumes to directories
-	// ready is a path that returns 200 on the port; probe is a command that exits 0
-	// when the container is ready. One of them is set.
+	hostPort    int               // port on the host; 0 means a free one
+	volumes     map[string]string // volume names to directories
+	// ready is an HTTP path that returns 200 when the container is ready. probe is a command that then exits
+	// 0. One of them is set.
 	ready string
 	probe []string
 }
 
-// A Container is a container that runs until the end of its test.
+// A Container is a container that is removed at the end of its test.
 type Container struct {
-	// Name is what it is called on its network.
+	// Name is the name of the container on its network.
 	Name string
 
 	tb      testing.TB
@@ -55,8 +55,7 @@ type Container struct {
 	probe   wait.Strategy
 }
 
-// start runs a container and returns when it is ready. The test is skipped if its
-// image is not to be had.
+// start runs a container and returns when it is ready. It skips the test if the image is not available.
 func start(tb testing.TB, s spec) *Container {
 	tb.Helper()
 	e := need(tb)
@@ -79,7 +78,7 @@ func start(tb testing.TB, s spec) *Container {
 	return c
 }
 
-// customize says the same in the words of testcontainers-go.
+// customize converts the spec to options of testcontainers-go.
 func (s spec) customize(e *engine) []testcontainers.ContainerCustomizer {
 	with := []testcontainers.ContainerCustomizer{
 		testcontainers.WithLabels(e.labels()), testcontainers.WithEnv(s.environment), testcontainers.WithLogger(quiet{}),
@@ -98,8 +97,8 @@ func (s spec) customize(e *engine) []testcontainers.ContainerCustomizer {
 	return with
 }
 
-// host confines a container as compose.yaml does. Only what runs as root, which the
-// published images of stores do, keeps its capabilities.
+// host restricts a container like compose.yaml does. Containers that run as root, as the published images of
+// stores do, keep their capabilities.
 func (s spec) host(e *engine) func(*container.HostConfig) {
 	return func(config *container.HostConfig) {
 		if s.image.published == "" {
@@ -107,7 +106,7 @@ func (s spec) host(e *engine) func(*container.HostConfig) {
 			config.CapDrop = []string{"ALL"}
 			config.SecurityOpt = []string{"no-new-privileges:true"}
 			config.Tmpfs = map[string]string{"/tmp": "mode=1777"}
-			// Controller and sidecars end when the API server has new certificates.
+			// The controller and the sidecars exit when the API server has new certificates.
 			config.RestartPolicy = container.RestartPolicy{Name: container.RestartPolicyUnlessStopped}
 		}
 		for volume, directory := range s.volumes {
@@ -132,16 +131,16 @@ func (s spec) strategy() wait.Strategy {
 		WithStatusCodeMatcher(func(status int) bool { return status < 500 })
 }
 
-// Address is the host and port at which this process reaches its port.
+// Address is the host and port at which this process reaches the container.
 func (c *Container) Address() string { return c.address }
 
-// Kill ends it by SIGKILL and returns when it has ended.
+// Kill kills the container with SIGKILL and returns when it has stopped.
 func (c *Container) Kill() {
 	c.tb.Helper()
 	c.end("KILL")
 }
 
-// Stop ends it by SIGTERM and returns when it has ended.
+// Stop stops the container with SIGTERM and returns when it has stopped.
 func (c *Container) Stop() {
 	c.tb.Helper()
 	c.end("TERM")
@@ -160,7 +159,7 @@ func (c *Container) end(signal string) {
 	}
 }
 
-// Start starts it again and returns when it is ready.
+// Start restarts the container and returns when it is ready.
 func (c *Container) Start() {
 	c.tb.Helper()
 	if _, err := c.engine.client.ContainerStart(c.tb.Context(), c.running.GetContainerID(), client.ContainerStartOptions{}); err != nil {
@@ -169,7 +168,7 @@ func (c *Container) Start() {
 	c.AwaitReady()
 }
 
-// AwaitReady returns when it is ready.
+// AwaitReady returns when the container is ready.
 func (c *Container) AwaitReady() {
 	c.tb.Helper()
 	ctx, cancel := context.WithTimeout(c.tb.Context(), readyTimeout)
@@ -179,7 +178,7 @@ func (c *Container) AwaitReady() {
 	}
 }
 
-// Cut takes it off its network, as a broken cable would; Heal puts it back.
+// Cut disconnects the container from its network. Heal reconnects it.
 func (c *Container) Cut() {
 	c.tb.Helper()
 	options := client.NetworkDisconnectOptions{Container: c.running.GetContainerID(), Force: true}
@@ -188,7 +187,7 @@ func (c *Container) Cut() {
 	}
 }
 
-// Heal puts it back on its network.
+// Heal reconnects the container to its network.
 func (c *Container) Heal() {
 	c.tb.Helper()
 	options := client.NetworkConnectOptions{Container: c.running.GetContainerID(), EndpointConfig: &network.EndpointSettings{Aliases: []string{c.Name}}}
@@ -197,7 +196,7 @@ func (c *Container) Heal() {
 	}
 }
 
-// File reads a file in it.
+// File returns the contents of a file in the container.
 func (c *Container) File(path string) []byte {
 	c.tb.Helper()
 	file, err := c.running.CopyFileFromContainer(c.tb.Context(), path)
@@ -212,7 +211,7 @@ func (c *Container) File(path string) []byte {
 	return content
 }
 
-// Run runs a command in it and returns what it printed.
+// Run runs a command in the container and returns its output.
 func (c *Container) Run(command ...string) string {
 	c.tb.Helper()
 	code, output, err := c.running.Exec(c.tb.Context(), command, tcexec.Multiplexed())
@@ -226,7 +225,8 @@ func (c *Container) Run(command ...string) string {
 	return string(text)
 }
 
-// remove ends it without a grace period, after its last words if the test has failed.
+// remove removes the container without a grace period. If the test has failed, it first prints the
+// container's log.
 func (c *Container) remove() {
 	if c.running == nil {
 		return
@@ -242,7 +242,7 @@ func (c *Container) remove() {
 	}
 }
 
-// logs are the last lines that it printed.
+// logs returns the last lines of the container's output.
 func (c *Container) logs() string {
 	if c.running == nil {
 		return ""
@@ -266,13 +266,13 @@ func errorText(err error) string {
 	return "\n" + err.Error()
 }
 
-// A Network is one that containers reach each other on by name.
+// A Network is a Docker network on which containers reach each other by name.
 type Network struct {
-	// Name is what Docker calls it.
+	// Name is Docker's name of the network.
 	Name string
 }
 
-// NewNetwork makes a network for the time of the test.
+// NewNetwork creates a network for the duration of the test.
 func NewNetwork(tb testing.TB) *Network {
 	tb.Helper()
 	e := need(tb)
@@ -290,7 +290,7 @@ func NewNetwork(tb testing.TB) *Network {
 	return &Network{Name: made.Name}
 }
 
-// newVolume makes an empty volume for the time of the test and returns its name.
+// newVolume creates an empty volume for the duration of the test and returns its name.
 func newVolume(tb testing.TB, purpose string) string {
 	tb.Helper()
 	e := need(tb)
@@ -308,8 +308,8 @@ func newVolume(tb testing.TB, purpose string) string {
 	return name
 }
 
-// quiet is the log of testcontainers-go, which tells every step.
+// quiet discards the log of testcontainers-go, which reports every step.
 type quiet struct{}
 
-// Printf implements its logger.
+// Printf implements the logger interface of testcontainers-go.
 func (quiet) Printf(string, ...any) {}

@@ -21,14 +21,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// waitTimeout only delays failures, as readyTimeout.
+// waitTimeout is long because it only delays failures, like readyTimeout.
 const waitTimeout = 10 * time.Minute
 
-// root is the directory of compose.yaml, seen from this package's.
+// root is the root of the repository, which contains compose.yaml.
 const root = "../.."
 
-// needs leaves a test to the full run, and there skips it, or fails it, unless Docker
-// with Compose responds and has the images that make images builds.
+// needs runs the test only in the full tier. There it skips or fails the test unless Docker with Compose
+// responds and has the images that make images builds.
 func needs(t *testing.T, images ...string) {
 	t.Helper()
 	fulltest.Only(t, "a whole system of containers")
@@ -45,8 +45,8 @@ func needs(t *testing.T, images ...string) {
 	}
 }
 
-// run runs a command in the root with further variables and returns what it
-// printed to standard output; what it printed to standard error is in the error.
+// run runs a command in the root with additional environment variables and returns its standard output. An
+// error includes the standard error.
 func run(ctx context.Context, environment []string, name string, args ...string) (string, error) {
 	return pipe(ctx, environment, "", name, args...)
 }
@@ -65,18 +65,18 @@ func pipe(ctx context.Context, environment []string, stdin, name string, args ..
 	return stdout.String(), nil
 }
 
-// stack is a project of Compose that is down again after the test.
+// stack is a Compose project that is removed after the test.
 type stack struct {
 	t           *testing.T
 	project     string
 	environment []string
-	// gcsPort is the port of Cloud Storage on this machine.
+	// gcsPort is the host port of Cloud Storage.
 	gcsPort string
-	// ready is how long the first up took.
+	// ready is the duration of the first up.
 	ready time.Duration
 }
 
-// newStack prepares a project with a name and ports of its own.
+// newStack prepares a project with a unique name and free ports.
 func newStack(t *testing.T, profile string) *stack {
 	t.Helper()
 	fulltest.Alone(t, "containers")
@@ -143,10 +143,10 @@ func (s *stack) up() {
 	}
 }
 
-// network is the name of the project's network.
+// network returns the name of the project's network.
 func (s *stack) network() string { return s.project + "_default" }
 
-// restart kills a container with SIGKILL, starts it, and waits until all is well.
+// restart kills a container with SIGKILL, starts it, and waits until all containers are healthy.
 func (s *stack) restart(service string) {
 	s.t.Helper()
 	container := s.container(service)
@@ -155,9 +155,9 @@ func (s *stack) restart(service string) {
 	s.healthy()
 }
 
-// healthy waits until every container is healthy. `up --wait` gives up at one that is
-// not, as is one that Docker is about to start again: what lost the control plane for
-// longer than its Lease lasts ends.
+// healthy waits until every container is healthy. `up --wait` fails on a container that is unhealthy, even if
+// Docker is about to restart it. Components exit when they have lost the control plane for longer than their
+// Lease.
 func (s *stack) healthy() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
@@ -181,7 +181,7 @@ func (s *stack) healthy() {
 	}
 }
 
-// container is the ID of the container of a service.
+// container returns the ID of a service's container.
 func (s *stack) container(service string) string {
 	s.t.Helper()
 	return strings.TrimSpace(s.compose("ps", "--all", "--quiet", service))

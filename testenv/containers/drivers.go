@@ -6,17 +6,17 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
-// Names of the drivers below, which the tutorial's classes have.
+// Names of the drivers below, as in the tutorial's classes.
 const (
 	S3DriverName    = "s3.cooper.dev"
 	AzureDriverName = "azure.cooper.dev"
 	GCSDriverName   = "gcs.cooper.dev"
 )
 
-// keptCredentials is where a driver keeps what a store shows once.
+// keptCredentials is the directory in which a driver keeps credentials that a store returns only once.
 const keptCredentials = "/data"
 
-// Driver is Cooper's driver for the store.
+// Driver returns Cooper's driver for the store.
 func (s *S3Store) Driver() Driver {
 	return Driver{
 		Name: S3DriverName, Image: Ours("cosi-driver-s3"), Data: keptCredentials, Probe: []string{"/cosi-driver-s3", "--probe"},
@@ -34,7 +34,7 @@ func (s *S3Store) Driver() Driver {
 	}
 }
 
-// Driver is Cooper's driver for the store.
+// Driver returns Cooper's driver for the store.
 func (s *AzureStore) Driver() Driver {
 	return Driver{
 		Name: AzureDriverName, Image: Ours("cosi-driver-azure"), Probe: []string{"/cosi-driver-azure", "--probe"},
@@ -49,8 +49,8 @@ func (s *AzureStore) Driver() Driver {
 	}
 }
 
-// Driver is Cooper's driver for the store. Where the store knows no accounts, it
-// makes buckets and refuses accesses.
+// Driver returns Cooper's driver for the store. If the store has no accounts, the driver creates buckets and
+// rejects accesses.
 func (s *GCSStore) Driver() Driver {
 	d := Driver{
 		Name: GCSDriverName, Image: Ours("cosi-driver-gcs"), Data: keptCredentials, Probe: []string{"/cosi-driver-gcs", "--probe"},

@@ -19,40 +19,39 @@ import (
 )
 
 const (
-	// RequireVariable, if set, makes a test fail that would be skipped because
-	// Docker or an image is missing.
+	// RequireVariable, if set, makes tests fail instead of being skipped when Docker or an image is missing.
 	RequireVariable = "COOPER_REQUIRE_CONTAINERS"
-	// Label is on every container, network and volume that this package makes; its
-	// value is that of Session.
+	// Label is the label of every container, network and volume that this package creates. Its value is
+	// Session.
 	Label = "dev.cooper.session"
 
-	// hostVariable and ryukVariable are read by testcontainers-go, once.
+	// hostVariable and ryukVariable are read once by testcontainers-go.
 	hostVariable = "TESTCONTAINERS_HOST_OVERRIDE"
 	ryukVariable = "TESTCONTAINERS_RYUK_DISABLED"
 
 	loopback = "127.0.0.1"
-	// responseTimeout bounds the first words with Docker, pullTimeout the download of
-	// an image, endTimeout the removal of something.
+	// responseTimeout limits the first request to Docker, pullTimeout the download of an image, and
+	// endTimeout the removal of an object.
 	responseTimeout = time.Minute
 	pullTimeout     = 10 * time.Minute
 	endTimeout      = time.Minute
-	// readyTimeout is for what a test waits for; it only delays failures. It is longer than the patience of a control
-	// plane with its components, which then says what is wrong: etcd that writes safely waits for all that other
-	// processes write to the same disk.
+	// readyTimeout limits waits and only delays failures. It exceeds the timeout with which a control plane
+	// waits for its components, because that failure has the better message. With durable writes, etcd waits
+	// for everything that other processes write to the same disk.
 	readyTimeout = 10 * time.Minute
 )
 
-// An engine is Docker as this process uses it.
+// An engine is this process's connection to Docker.
 type engine struct {
 	client  *client.Client
 	session string
-	// host is where published ports are.
+	// host is the address of published ports.
 	host string
-	// guard is what ends our own reaper; nil with Ryuk.
+	// guard stops Cooper's own reaper; nil if Ryuk is used.
 	guard io.Closer
 }
 
-// connect is done once in a process: testcontainers-go reads its settings once.
+// connect runs once per process, because testcontainers-go reads its settings once.
 var connect = sync.OnceValues(newEngine)
 
 func newEngine() (*engine, error) {
@@ -67,8 +66,8 @@ func newEngine() (*engine, error) {
 	}
 	e := &engine{client: c, session: strings.ToLower(rand.Text()), host: os.Getenv(hostVariable)}
 	if e.host == "" {
-		// The library takes a machine with a file /.dockerenv for a container, and
-		// looks for published ports elsewhere.
+		// If /.dockerenv exists, the library assumes that it runs in a container and looks for published
+		// ports at another address.
 		e.host = loopback
 		if err := os.Setenv(hostVariable, loopback); err != nil {
 			return nil, fmt.Errorf("tell testcontainers-go where ports are: %w", err)
@@ -77,11 +76,11 @@ func newEngine() (*engine, error) {
 	return e, e.chooseReaper()
 }
 
-// chooseReaper leaves the end of what a killed test leaves to Ryuk if there is its
-// image, else to our own guard.
+// chooseReaper uses Ryuk to remove the leftovers of killed tests if its image is available, and otherwise
+// Cooper's guard.
 func (e *engine) chooseReaper() error {
 	if os.Getenv(ryukVariable) != "true" {
-		ryuk := Image{published: testcontainers.ReaperDefaultImage} //nolint:staticcheck // nothing else tells the version
+		ryuk := Image{published: testcontainers.ReaperDefaultImage} //nolint:staticcheck // the only source of the version
 		ctx, cancel := context.WithTimeout(context.Background(), pullTimeout)
 		defer cancel()
 		if _, err := e.find(ctx, ryuk); err == nil {
@@ -96,7 +95,7 @@ func (e *engine) chooseReaper() error {
 	return err
 }
 
-// need returns Docker, or ends the test with the reason why there is none.
+// need returns Docker, or ends the test with the reason why it is not available.
 func need(tb testing.TB) *engine {
 	tb.Helper()
 	e, err := connect()
@@ -106,7 +105,7 @@ func need(tb testing.TB) *engine {
 	return e
 }
 
-// absent skips a test that cannot run here, or fails it where it must.
+// absent skips a test that cannot run here, or fails it if containers are required.
 func absent(tb testing.TB, format string, args ...any) {
 	tb.Helper()
 	if os.Getenv(RequireVariable) != "" {
@@ -115,8 +114,7 @@ func absent(tb testing.TB, format string, args ...any) {
 	tb.Skipf(format, args...)
 }
 
-// Require skips the test, or fails it, unless Docker responds and has the images or
-// can pull them.
+// Require skips or fails the test unless Docker responds and has the images or can pull them.
 func Require(tb testing.TB, images ...Image) {
 	tb.Helper()
 	e := need(tb)
@@ -125,21 +123,20 @@ func Require(tb testing.TB, images ...Image) {
 	}
 }
 
-// Session is the value of Label on everything that this process makes.
+// Session returns the value of Label for everything that this process creates.
 func Session(tb testing.TB) string {
 	tb.Helper()
 	return need(tb).session
 }
 
-// labels mark what this process makes, for our own reaper and for Ryuk.
+// labels are the labels that Cooper's reaper and Ryuk look for.
 func (e *engine) labels() map[string]string {
 	labels := testcontainers.GenericLabels()
 	labels[Label] = e.session
 	return labels
 }
 
-// Left lists the containers, networks and volumes that carry the label of a
-// session.
+// Left lists the containers, networks and volumes with the label of a session.
 func Left(tb testing.TB, session string) []string {
 	tb.Helper()
 	e := need(tb)

@@ -15,15 +15,13 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// panicVariable makes a test the child of itself that panics.
+// panicVariable makes the test binary run the test as a child that panics.
 const panicVariable = "COOPER_TEST_PANIC"
 
-// guardedLabel and a session are the label of what the child has not made through
-// the package.
+// guardedLabel, followed by a session, labels what the child creates outside the package.
 const guardedLabel = "dev.cooper.test.guarded="
 
-// TestNothingIsLeftAfterAPanic panics in a process of its own, where no deferred
-// function sees it.
+// TestNothingIsLeftAfterAPanic panics in a goroutine of a child process, where no deferred function runs.
 func TestNothingIsLeftAfterAPanic(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(panicVariable) != "" {
@@ -68,7 +66,7 @@ func TestNothingIsLeftAfterAPanic(t *testing.T) {
 	t.Logf("before the panic the child %s; afterwards there is nothing", had)
 }
 
-// TestWithoutDocker runs a test of this package where Docker does not respond.
+// TestWithoutDocker runs a test of this package with an address at which Docker does not respond.
 func TestWithoutDocker(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(panicVariable) != "" {
@@ -86,7 +84,7 @@ func TestWithoutDocker(t *testing.T) {
 	}
 }
 
-// child runs a test of this binary in a process of its own.
+// child runs a test of this binary in a child process.
 func child(t *testing.T, name string, environment ...string) (string, error) {
 	t.Helper()
 	executable, err := os.Executable()
@@ -100,7 +98,7 @@ func child(t *testing.T, name string, environment ...string) (string, error) {
 	return string(out), err
 }
 
-// verdict is a test that notes how it ends.
+// verdict is a testing.TB that records the result.
 type verdict struct {
 	testing.TB
 
@@ -117,7 +115,7 @@ func (v *verdict) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// verdictOf runs a function as a test.
+// verdictOf runs a function as a test and returns the result.
 func verdictOf(t *testing.T, test func(tb testing.TB)) *verdict {
 	t.Helper()
 	v := &verdict{TB: t}
@@ -130,7 +128,7 @@ func verdictOf(t *testing.T, test func(tb testing.TB)) *verdict {
 	return v
 }
 
-// TestAMissingImageSaysHowToGetIt sets variables for the whole process.
+// TestAMissingImageSaysHowToGetIt sets environment variables of the process, so it is not parallel.
 func TestAMissingImageSaysHowToGetIt(t *testing.T) {
 	containers.Require(t)
 	t.Setenv("COOPER_TAG", "never-built")

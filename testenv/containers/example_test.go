@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
-// A whole system in containers, with MinIO and the driver for it. The store goes away and comes back.
+// Run a whole system in containers, with MinIO and its driver. The store is disconnected and reconnected.
 func ExampleStartSystem() {
 	exampletest.Run(func(t testing.TB) { // in a test: TestOnMinIO
 		network := containers.NewNetwork(t)

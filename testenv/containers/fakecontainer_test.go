@@ -21,12 +21,12 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
-// TestFakeContainers uses each fake as somebody else's tests do, with a seed and with an ordinary client.
+// TestFakeContainers uses each fake as external projects do, with a seed and an ordinary client.
 func TestFakeContainers(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "containers of the same image are tested with whole systems")
 	image := containers.Name(t, containers.Ours("cooper"))
-	seed := func() []testcontainers.ContainerCustomizer { // a reader is read once
+	seed := func() []testcontainers.ContainerCustomizer { // a reader can be read only once
 		return []testcontainers.ContainerCustomizer{
 			testcontainers.WithFiles(testcontainers.ContainerFile{Reader: strings.NewReader("buckets: [{name: photos}]"), ContainerFilePath: "/seed.yaml", FileMode: 0o644}),
 			testcontainers.WithCmdArgs("--seed-file=/seed.yaml"),

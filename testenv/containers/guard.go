@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// guardScript waits for the end of its standard input, which is the end of the
-// process that holds the other end of the pipe, however it ends. Then it removes
-// what carries the label, twice over: a request that was under way may still make
-// something. What cannot be removed (see Miscounted) is left after a minute.
+// guardScript waits for EOF on standard input, which occurs when the process with the other end of the pipe
+// ends, for whatever reason. It then removes everything with the label, twice, because a request that was in
+// progress may still create something. It gives up after a minute on what cannot be removed (see Miscounted).
 const guardScript = `cat >/dev/null
 found=first
 rounds=0
@@ -31,9 +30,9 @@ while [ -n "$found" ] && [ $rounds -lt 60 ]; do
   done; :
 done`
 
-// Guard removes what carries a label of Docker's, given as name=value, when the test
-// has ended, or its process, however it ends. It is for what others make for a test,
-// such as a project of Compose; what this package makes is guarded already.
+// Guard removes everything with a Docker label, given as name=value, when the test or its process has ended,
+// for whatever reason. Use it for objects that other tools create for a test, such as a Compose project. This
+// package's own objects are guarded already.
 func Guard(tb testing.TB, label string) {
 	tb.Helper()
 	need(tb)
@@ -48,13 +47,13 @@ func Guard(tb testing.TB, label string) {
 	})
 }
 
-// startGuard starts the guard of a label, which ends with the returned pipe. That
-// must be kept: the end of the process is to close it, and nothing else.
+// startGuard starts the guard of a label, which runs until the returned pipe is closed. The caller must keep
+// the pipe: only the end of the process may close it.
 func startGuard(label string) (io.Closer, error) {
-	cmd := exec.Command("sh", "-c", guardScript, "sh", label) //nolint:noctx // it is to outlive whatever started it
-	// A group of its own: Ctrl-C ends the test, and not who cleans up after it.
+	cmd := exec.Command("sh", "-c", guardScript, "sh", label) //nolint:noctx // it must outlive any context
+	// A separate session: Ctrl-C ends the test, but not the cleanup.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// CI looks for processes that tests leave. This one ends by itself, later.
+	// CI looks for processes that tests leave running. This one ends later.
 	cmd.Env = append(os.Environ(), "COOPER_CI_MARK=")
 	pipe, err := cmd.StdinPipe()
 	if err != nil {

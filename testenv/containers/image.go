@@ -13,21 +13,21 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// An Image is an image by the names that it can have on a machine.
+// An Image is a container image with its possible names.
 type Image struct {
-	// Variable is the environment variable that names another image.
+	// Variable is the environment variable that overrides the image.
 	Variable string
-	// Build is the command that builds it.
+	// Build is the command that builds the image.
 	Build string
 
-	// built is its name when it was built on this machine.
+	// built is the name of the image when built on this machine.
 	built string
-	// published is its name in a registry; empty if it is in none.
+	// published is its name in a registry, or empty if it is not published.
 	published string
 }
 
-// Ours is an image of Cooper, such as cosi-sidecar. COOPER_REPOSITORY and
-// COOPER_TAG name others, as they do for compose.yaml.
+// Ours returns an image of Cooper, such as cosi-sidecar. COOPER_REPOSITORY and COOPER_TAG select another one,
+// as for compose.yaml.
 func Ours(name string) Image {
 	return Image{Variable: "COOPER_REPOSITORY and COOPER_TAG", Build: "make images", built: ourName(name)}
 }
@@ -36,22 +36,22 @@ func ourName(name string) string {
 	return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper") + "/" + name + ":" + cmp.Or(os.Getenv("COOPER_TAG"), "dev")
 }
 
-// MinIOImage is MinIO's server.
+// MinIOImage returns the image of the MinIO server.
 func MinIOImage() Image {
 	return third("COOPER_MINIO_IMAGE", "minio", "minio/minio:RELEASE.2025-09-07T16-13-09Z")
 }
 
-// VersityGWImage is the S3 gateway of Versity.
+// VersityGWImage returns the image of Versity's S3 gateway.
 func VersityGWImage() Image {
 	return third("COOPER_VERSITYGW_IMAGE", "versitygw", "versity/versitygw:v1.8.0")
 }
 
-// AzuriteImage is Microsoft's emulator of Azure Storage.
+// AzuriteImage returns the image of Microsoft's Azure Storage emulator.
 func AzuriteImage() Image {
 	return third("COOPER_AZURITE_IMAGE", "azurite", "mcr.microsoft.com/azure-storage/azurite:3.37.0")
 }
 
-// FakeGCSServerImage is an emulator of Cloud Storage without accounts.
+// FakeGCSServerImage returns the image of fake-gcs-server, a Cloud Storage emulator without accounts.
 func FakeGCSServerImage() Image {
 	return third("COOPER_FAKE_GCS_IMAGE", "fake-gcs-server", "fsouza/fake-gcs-server:1.56.1")
 }
@@ -60,15 +60,15 @@ func third(variable, name, published string) Image {
 	return Image{Variable: variable, Build: "make store-images", built: "cooper-stores/" + name + ":dev", published: published}
 }
 
-// Name is the name by which Docker has an image on this machine. The test is skipped
-// if there is none.
+// Name returns the name of the image in Docker on this machine. It skips the test if the image is not
+// available.
 func Name(tb testing.TB, i Image) string {
 	tb.Helper()
 	return need(tb).needImage(tb, i)
 }
 
-// needImage returns the name of an image that is on this machine, or ends the test
-// with what would get it.
+// needImage returns the name of an image on this machine, or ends the test with a message that says how to
+// get the image.
 func (e *engine) needImage(tb testing.TB, i Image) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), pullTimeout)
@@ -80,8 +80,8 @@ func (e *engine) needImage(tb testing.TB, i Image) string {
 	return name
 }
 
-// find returns the first name of an image that is on this machine, and pulls the
-// published one if there is none.
+// find returns the first name of an image that exists on this machine. If none exists, it pulls the published
+// one.
 func (e *engine) find(ctx context.Context, i Image) (string, error) {
 	names := []string{i.built, i.published}
 	if named := os.Getenv(i.Variable); named != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
-// inspected is what docker image inspect says.
+// inspected is the output of docker image inspect.
 type inspected struct {
 	Architecture string `json:"Architecture"`
 	Size         int64  `json:"Size"`
@@ -42,8 +42,8 @@ func imageNames() []string {
 	return []string{"cosi-controller", "cosi-sidecar", "cosi-obc", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cosi-driver-static", "cooper", "cosi-sanity", "control-plane"}
 }
 
-// TestImages looks at what make images has built. That none of them needs to write
-// its root file system is seen where they run, in TestCompose and with StartSystem.
+// TestImages checks the images that make images has built. TestCompose and StartSystem verify that they run
+// with a read-only root file system.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	for _, name := range imageNames() {
@@ -64,8 +64,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestImagesAreReproducible builds the smallest image twice, and for another
-// architecture.
+// TestImagesAreReproducible builds the smallest image twice, and once for another architecture.
 func TestImagesAreReproducible(t *testing.T) {
 	t.Parallel()
 	const name = "cosi-sanity"

@@ -11,15 +11,13 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// countedUntil is the first version of Docker that no longer keeps a count of the
-// endpoints of a network beside the endpoints.
+// countedUntil is the first version of Docker that does not keep a separate count of a network's endpoints.
 const countedUntil = 28
 
-// Miscounted reports whether err, which came of removing a network, is Docker's own:
-// before version 28 it counts the endpoints of a network, two containers that join or
-// leave it in the same instant may be counted as three, and a network whose count is
-// not 0 cannot be removed until Docker is restarted (moby/moby issues 42119 and
-// 43286). It is so only if no container is on the network.
+// Miscounted reports whether err, from the removal of a network, is caused by a Docker bug. Before version
+// 28, Docker counts the endpoints of a network, and counts wrongly if two containers join or leave at the
+// same instant. It cannot remove a network with a nonzero count until it is restarted (moby/moby issues 42119
+// and 43286). Miscounted returns false if a container is on the network.
 func Miscounted(tb testing.TB, network string, err error) bool {
 	tb.Helper()
 	e := need(tb)

@@ -8,8 +8,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
-// TestANetworkInUseIsNotMiscounted is the other half of what Miscounted decides: a
-// container that a test forgot is a failure.
+// TestANetworkInUseIsNotMiscounted verifies that a container that a test forgot to remove is reported as a
+// failure.
 func TestANetworkInUseIsNotMiscounted(t *testing.T) {
 	t.Parallel()
 	network := containers.NewNetwork(t)

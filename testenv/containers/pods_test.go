@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// service is what compose.yaml says of a container.
+// service is a service in compose.yaml.
 type service struct {
 	Image       string            `json:"image"`
 	Command     []string          `json:"command"`
@@ -27,8 +27,8 @@ type service struct {
 	Volumes     []string          `json:"volumes"`
 }
 
-// TestComposeRunsWhatPodsRun compares compose.yaml with the Pods in deploy/: arguments,
-// environment, mounts and limits. What must differ is listed here with its reason.
+// TestComposeRunsWhatPodsRun compares compose.yaml with the Pods in deploy/: arguments, environment, mounts
+// and limits. Intended differences are listed here with the reasons.
 func TestComposeRunsWhatPodsRun(t *testing.T) {
 	t.Parallel()
 	var compose struct {
@@ -58,7 +58,7 @@ func TestComposeRunsWhatPodsRun(t *testing.T) {
 	}
 }
 
-// TestComposeFormat holds compose.yaml to what Debian's docker-compose 1.29 reads.
+// TestComposeFormat verifies that Debian's docker-compose 1.29 can read compose.yaml.
 func TestComposeFormat(t *testing.T) {
 	t.Parallel()
 	var compose map[string]any
@@ -70,14 +70,14 @@ func TestComposeFormat(t *testing.T) {
 	}
 }
 
-// differs says which variables are not the same in both, and why.
+// differs reports whether a variable intentionally differs, with the reason.
 func differs(variable string) bool {
 	switch variable {
-	case "KUBECONFIG", // a Pod has the token of its account
-		"COOPER_METRICS_SECURE",           // the ports of Compose are not published
-		"COOPER_OWNER",                    // names the Deployment, or the project of Compose
-		"COOPER_CONFIG",                   // a ConfigMap; compose.yaml has the variables of one backend
-		"COOPER_CREDENTIAL_STORE",         // that of the sidecar; compose.yaml has a volume
+	case "KUBECONFIG", // Pods use their service account token
+		"COOPER_METRICS_SECURE",           // Compose does not publish these ports
+		"COOPER_OWNER",                    // name of the Deployment or of the Compose project
+		"COOPER_CONFIG",                   // a ConfigMap; compose.yaml configures one backend by variables
+		"COOPER_CREDENTIAL_STORE",         // the sidecar's store; compose.yaml uses a volume
 		"COOPER_CREDENTIAL_STORE_ADDRESS": // likewise
 		return true
 	}

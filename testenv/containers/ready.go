@@ -18,14 +18,13 @@ import (
 // probeInterval is the time between two runs of a probe.
 const probeInterval = 250 * time.Millisecond
 
-// probing waits until a command in the container exits 0. A health check of Docker's
-// would go on for as long as the container runs, and each costs the start of a
-// process: a score of containers asked every second leave a small machine no time
-// for anything else.
+// probing waits until a command in the container exits 0. It replaces Docker's health checks, which continue
+// for as long as the container runs. Each check starts a process, and checking twenty containers every second
+// would overload a small machine.
 type probing struct{ command []string }
 
-// WaitUntilReady implements wait.Strategy. A container that is just restarting, which
-// cannot run a command, is not ready yet. The error says what the last run printed.
+// WaitUntilReady implements wait.Strategy. A container that is restarting cannot run a command and is not
+// ready. The error includes the output of the last run.
 func (p *probing) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
 	return controlplane.UntilEvery(ctx, probeInterval, func(ctx context.Context) error { return p.once(ctx, target) })
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
-// TestComposeReal is the profile real of compose.yaml: MinIO, Azurite and
-// fake-gcs-server.
+// TestComposeReal runs the profile real of compose.yaml: MinIO, Azurite and fake-gcs-server.
 func TestComposeReal(t *testing.T) {
 	t.Parallel()
 	needs(t, "control-plane", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cooper")

@@ -12,34 +12,32 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// S3 is what an S3 in a container and the fake in process have in common.
+// S3 is the common interface of an S3 store in a container and the in-process fake.
 type S3 interface {
 	// URL is the endpoint.
 	URL() string
-	// Region is the one that it serves.
+	// Region is the region that it serves.
 	Region() string
-	// Root are credentials that may do everything.
+	// Root returns credentials with all permissions.
 	Root() s3fake.Credentials
 }
 
-// Azure is what a Blob service in a container and the fake in process have in
-// common.
+// Azure is the common interface of a Blob service in a container and the in-process fake.
 type Azure interface {
 	// URL is the endpoint, without the account.
 	URL() string
-	// Keys are the two keys of an account, empty if there is none.
+	// Keys returns the two keys of an account, or empty strings if it does not exist.
 	Keys(account string) (key1, key2 string)
 }
 
-// GCS is what a Cloud Storage in a container and the fake in process have in
-// common.
+// GCS is the common interface of a Cloud Storage service in a container and the in-process fake.
 type GCS interface {
 	// URL is the endpoint.
 	URL() string
-	// ProjectID is the project that exists.
+	// ProjectID is the only project.
 	ProjectID() string
-	// AdminKey is the JSON key of the project's administrator, for whoever reaches the
-	// store at base; "" means URL. It is nil where there are no accounts.
+	// AdminKey returns the JSON key of the project's administrator for clients that reach the store at base;
+	// "" means URL. It is nil if the store has no accounts.
 	AdminKey(base string) ([]byte, error)
 }
 
@@ -59,26 +57,26 @@ type Store struct {
 	port string
 }
 
-// URL is where this process reaches it.
+// URL is the URL for this process.
 func (s *Store) URL() string { return "http://" + s.Address() }
 
-// NetworkURL is where containers of its network reach it.
+// NetworkURL is the URL for containers on the same network.
 func (s *Store) NetworkURL() string { return "http://" + s.Name + ":" + s.port }
 
 const (
 	s3Port, azurePort, gcsPort, googlePort = "9000", "10000", "9002", "4443"
 
 	region = "us-east-1"
-	// rootKey and rootSecret are those of every S3 here; azureKey is that of every
-	// Blob service. They protect nothing.
+	// rootKey and rootSecret are the credentials of every S3 store here; azureKey is the key of every Blob
+	// service. They protect nothing.
 	rootKey    = "AKIACOOPERCONTAINERS"
 	rootSecret = "only-for-tests-on-this-machine"
 	azureKey   = "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"
-	// noProject is what a Cloud Storage without accounts gets; it takes any.
+	// noProject is the project of a store without accounts, which accepts any.
 	noProject = "cooper-real"
 )
 
-// S3Store is an S3.
+// S3Store is an S3 store in a container.
 type S3Store struct {
 	Store
 
@@ -94,7 +92,7 @@ func (s *S3Store) Root() s3fake.Credentials {
 	return s3fake.Credentials{AccessKeyID: rootKey, SecretAccessKey: rootSecret}
 }
 
-// FakeS3 runs the fake S3 and IAM of Cooper's image. The network may be nil.
+// FakeS3 runs the image of Cooper's fake S3 and IAM. The network may be nil.
 func FakeS3(tb testing.TB, on *Network) *S3Store {
 	tb.Helper()
 	return &S3Store{kind: "aws", Store: Store{port: s3Port, Container: start(tb, spec{
@@ -116,7 +114,7 @@ func MinIO(tb testing.TB, on *Network) *S3Store {
 	})}}
 }
 
-// VersityGW runs versitygw with accounts of its own.
+// VersityGW runs versitygw with its own accounts.
 func VersityGW(tb testing.TB, on *Network) *S3Store {
 	tb.Helper()
 	return &S3Store{kind: "versitygw", Store: Store{port: s3Port, Container: start(tb, spec{
@@ -127,7 +125,7 @@ func VersityGW(tb testing.TB, on *Network) *S3Store {
 	})}}
 }
 
-// AzureStore is a Blob service.
+// AzureStore is a Blob service in a container.
 type AzureStore struct{ Store }
 
 // Keys implements Azure.
@@ -138,7 +136,7 @@ func (*AzureStore) Keys(account string) (key1, key2 string) {
 	return azureKey, azureKey
 }
 
-// FakeAzure runs the fake Blob service of Cooper's image.
+// FakeAzure runs the image of Cooper's fake Blob service.
 func FakeAzure(tb testing.TB, on *Network) *AzureStore {
 	tb.Helper()
 	return &AzureStore{Store{port: azurePort, Container: start(tb, spec{
@@ -160,11 +158,11 @@ func Azurite(tb testing.TB, on *Network) *AzureStore {
 	})}}
 }
 
-// GCSStore is a Cloud Storage.
+// GCSStore is a Cloud Storage service in a container.
 type GCSStore struct {
 	Store
 
-	// keys is the volume with the key of the administrator; empty without accounts.
+	// keys is the volume with the administrator's key; empty without accounts.
 	keys string
 }
 
@@ -176,7 +174,7 @@ func (s *GCSStore) ProjectID() string {
 	return gcsfake.DefaultProject
 }
 
-// adminKeyFile is where the fake puts the key.
+// adminKeyFile is the file to which the fake writes the key.
 const adminKeyFile = "/keys/admin.json"
 
 // AdminKey implements GCS.
@@ -187,7 +185,7 @@ func (s *GCSStore) AdminKey(base string) ([]byte, error) {
 	return bytes.ReplaceAll(s.File(adminKeyFile), []byte(s.NetworkURL()), []byte(cmp.Or(base, s.URL()))), nil
 }
 
-// FakeGCS runs the fake Cloud Storage and IAM of Cooper's image.
+// FakeGCS runs the image of Cooper's fake Cloud Storage and IAM.
 func FakeGCS(tb testing.TB, on *Network) *GCSStore {
 	tb.Helper()
 	keys := newVolume(tb, "keys")
@@ -199,8 +197,7 @@ func FakeGCS(tb testing.TB, on *Network) *GCSStore {
 	})}}
 }
 
-// FakeGCSServer runs fake-gcs-server, which knows no accounts: it lets everybody do
-// everything.
+// FakeGCSServer runs fake-gcs-server, which has no accounts and does not authenticate requests.
 func FakeGCSServer(tb testing.TB, on *Network) *GCSStore {
 	tb.Helper()
 	return &GCSStore{Store: Store{port: googlePort, Container: start(tb, spec{

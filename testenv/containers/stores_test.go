@@ -20,9 +20,9 @@ import (
 
 const text = "hello from a test"
 
-// TestStoresKeepWhatTheyHoldWhenTheyAreKilled uses every store with its root
-// credentials and an ordinary client. Azurite keeps its index for seconds before it
-// writes it, and so is stopped.
+// TestStoresKeepWhatTheyHoldWhenTheyAreKilled uses every store with its root credentials and an ordinary
+// client, kills it and reads the data. Azurite is stopped gracefully instead, because it writes its index
+// with a delay of seconds.
 func TestStoresKeepWhatTheyHoldWhenTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T) (*containers.Container, func(t *testing.T)){
@@ -64,7 +64,7 @@ func TestStoresKeepWhatTheyHoldWhenTheyAreKilled(t *testing.T) {
 	}
 }
 
-// s3Store writes an object and returns what reads it.
+// s3Store writes an object and returns a function that reads it.
 func s3Store(t *testing.T, store *containers.S3Store) (*containers.Container, func(t *testing.T)) {
 	t.Helper()
 	endpoint, err := url.Parse(store.URL())
@@ -133,7 +133,7 @@ func gcsStore(t *testing.T, store *containers.GCSStore) (*containers.Container, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() }) // it has nothing to lose
+	t.Cleanup(func() { _ = client.Close() }) // nothing to lose on close
 	held := client.Bucket("held")
 	if err := held.Create(t.Context(), store.ProjectID(), nil); err != nil {
 		t.Fatal(err)

@@ -17,30 +17,28 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// A Driver is a driver of a System, which runs it beside a sidecar as a Pod would.
+// A Driver is a driver in a System, which runs it with a sidecar as in a Pod.
 type Driver struct {
-	// Name is the driver's name, which classes have, such as s3.cooper.dev.
+	// Name is the driver name in classes, such as s3.cooper.dev.
 	Name string
-	// Image has the driver as its entry point. COSI_ENDPOINT says where it listens,
-	// as user 65532.
+	// Image has the driver as its entry point, which runs as user 65532 and listens at COSI_ENDPOINT.
 	Image Image
-	// Environment configures it.
+	// Environment configures the driver.
 	Environment map[string]string
 	// Sidecar is added to the environment of its sidecar.
 	Sidecar map[string]string
-	// Data, if set, is a directory that keeps its state.
+	// Data, if set, is a directory with persistent state.
 	Data string
-	// Volumes are mounted beside that: names of volumes to directories.
+	// Volumes maps the names of additional volumes to their mount points.
 	Volumes map[string]string
 	// Probe is a command in the image that exits 0 when the driver is ready.
 	Probe []string
 }
 
-// A System is a control plane, the controller, and a sidecar for each driver, each
-// in a container of one network.
+// A System is a control plane, the controller, and a driver and a sidecar for each Driver, each in its own
+// container on one network.
 type System struct {
-	// ControlPlane, Controller, Sidecars and Drivers are its containers; the latter two by
-	// the name of the driver.
+	// ControlPlane, Controller, Sidecars and Drivers are the containers; the latter two by driver name.
 	ControlPlane, Controller *Container
 	Sidecars, Drivers        map[string]*Container
 
@@ -55,8 +53,8 @@ const (
 	healthAddress   = ":8081"
 )
 
-// StartSystem starts a system and returns when a claim can be made. The stores of
-// the drivers must be on the network.
+// StartSystem starts a system and returns when claims can be created. The drivers' stores must be on the
+// network.
 func StartSystem(tb testing.TB, on *Network, drivers ...Driver) *System {
 	tb.Helper()
 	images := []Image{Ours("control-plane"), Ours("cosi-controller"), Ours("cosi-sidecar")}
@@ -101,7 +99,7 @@ func (s *System) startControlPlane(on *Network, kube string, drivers []Driver) {
 	s.reachControlPlane()
 }
 
-// reachControlPlane takes over how the API server is reached, which a restart changes.
+// reachControlPlane updates the client configuration, which a restart of the API server changes.
 func (s *System) reachControlPlane() {
 	s.tb.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(s.ControlPlane.File(kubeDirectory + "/host.kubeconfig"))
@@ -118,7 +116,7 @@ func (s *System) reachControlPlane() {
 	s.config = config
 }
 
-// spec is the driver's container.
+// spec returns the driver's container.
 func (d Driver) spec(tb testing.TB, on *Network, socket string) spec {
 	tb.Helper()
 	environment := map[string]string{"COSI_ENDPOINT": "unix://" + socketDirectory + "/cosi.sock", "COOPER_HEALTH_ADDRESS": healthAddress}
@@ -146,20 +144,19 @@ func sidecarOf(d Driver, on *Network, socket, kube string) spec {
 	}
 }
 
-// short is the first word of a driver's name.
+// short returns the first label of a driver's name.
 func short(name string) string {
 	first, _, _ := strings.Cut(name, ".")
 	return first
 }
 
-// Client acts as an administrator who may do everything. It has no cache.
+// Client returns an uncached client with all permissions.
 func (s *System) Client() client.Client { return s.admin }
 
-// Config is how an administrator reaches the API server.
+// Config returns an administrator's client configuration.
 func (s *System) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// Kubectl runs kubectl in the container of the control plane and returns what it
-// printed.
+// Kubectl runs kubectl in the container of the control plane and returns its output.
 func (s *System) Kubectl(args ...string) string {
 	s.tb.Helper()
 	return s.ControlPlane.Run(append([]string{"kubectl"}, args...)...)

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// TestASystemInContainers works, and again after its control plane was killed, and
-// after its driver was cut off from the store. TestCompose kills all the others.
+// TestASystemInContainers uses a system normally, after its control plane was killed, and after its driver
+// was disconnected from the store. TestCompose kills the other containers.
 func TestASystemInContainers(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a whole system of containers")
@@ -27,7 +27,7 @@ func TestASystemInContainers(t *testing.T) {
 	network := containers.NewNetwork(t)
 	store := containers.FakeS3(t, network)
 	sample := store.Driver()
-	sample.Sidecar = map[string]string{"COOPER_RPC_TIMEOUT": "5s"} // for the driver that is cut off
+	sample.Sidecar = map[string]string{"COOPER_RPC_TIMEOUT": "5s"} // applies while the driver is disconnected
 	s := containers.StartSystem(t, network, sample)
 	s.Kubectl("create", "namespace", namespace)
 	class := &cosiapi.BucketClass{
@@ -53,7 +53,7 @@ func TestASystemInContainers(t *testing.T) {
 	}
 }
 
-// failure waits for the Event that says why a claim is not provisioned.
+// failure waits for the Event that reports why a claim is not provisioned.
 func failure(t *testing.T, s *containers.System, claim *cosiapi.BucketClaim) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
@@ -101,7 +101,7 @@ func provisioned(t *testing.T, s *containers.System, claim *cosiapi.BucketClaim)
 	}
 }
 
-// gone deletes an object and waits until it is no more.
+// gone deletes an object and waits until it no longer exists.
 func gone(t *testing.T, s *containers.System, object client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)

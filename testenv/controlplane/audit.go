@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// DefaultAuditPolicy records who did what to which object, without contents, except what the API server and the
-// controllers beside it do themselves.
+// DefaultAuditPolicy records the user, verb and object of requests, without bodies. It omits requests of the
+// API server and its controllers.
 const DefaultAuditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -28,13 +28,13 @@ rules:
 - level: Metadata
 `
 
-// AuditEvent is one request as the API server recorded it when it had responded.
+// AuditEvent is one request, as the API server recorded it after its response.
 type AuditEvent struct {
 	User, UserAgent string
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Group is the API group, empty for that of Secrets. Resource is the plural name ("secrets"), Subresource "status",
-	// "finalizers" or empty.
+	// Group is the API group, empty for the core group. Resource is the plural name ("secrets"), Subresource
+	// "status", "finalizers" or empty.
 	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status of the response.
 	Code int
@@ -42,14 +42,14 @@ type AuditEvent struct {
 	Time, Answered time.Time
 }
 
-// AuditFilter selects events. An empty field selects all.
+// AuditFilter selects events. An empty field matches all.
 type AuditFilter struct {
 	User, Namespace string
 	Verbs           []string
 	Resources       []string
-	// WritesOnly leaves out what changed nothing: reads, and writes that were refused.
+	// WritesOnly excludes reads and rejected writes.
 	WritesOnly bool
-	// From is an earlier result of AuditEnd: what was recorded before it is not even read.
+	// From is an earlier result of AuditEnd. Earlier records are not read.
 	From int64
 }
 
@@ -66,8 +66,8 @@ func (e AuditEvent) wrote() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && e.Code < 300
 }
 
-// AuditEvents returns the recorded requests that f selects, oldest first. The API server records a request just
-// after it responded, so wait (Until) for the event of a response that has only just come.
+// AuditEvents returns the recorded requests that f selects, oldest first. The API server records a request
+// shortly after its response, so use Until to wait for the event of a recent response.
 func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	if c.auditLog == "" {
 		return nil, errors.New("this control plane keeps no audit log; start it with Options.Audit")
@@ -79,9 +79,9 @@ func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // opened for reading
 	if f.From > 0 {
-		// The rest of a line that was being written then belongs to what came before.
+		// A partial line at that offset belongs to an earlier record.
 		if _, err := file.Seek(f.From-1, io.SeekStart); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
@@ -95,16 +95,16 @@ func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	return readAudit(lines, f)
 }
 
-// AuditEnd returns how long the audit log is now, for AuditFilter.From.
+// AuditEnd returns the current length of the audit log in bytes, for AuditFilter.From.
 func (c *ControlPlane) AuditEnd() int64 {
 	info, err := os.Stat(c.auditLog)
 	if err != nil {
-		return 0 // there is none yet
+		return 0 // not created yet
 	}
 	return info.Size()
 }
 
-// readAudit reads whole lines; the last one may still be in the writing.
+// readAudit reads complete lines; the last line may be incomplete.
 func readAudit(lines *bufio.Reader, f AuditFilter) ([]AuditEvent, error) {
 	var selected []AuditEvent
 	for {
@@ -128,7 +128,7 @@ func readAudit(lines *bufio.Reader, f AuditFilter) ([]AuditEvent, error) {
 	}
 }
 
-// mayMatch looks for the names as they stand in the line, because to parse all lines of a long log takes seconds.
+// mayMatch looks for the names in the raw line, because parsing all lines of a long log takes seconds.
 func (f AuditFilter) mayMatch(line []byte) bool {
 	for _, name := range []string{f.User, f.Namespace} {
 		if name != "" && !bytes.Contains(line, []byte(`"`+name+`"`)) {
@@ -138,7 +138,7 @@ func (f AuditFilter) mayMatch(line []byte) bool {
 	return true
 }
 
-// parseAudit reads the fields we need of an audit.k8s.io/v1 Event.
+// parseAudit reads the required fields of an audit.k8s.io/v1 Event.
 func parseAudit(line []byte) (AuditEvent, error) {
 	var e struct {
 		Verb      string `json:"verb"`

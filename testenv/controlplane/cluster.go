@@ -13,19 +13,19 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// Cluster makes a control plane that of a cluster with nodes: Pods get accounts and are scheduled, and all controllers
-// of Kubernetes run.
+// Cluster configures the control plane of a cluster with nodes: Pods get service accounts and are scheduled,
+// and all controllers of Kubernetes run.
 type Cluster struct {
-	// CA, Certificate and Key are those of the API server, in PEM: others than it makes for itself, for names by which
-	// Pods call it. TokenKey signs the tokens of service accounts.
+	// CA, Certificate and Key replace those that the API server would generate, in PEM, with the names by
+	// which Pods call it. TokenKey signs service account tokens.
 	CA, Certificate, Key, TokenKey []byte
-	// APIServer are more arguments of the API server, without dashes.
+	// APIServer are additional arguments of the API server, without dashes.
 	APIServer map[string]string
-	// ControllerManager and Scheduler are the executables of Kubernetes.
+	// ControllerManager and Scheduler are the paths of the executables.
 	ControllerManager, Scheduler string
 }
 
-// configure tells the API server that it is one of a cluster.
+// configure sets the API server's arguments for a cluster.
 func (c *Cluster) configure(server *envtest.APIServer) error {
 	for name, content := range map[string][]byte{
 		"apiserver.crt": c.Certificate, "apiserver.key": c.Key, "sa-signer.crt": c.TokenKey, "sa-signer.key": c.TokenKey, caFile: c.CA,
@@ -36,7 +36,7 @@ func (c *Cluster) configure(server *envtest.APIServer) error {
 	}
 	server.CA = c.CA
 	arguments := server.Configure()
-	// envtest turns accounts of Pods off.
+	// envtest disables the ServiceAccount admission plugin.
 	arguments.Disable("disable-admission-plugins")
 	for name, value := range c.APIServer {
 		arguments.Set(name, value)
@@ -44,17 +44,17 @@ func (c *Cluster) configure(server *envtest.APIServer) error {
 	return nil
 }
 
-// caFile is called as envtest calls none of its own files.
+// caFile is a file name that envtest does not use.
 const caFile = "cluster-ca.crt"
 
-// startControllers starts what envtest does not know: a few controllers of Kubernetes or, of a cluster, all of them and
-// the scheduler.
+// startControllers starts the components that envtest does not start: a few controllers of Kubernetes or, for
+// a cluster, all of them and the scheduler.
 func (c *ControlPlane) startControllers(ctx context.Context, of *Cluster) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
 	}
-	// Of the controllers' own roles only those of service accounts exist, and their tokens would need one more
-	// controller.
+	// Of the controllers' own roles only those of service accounts exist, and their tokens would require
+	// another controller.
 	config, err := c.User("system:kube-controller-manager", "system:masters")
 	if err != nil {
 		return err
@@ -85,10 +85,9 @@ func (c *ControlPlane) startController(name string, arguments ...string) error {
 	return nil
 }
 
-// managedControllers are what runs of the controllers of Kubernetes. The names are those of the real
-// kube-controller-manager.
+// managedControllers are the controllers to run, by their names in kube-controller-manager.
 const managedControllers = "namespace-controller,garbage-collector-controller,resourcequota-controller," +
 	"clusterrole-aggregation-controller"
 
-// scheduler is the name of an executable that only a cluster has.
+// scheduler is the name of the executable that only a cluster needs.
 const scheduler = "kube-scheduler"

@@ -20,37 +20,37 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// Options say what control plane to start. The zero value is a temporary one on free ports.
+// Options configure a control plane. The zero value is a temporary one on free ports.
 type Options struct {
-	// Binaries says where the executables come from.
+	// Binaries configures where the executables come from.
 	Binaries binaries.Options
 
-	// DataDir keeps the state of etcd, safely written, from one start to the next; it is created if needed and one
-	// process at a time may use it. Empty means a temporary directory, removed by Stop.
+	// DataDir persists the state of etcd, with durable writes. It is created if needed, and one process at a
+	// time may use it. Empty means a temporary directory that Stop removes.
 	DataDir string
-	// Port is the TCP port of the API server on 127.0.0.1; 0 means a free one.
+	// Port is the TCP port of the API server on 127.0.0.1; 0 means a free port.
 	Port int
-	// AllInterfaces makes the API server listen on every address of the machine, as one in a container must; otherwise
-	// only 127.0.0.1 reaches it. Its certificate is for localhost all the same: who calls it by another name expects
+	// AllInterfaces makes the API server listen on all addresses, as required in a container, instead of on
+	// 127.0.0.1 only. Its certificate is still for localhost: clients that use another name must set
 	// ServerName.
 	AllInterfaces bool
-	// CRDs are manifests of CustomResourceDefinitions by a name for messages, one YAML document each. They are served
-	// when Start returns; those of an earlier start are updated.
+	// CRDs are manifests of CustomResourceDefinitions, one YAML document each, by a name for messages. They
+	// are served when Start returns; existing ones are updated.
 	CRDs map[string][]byte
-	// BeforeCRDs, if set, looks at what an earlier start left before any CRD is written; its error is that of Start.
+	// BeforeCRDs, if set, checks the existing state before any CRD is written. Start returns its error.
 	BeforeCRDs func(context.Context, *rest.Config) error
-	// Audit makes the API server record every request that AuditPolicy selects; AuditEvents reads the records.
+	// Audit records every request that AuditPolicy selects. AuditEvents reads the records.
 	Audit bool
-	// Cluster makes it the control plane of a cluster with nodes; nil means that there are none.
+	// Cluster configures the control plane of a cluster with nodes; nil means no nodes.
 	Cluster *Cluster
-	// AdmissionPlugins are enabled in addition to those that Kubernetes enables by default.
+	// AdmissionPlugins are enabled in addition to Kubernetes' defaults.
 	AdmissionPlugins []string
 	// AuditPolicy is an audit.k8s.io/v1 Policy; empty means DefaultAuditPolicy.
 	AuditPolicy string
 }
 
-// startTimeout is for one component to become healthy on a machine that is busy with other things; one that fails
-// ends by itself long before.
+// startTimeout limits how long one component takes to become healthy on a busy machine. A component that
+// fails exits much earlier.
 const (
 	startTimeout = 8 * time.Minute
 	stopTimeout  = 30 * time.Second
@@ -67,16 +67,17 @@ type ControlPlane struct {
 
 	auditLog string // empty if there is none
 
-	users   sync.Mutex // AddUser of envtest may not be called twice at once
+	users   sync.Mutex // envtest's AddUser is not safe for concurrent use
 	stop    sync.Once
 	stopErr error
 }
 
-// Start builds the executables if needed, starts etcd and the API server with RBAC, installs the CRDs and starts the
-// controllers. It first ends the processes that an earlier, killed process left running on DataDir.
+// Start builds the executables if needed, starts etcd and the API server with RBAC, installs the CRDs and
+// starts the controllers. It first ends the processes that an earlier, killed process left running on
+// DataDir.
 //
-// It returns a *HeldError if a living process uses DataDir. After any error nothing is left running. All certificates
-// are made by each start and are valid for a week.
+// It returns a *HeldError if a running process uses DataDir. After an error nothing is left running. Each
+// start creates all certificates, which are valid for a week.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	executables, err := binaries.Find(ctx, o.Binaries)
 	if err != nil {
@@ -131,8 +132,8 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	return c.startControllers(ctx, o.Cluster)
 }
 
-// Stop ends all processes of the control plane and, unless it has a DataDir, removes its files. Later calls return
-// what the first did.
+// Stop ends all processes of the control plane and, unless it has a DataDir, removes its files. Later calls
+// return the same result.
 func (c *ControlPlane) Stop() error {
 	c.stop.Do(func() { c.stopErr = c.end() })
 	return c.stopErr
@@ -157,15 +158,15 @@ func (c *ControlPlane) end() error {
 	return errors.Join(errs...)
 }
 
-// Config returns how to reach the API server as an administrator who may do everything. Each call returns a copy.
+// Config returns a client configuration with all permissions. Each call returns a copy.
 func (c *ControlPlane) Config() *rest.Config {
 	config := rest.CopyConfig(c.env.Config)
 	config.QPS = -1
 	return config
 }
 
-// User returns how to reach the API server as the user name in groups, with a client certificate. What the user may
-// do is up to RBAC; system:authenticated is added by the API server.
+// User returns a client configuration for the user name in groups, with a client certificate. RBAC determines
+// the permissions. The API server adds system:authenticated.
 func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error) {
 	c.users.Lock()
 	defer c.users.Unlock()
@@ -176,13 +177,14 @@ func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error)
 	return user.Config(), nil
 }
 
-// Kubectl returns the path of a kubectl that fits the API server.
+// Kubectl returns the path of a kubectl of a compatible version.
 func (c *ControlPlane) Kubectl() string { return c.executables.Kubectl }
 
-// LogDir returns the directory with one log per component. It is gone after Stop unless the control plane has a DataDir.
+// LogDir returns the directory with one log file per component. Stop removes it unless the control plane has
+// a DataDir.
 func (c *ControlPlane) LogDir() string { return c.layout.logs() }
 
-// checkPort returns an error for a busy port, of which the API server would fail without saying so.
+// checkPort returns an error for a port in use, which the API server would not report clearly.
 func checkPort(port int) error {
 	if port == 0 {
 		return nil
@@ -199,7 +201,7 @@ const loopback = "127.0.0.1"
 // ServerName is a name in the API server's certificate.
 const ServerName = "localhost"
 
-// layout names the files below the directory of one control plane.
+// layout names the files in the directory of one control plane.
 type layout struct {
 	dir       string
 	temporary bool
@@ -209,8 +211,8 @@ func (l layout) lease() string { return filepath.Join(l.dir, "lease") }
 func (l layout) etcd() string  { return filepath.Join(l.dir, "etcd") }
 func (l layout) logs() string  { return filepath.Join(l.dir, "logs") }
 
-// run is empty at each start: the components are called by their paths in it, which no other process of
-// the machine has.
+// run is recreated at each start. The components are executed by their paths in it, which identify them among
+// all processes of the machine.
 func (l layout) run() string                { return filepath.Join(l.dir, "run") }
 func (l layout) bin() string                { return filepath.Join(l.run(), "bin") }
 func (l layout) program(name string) string { return filepath.Join(l.bin(), name) }
@@ -221,8 +223,8 @@ func (l layout) kubeconfig() string {
 }
 func (l layout) auditPolicy() string { return filepath.Join(l.run(), "audit-policy.yaml") }
 
-// prepare makes an empty run directory that links the executables. The caller holds the lease, and no process of an
-// earlier start is left.
+// prepare creates an empty run directory with links to the executables. The caller holds the lease, and no
+// process of an earlier start is running.
 func (l layout) prepare(b binaries.Paths, of *Cluster) error {
 	if err := os.RemoveAll(l.run()); err != nil {
 		return fmt.Errorf("cannot clear what an earlier start left: %w", err)
@@ -246,7 +248,8 @@ func (l layout) prepare(b binaries.Paths, of *Cluster) error {
 	return nil
 }
 
-// remove deletes what Stop need not keep. The lease goes last: a directory without one is never swept.
+// remove deletes the files that Stop need not keep. It deletes the lease last, because a directory without
+// one is never swept.
 func (l layout) remove() error {
 	paths := []string{l.run()}
 	if l.temporary {

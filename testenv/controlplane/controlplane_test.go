@@ -28,9 +28,9 @@ import (
 
 func TestMain(m *testing.M) { processtest.HelperMain(m, helper) }
 
-// helper starts a control plane on a data directory, says so and stays.
+// helper starts a control plane on a data directory, prints that it is ready and blocks.
 func helper(dir string) {
-	cp, err := controlplane.Start(context.Background(), controlplane.Options{DataDir: dir}) //nolint:forbidigo // a main function
+	cp, err := controlplane.Start(context.Background(), controlplane.Options{DataDir: dir}) //nolint:forbidigo // this is a main function
 	if err != nil {
 		fmt.Println("failed:", err)
 		return
@@ -56,8 +56,8 @@ func TestStopLeavesNothingRunningAndNoFiles(t *testing.T) {
 	stop(t, cp)
 }
 
-// TestAssetsOfTheUserRun starts the executables of a directory that lacks kube-controller-manager, as most do: that comes
-// from the cache.
+// TestAssetsOfTheUserRun uses a directory that lacks kube-controller-manager, as most do. The missing one
+// comes from the cache.
 func TestAssetsOfTheUserRun(t *testing.T) {
 	t.Parallel()
 	built, err := binaries.Find(t.Context(), binaries.Options{})
@@ -251,7 +251,7 @@ func TestCanceledStartStartsNothing(t *testing.T) {
 	}
 }
 
-// shortTests are the tests with start that the short tier runs.
+// shortTests are the tests with start that run in the short tier.
 var shortTests = []string{"TestStopLeavesNothingRunningAndNoFiles"}
 
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
@@ -272,7 +272,7 @@ func stop(t *testing.T, cp *controlplane.ControlPlane) {
 	}
 }
 
-// startHolder starts a process that has a control plane on the directory.
+// startHolder starts a process that runs a control plane on the directory.
 func startHolder(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd, lines := processtest.StartHelper(t, dir)
@@ -282,7 +282,7 @@ func startHolder(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// running returns the command lines of the processes that were called by a path in the directory.
+// running returns the command lines of the processes whose executable path is in the directory.
 func running(ctx context.Context, t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := exec.CommandContext(ctx, "ps", "-axww", "-o", "command=").Output()

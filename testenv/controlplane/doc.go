@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane runs a Kubernetes API server with what belongs to it (etcd, the controllers that
-// end namespaces and collect garbage, kubectl) on this machine, for tests and for the laptop.
+// Package controlplane runs a Kubernetes API server on this machine with etcd, the namespace and garbage
+// collection controllers, and kubectl. Tests and `cooper up` use it.
 //
-// It must not import testing, since the cooper command uses it, and knows nothing of COSI but the CRDs it installs.
+// It must not import testing, since the cooper command uses it. Apart from installing CRDs, it does not
+// depend on COSI.
 package controlplane

@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// environment configures envtest for the options. Every path is set, so that no environment variable of envtest
-// changes which executables run.
+// environment configures envtest. It sets every path, so that no environment variable of envtest changes
+// which executables run.
 func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
 	server, err := c.apiServer(o)
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 	if len(o.AdmissionPlugins) > 0 {
 		arguments.Append("enable-admission-plugins", strings.Join(o.AdmissionPlugins, ","))
 	}
-	// Where others find the keys of service account tokens. The server would name an address of the machine, which
-	// its certificate does not have.
+	// The host in the URL of the service account keys. By default the server names an address that its
+	// certificate does not include.
 	arguments.Set("external-hostname", loopback)
 	if o.AllInterfaces {
 		arguments.Set("bind-address", "0.0.0.0")
@@ -81,7 +81,7 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 	arguments.Set("audit-policy-file", c.layout.auditPolicy())
 	arguments.Set("audit-log-path", c.auditLog)
 	arguments.Set("audit-log-mode", "blocking")
-	arguments.Set("audit-log-maxsize", "1000000") // MB: a log that is rotated loses what AuditEvents has not read
+	arguments.Set("audit-log-maxsize", "1000000") // MB: rotation would lose records that AuditEvents has not read
 	return server, nil
 }
 
@@ -92,7 +92,7 @@ func (c *ControlPlane) etcd() (*envtest.Etcd, error) {
 	}
 	store := &envtest.Etcd{Path: c.layout.program(binaries.Etcd), DataDir: c.layout.etcd(), Out: log, Err: log}
 	if !c.layout.temporary {
-		// envtest turns it on, as the data of a test need not survive the machine; those of a user must.
+		// envtest disables fsync because test data need not survive a crash. A user's data must.
 		store.Configure().Set("unsafe-no-fsync", "false")
 	}
 	return store, nil
@@ -107,7 +107,7 @@ func (c *ControlPlane) openLog(component string) (*os.File, error) {
 	return log, nil
 }
 
-// installCRDs makes the API server serve CRDs, unless look objects.
+// installCRDs installs the CRDs unless look returns an error.
 func (c *ControlPlane) installCRDs(
 	ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition, look func(context.Context, *rest.Config) error,
 ) error {
@@ -122,10 +122,10 @@ func (c *ControlPlane) installCRDs(
 	return nil
 }
 
-// shownLines is how much of each component's log the error of a failed start repeats.
+// shownLines is how many lines of each component's log the error of a failed start includes.
 const shownLines = 8
 
-// lastLogs returns the last lines of every log, as the end of an error message.
+// lastLogs returns the last lines of every log, for an error message.
 func (l layout) lastLogs() string {
 	var b strings.Builder
 	for _, component := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, scheduler} {

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// A program has a Kubernetes API server of its own. In a test, testenv.Start does the same, and shares one between the
+// Run a Kubernetes API server in a program. In a test, testenv.Start does the same and shares one between the
 // tests of a package.
 func ExampleStart() {
 	ctx := context.Background()

@@ -12,11 +12,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// contextName names cluster, user and context in our kubeconfig files.
+// contextName is the name of the cluster, user and context in Cooper's kubeconfig files.
 const contextName = "cooper"
 
-// Kubeconfig returns the content of a kubeconfig file for config, with namespace as the default one. Certificates are
-// in it, so that it needs no other file.
+// Kubeconfig returns a kubeconfig file for config with the given default namespace. Certificates are
+// embedded, so it refers to no other file.
 func Kubeconfig(config *rest.Config, namespace string) ([]byte, error) {
 	file := clientcmdapi.NewConfig()
 	file.Clusters[contextName] = &clientcmdapi.Cluster{
@@ -38,8 +38,7 @@ func Kubeconfig(config *rest.Config, namespace string) ([]byte, error) {
 	return content, nil
 }
 
-// WriteKubeconfig writes Kubeconfig to path, readable by the user alone. A reader sees the old file or the whole new
-// one.
+// WriteKubeconfig atomically writes Kubeconfig to path, readable only by the user.
 func WriteKubeconfig(path string, config *rest.Config, namespace string) error {
 	content, err := Kubeconfig(config, namespace)
 	if err != nil {

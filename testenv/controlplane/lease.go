@@ -15,10 +15,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
-// temporaryPrefix begins the names of directories without a DataDir; sweepTemporary looks for it.
+// temporaryPrefix is the prefix of directory names without a DataDir. sweepTemporary looks for it.
 const temporaryPrefix = "cooper-controlplane-"
 
-// takePatience is how long a start tries to take a lease that somebody holds.
+// takePatience is how long a start tries to acquire a held lease.
 const takePatience = 200 * time.Millisecond
 
 // Holder describes the process that uses a data directory.
@@ -26,11 +26,11 @@ type Holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Started time.Time `json:"started"`
-	// Server is the URL of the API server, empty while it starts.
+	// Server is the URL of the API server, empty during startup.
 	Server string `json:"server,omitempty"`
 }
 
-// HeldError reports that a living process uses the data directory.
+// HeldError reports that a running process uses the data directory.
 type HeldError struct {
 	Dir    string
 	Holder Holder
@@ -42,7 +42,7 @@ func (e *HeldError) Error() string {
 		e.Dir, e.Holder.PID, e.Holder.Command, e.Holder.Started.Format(time.DateTime))
 }
 
-// HolderOf returns the living process that uses the data directory, and whether there is one.
+// HolderOf returns the running process that uses the data directory, and whether there is one.
 func HolderOf(dataDir string) (Holder, bool, error) {
 	file, err := lockExisting(dataDir)
 	if held, ok := errors.AsType[*HeldError](err); ok {
@@ -54,8 +54,8 @@ func HolderOf(dataDir string) (Holder, bool, error) {
 	return Holder{}, false, flock.Release(file)
 }
 
-// EndOrphans ends what a killed process left running on the data directory. It returns a *HeldError, and ends
-// nothing, if a living process uses the directory.
+// EndOrphans ends the processes that a killed process left running on the data directory. It returns a
+// *HeldError, and ends nothing, if a running process uses the directory.
 func EndOrphans(dataDir string) error {
 	file, err := lockExisting(dataDir)
 	if err != nil || file == nil {
@@ -68,11 +68,11 @@ func EndOrphans(dataDir string) error {
 	return errors.Join(err, flock.Release(file))
 }
 
-// lockExisting is lockLease for a directory that need not exist; the file is nil if it does not.
+// lockExisting is lockLease for a directory that may not exist. The file is nil if it does not.
 func lockExisting(dataDir string) (*os.File, error) {
 	l, err := existing(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nothing there is neither an error nor a file
+		return nil, nil //nolint:nilnil // a missing directory is not an error
 	}
 	if err != nil {
 		return nil, err
@@ -80,14 +80,16 @@ func lockExisting(dataDir string) (*os.File, error) {
 	return lockLease(l, os.O_CREATE)
 }
 
-// lease is the right to use a directory. The kernel takes it back when the process ends, kill -9 included.
+// lease is the exclusive right to use a directory. The kernel releases it when the process ends, even after
+// SIGKILL.
 type lease struct {
 	file *os.File
-	// alive is locked for the components, which end themselves when the lock is free.
+	// alive is a locked file. The components exit when its lock is released.
 	alive *os.File
 }
 
-// acquire makes the directory ready to be used by this process alone, and ends what an earlier one left running.
+// acquire prepares the directory for exclusive use by this process, and ends the processes that an earlier
+// one left running.
 func acquire(dataDir string) (layout, *lease, error) {
 	if dataDir == "" {
 		return acquireTemporary()
@@ -109,7 +111,8 @@ func acquire(dataDir string) (layout, *lease, error) {
 	return layout, l, nil
 }
 
-// existing returns the layout of a directory by its one true path, which is what the arguments of processes show.
+// existing returns the layout of a directory by its canonical path, which appears in the arguments of
+// processes.
 func existing(dataDir string) (layout, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err == nil {
@@ -121,8 +124,8 @@ func existing(dataDir string) (layout, error) {
 	return layout{dir: dir}, nil
 }
 
-// acquireTemporary makes a new directory. It gets its final name only when it is leased, so that sweepTemporary of
-// another process never sees it without.
+// acquireTemporary creates a new directory. It renames the directory to its final name only once it is
+// leased, so that sweepTemporary in another process never sees it without a lease.
 func acquireTemporary() (layout, *lease, error) {
 	root, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
@@ -143,12 +146,12 @@ func acquireTemporary() (layout, *lease, error) {
 	return layout{dir: final, temporary: true}, l, nil
 }
 
-// take locks the lease of the directory for this process, and says so in it, or returns a *HeldError. Those who only
-// look hold the lock for a moment, so it tries for a little longer than that.
+// take acquires the lease of the directory for this process and records the holder, or returns a *HeldError.
+// Readers hold the lock only for a moment, so it retries for takePatience.
 func take(l layout) (*lease, error) { return takeWith(l, os.O_CREATE) }
 
-// takeOver is take for a directory that somebody else made and may be removing: it puts no file there. Without a lease
-// the error is os.ErrNotExist.
+// takeOver is take for a directory that another process created and may be removing: it creates no file
+// there. If there is no lease, the error is os.ErrNotExist.
 func takeOver(l layout) (*lease, error) { return takeWith(l, 0) }
 
 func takeWith(l layout, create int) (*lease, error) {
@@ -173,7 +176,7 @@ func takeWith(l layout, create int) (*lease, error) {
 	}
 }
 
-// lockLease locks the lease of the directory or returns a *HeldError. With create 0 the lease must be there.
+// lockLease locks the lease of the directory or returns a *HeldError. If create is 0, the lease must exist.
 func lockLease(l layout, create int) (*os.File, error) {
 	file, err := os.OpenFile(l.lease(), os.O_RDWR|create, 0o600)
 	if err != nil {
@@ -187,7 +190,7 @@ func lockLease(l layout, create int) (*os.File, error) {
 		return file, nil
 	}
 	held := &HeldError{Dir: l.dir}
-	// Only for the message: while the holder writes it, it may be incomplete.
+	// Used only in the message: it may be incomplete while the holder writes it.
 	_ = json.NewDecoder(file).Decode(&held.Holder)
 	if err := file.Close(); err != nil {
 		return nil, fmt.Errorf("cannot use the data directory: %w", err)
@@ -195,7 +198,7 @@ func lockLease(l layout, create int) (*os.File, error) {
 	return nil, held
 }
 
-// describe writes who holds the lease, for those who ask.
+// describe records the holder of the lease.
 func (l *lease) describe(at layout, server string) error {
 	content, err := json.Marshal(Holder{
 		PID: os.Getpid(), Command: strings.Join(os.Args, " "), Started: time.Now().Truncate(time.Second), Server: server,
@@ -212,8 +215,9 @@ func (l *lease) describe(at layout, server string) error {
 	return nil
 }
 
-// holdAlive locks the file that the components watch. It is not the lease itself: a component that wakes up because
-// the lock is free holds it for a moment, in which the next start must not take it for a living user.
+// holdAlive locks the file that the components watch. It is a separate file from the lease: a component that
+// wakes up because the lock is released holds it for a moment, and the next start must not mistake the
+// component for a running holder.
 func (l *lease) holdAlive(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

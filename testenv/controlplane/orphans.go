@@ -16,11 +16,11 @@ import (
 
 const orphanTimeout = 10 * time.Second
 
-// endProcesses kills the components that were called by their paths in the layout's own directory, and returns when
-// they are gone. No other process can have such a path, whatever process ID it was given. The caller holds the lease.
+// endProcesses kills the components whose executable path is in the layout's directory, and returns when they
+// have exited. Such a path is unique, so no unrelated process with a reused process ID is killed. The caller
+// holds the lease.
 //
-// A kill is safe for the data: what etcd wrote is with the operating system, and a component whose starter is gone
-// has nobody left to end for in good order.
+// Killing them is safe for the data: the operating system has everything that etcd wrote.
 func endProcesses(l layout) error {
 	deadline := time.After(orphanTimeout)
 	for {
@@ -56,8 +56,8 @@ func processesOf(l layout) ([]int, error) {
 	return found, err
 }
 
-// sweepTemporary removes the temporary directories, and ends the components, of processes that were killed. It is a
-// courtesy: what it cannot do the next start tries again.
+// sweepTemporary removes the temporary directories of killed processes, and ends their components. It ignores
+// errors; the next start tries again.
 func sweepTemporary() {
 	root, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// TestOnlyProcessesOfTheDirectoryAreEnded runs the shell under several names: it waits for its input to end.
+// TestOnlyProcessesOfTheDirectoryAreEnded runs the shell under several names. It runs until its input is
+// closed.
 func TestOnlyProcessesOfTheDirectoryAreEnded(t *testing.T) {
 	t.Parallel()
 	shell, err := exec.LookPath("sh")
@@ -79,7 +80,7 @@ func TestTemporaryDirectoryOfAKilledProcessIsRemoved(t *testing.T) {
 	}
 }
 
-// waiting is a process that runs until its input ends.
+// waiting is a process that runs until its input is closed.
 type waiting struct {
 	*exec.Cmd
 

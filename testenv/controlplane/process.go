@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Process is a child in a process group of its own, as envtest's are, so that a Ctrl-C in the terminal reaches only
-// the parent, which ends its children in order.
+// Process is a child in its own process group, as for envtest. Ctrl-C in the terminal then reaches only the
+// parent, which ends its children in order.
 type Process struct {
 	name string
 	cmd  *exec.Cmd
 	done chan struct{}
 }
 
-// StartProcess starts a program whose output goes to log.
+// StartProcess starts a program and writes its output to log.
 func StartProcess(log *os.File, path string, arguments ...string) (*Process, error) {
-	cmd := exec.Command(path, arguments...) //nolint:noctx // it lives until stop ends it, in order with its siblings
+	cmd := exec.Command(path, arguments...) //nolint:noctx // Stop ends it, in order with its siblings
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -29,14 +29,14 @@ func StartProcess(log *os.File, path string, arguments ...string) (*Process, err
 	p := &Process{name: path, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log shows how it ended
 	}()
 	return p, nil
 }
 
-// Stop asks the process to end, and kills it when it has not after timeout. It returns when it is gone.
+// Stop sends SIGTERM to the process, and SIGKILL after timeout. It returns when the process has exited.
 func (p *Process) Stop(timeout time.Duration) error {
-	// An error means that it is gone already, which is what is wanted.
+	// An error means that the process has already exited.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// eachProcess calls f with every process of the machine and a test of the path it was called by.
+// eachProcess calls f for every process of the machine, with a function that tests its executable path.
 func eachProcess(f func(pid int, isProgram func(path string) bool)) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -20,7 +20,7 @@ func eachProcess(f func(pid int, isProgram func(path string) bool)) error {
 		if err != nil {
 			continue
 		}
-		// A process may end between the two reads, and one that ended but was not waited for has no arguments.
+		// A process may exit between the two reads, and a zombie has no arguments.
 		arguments, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
 		if err != nil || len(arguments) == 0 {
 			continue

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// eachProcess calls f with every process of the machine and a test of the path it was called by.
+// eachProcess calls f for every process of the machine, with a function that tests its executable path.
 func eachProcess(f func(pid int, isProgram func(path string) bool)) error {
 	list, err := exec.Command("ps", "-axww", "-o", "pid=,command=").Output()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A directory that its owner is removing must not get a new file by somebody
-// who looks whether it is abandoned: the removal would fail.
+// TestSweepPutsNothingIntoADirectoryThatIsBeingRemoved verifies that a sweep creates no file in a directory
+// that its owner is removing: the removal would fail.
 func TestSweepPutsNothingIntoADirectoryThatIsBeingRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

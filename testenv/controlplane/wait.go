@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// waitInterval is how often Until looks again: often enough that nobody notices, seldom enough for two cores.
+// waitInterval is the poll interval of Until.
 const waitInterval = 100 * time.Millisecond
 
-// Until calls check until it returns nil, and returns its last error when ctx ends first. check says in its error
-// what it saw instead of what was waited for.
+// Until calls check until it returns nil. If ctx ends first, it returns the last error of check, which should
+// describe the observed state.
 func Until(ctx context.Context, check func(context.Context) error) error {
 	return UntilEvery(ctx, waitInterval, check)
 }
 
-// UntilEvery is Until with a time between two checks, for those that cost more.
+// UntilEvery is Until with the given poll interval, for expensive checks.
 func UntilEvery(ctx context.Context, interval time.Duration, check func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -27,7 +27,7 @@ func UntilEvery(ctx context.Context, interval time.Duration, check func(context.
 		if err == nil {
 			return nil
 		}
-		// A check that the end of ctx cut short saw less than the one before.
+		// A check that the end of ctx interrupted is less informative than the previous one.
 		if ctx.Err() == nil || seen == nil {
 			seen = err
 		}

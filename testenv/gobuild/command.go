@@ -21,42 +21,42 @@ import (
 	"time"
 )
 
-// shownLines is how many of the last lines of a failed build its error repeats.
+// shownLines is how many of the last lines of a failed build the error includes.
 const shownLines = 15
 
-// tick is how often the time of a build that goes on is shown again.
+// tick is how often the elapsed time of a running build is updated.
 const tick = time.Second
 
-// ErrNoGo says that there is no go command to build with.
+// ErrNoGo means that there is no go command to build with.
 var ErrNoGo = errors.New("no go command found")
 
-// A Command is one run of go build, static and without traces of this machine. All of them compile a package with the
-// same flags, so that what one has compiled is not compiled again by the next.
+// A Command is one run of go build that produces static and reproducible executables. All Commands use the
+// same compile flags, so they share compiled packages.
 type Command struct {
-	// Name says in messages what is built.
+	// Name is the name of the build in messages.
 	Name string
-	// Dir is a directory of the module.
+	// Dir is a directory in the module.
 	Dir string
-	// ModFile is used in place of go.mod, if it is set, with the sums beside it.
+	// ModFile, if set, is used in place of go.mod, with its go.sum next to it.
 	ModFile string
-	// Packages are main packages of the module, as go build takes them.
+	// Packages are main packages of the module, in the syntax of go build.
 	Packages []string
 	// Output is a file, or a directory if the path ends in a slash.
 	Output string
-	// CompileFlags are those of -gcflags.
+	// CompileFlags is the value of -gcflags.
 	CompileFlags string
-	// LinkFlags are added to -ldflags.
+	// LinkFlags is added to -ldflags.
 	LinkFlags string
 	// Tags are build tags, separated by commas.
 	Tags string
-	// Platform is what to build for, such as linux/arm64; empty means this machine.
+	// Platform is the target, such as linux/arm64. Empty means this machine.
 	Platform string
 	// Path is searched for the go command; empty means the PATH of this process.
 	Path string
 }
 
-// Run builds, and shows how many of the packages that must be compiled are, if there are any. The end of ctx
-// ends the build.
+// Run builds, and shows how many of the packages to compile are done, if there are any. Cancelling ctx ends
+// the build.
 func (c Command) Run(ctx context.Context, progress *Progress) error {
 	goCommand, err := findGo(c.Path)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c Command) Run(ctx context.Context, progress *Progress) error {
 	return b.finish(b.run(ctx))
 }
 
-// Install builds the main package of a published module at a version into a directory, with the versions that this module
-// asks for, and shows how many packages were compiled. The end of ctx ends it.
+// Install builds the main package of a published module at a version into a directory, with the dependency
+// versions of that module, and shows how many packages were compiled. Cancelling ctx ends it.
 func Install(ctx context.Context, dir, main, version string, progress *Progress) error {
 	goCommand, err := findGo("")
 	if err != nil {
@@ -76,7 +76,7 @@ func Install(ctx context.Context, dir, main, version string, progress *Progress)
 	c := Command{Name: path.Base(main) + " " + version, Packages: []string{main + "@" + version}}
 	b := &build{command: c, goCommand: goCommand, began: time.Now(), task: progress.start(c.Name), env: []string{"GOBIN=" + dir}}
 	_, err = b.exec(ctx, []string{"install", "-v", "-ldflags", "-s -w"}, func(line string) bool {
-		compiled := !strings.ContainsAny(line, " :") // a package, and no message
+		compiled := !strings.ContainsAny(line, " :") // a package path rather than a message
 		if compiled {
 			b.done++
 		}
@@ -85,20 +85,20 @@ func Install(ctx context.Context, dir, main, version string, progress *Progress)
 	return b.finish(err)
 }
 
-// build is a Command while it runs.
+// build is a running Command.
 type build struct {
 	command   Command
 	goCommand string
 	began     time.Time
 	task      *task
-	stale     map[string]bool // the packages by path, true for those that must be compiled
-	total     int             // how many those are
+	stale     map[string]bool // packages by path; true if they must be compiled
+	total     int             // number of packages to compile
 	done      int
 	downloads int
-	env       []string // variables of the go command beside those of Environment
+	env       []string // variables in addition to those of Environment
 }
 
-// finish says what has become of the build.
+// finish reports the result of the build.
 func (b *build) finish(err error) error {
 	if err != nil {
 		b.task.end("failed")
@@ -114,7 +114,7 @@ func (b *build) finish(err error) error {
 
 func (b *build) run(ctx context.Context) error {
 	b.task.set("looking what is there already")
-	// A main package is stale for the go command until it is installed, which ours never are.
+	// The go command considers a main package stale until it is installed, and these never are.
 	const format = `{{.ImportPath}} {{if ne .Name "main"}}{{.Stale}}{{end}}`
 	list, err := b.exec(ctx, []string{"list", "-deps", "-f", format}, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *build) run(ctx context.Context) error {
 	return err
 }
 
-// compiled takes a line of go build -v, and reports whether it names a package.
+// compiled handles a line of go build -v, and reports whether it names a package.
 func (b *build) compiled(line string) bool {
 	stale, known := b.stale[line]
 	if stale {
@@ -155,8 +155,8 @@ func (b *build) show() {
 	}
 }
 
-// exec runs the go command and returns its output. Lines of its standard error that taken takes, and those on
-// downloads, are no part of the error of a run that fails.
+// exec runs the go command and returns its output. An error includes its standard error, without the lines
+// that taken handles and those about downloads.
 func (b *build) exec(ctx context.Context, args []string, taken func(line string) bool) (string, error) {
 	args = append(args, "-trimpath", "-tags", b.command.Tags, "-modfile", b.command.ModFile)
 	if b.command.CompileFlags != "" {
@@ -168,7 +168,7 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 	}
 	cmd := exec.CommandContext(ctx, b.goCommand, append(args, b.command.Packages...)...)
 	cmd.Dir, cmd.Env = b.command.Dir, slices.Concat(env, b.env)
-	// The go command starts compilers; a group of their own lets all of them be ended together.
+	// The go command starts compilers. In their own process group, all of them can be ended together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -179,7 +179,7 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 	said := make(chan []string)
 	go func() { said <- b.follow(reader, taken) }()
 	err = cmd.Run()
-	_ = writer.Close() // of a pipe in this process: never an error
+	_ = writer.Close() // closing an in-process pipe cannot fail
 	messages := <-said
 	switch {
 	case ctx.Err() != nil:
@@ -191,7 +191,8 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 	return output.String(), nil
 }
 
-// follow shows what the go command does until its standard error ends, and returns the messages in it.
+// follow shows the progress of the go command until its standard error is closed, and returns the messages in
+// it.
 func (b *build) follow(from io.Reader, taken func(line string) bool) []string {
 	lines := make(chan string)
 	go func() {
@@ -233,11 +234,12 @@ func findGo(search string) (string, error) {
 	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, search)
 }
 
-// Environment is that of this process for a go command which makes the same of the same source for everybody: of all that the
-// caller may have set, here or by go env -w, it keeps where modules come from and files are, and which Go it is.
+// Environment returns this process's environment for a go command that produces the same output from the same
+// source for all users. Of the settings in the environment and of go env -w, it keeps only where modules come
+// from, where files are, and which Go is used.
 func Environment(ctx context.Context, goCommand, dir, platform string) ([]string, error) {
 	system, arch, _ := strings.Cut(cmp.Or(platform, runtime.GOOS+"/"+runtime.GOARCH), "/")
-	// Go of a distribution may have been built to compile for a newer processor, or by FIPS, if nobody says otherwise.
+	// Distributions may build Go with other defaults, such as a newer processor level or FIPS.
 	fixed := []string{
 		"GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOEXPERIMENT=",
@@ -258,12 +260,12 @@ func Environment(ctx context.Context, goCommand, dir, platform string) ([]string
 	const kept = " GOAUTH GOCACHE GOCACHEPROG GOINSECURE GOMODCACHE GONOPROXY GONOSUMDB GOPATH GOPRIVATE GOPROXY GOSUMDB GOTMPDIR GOTOOLCHAIN GOVCS "
 	for name, value := range variables {
 		if !strings.Contains(kept, " "+name+" ") {
-			value = "" // as if it were not set, once GOENV is off
+			value = "" // same as unset, because GOENV is off
 		}
 		env = append(env, name+"="+value)
 	}
 	if os.Getenv("GOGC") == "" {
-		// The compiler takes a tenth less CPU if it collects less garbage, and what it makes is the same.
+		// With less garbage collection the compiler uses a tenth less CPU. The output is the same.
 		env = append(env, "GOGC=300")
 	}
 	return append(append(env, fixed...), "GOENV=off"), nil

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobuild builds Go programs and says how far it is: those of a module that exists only as a template, once
-// per user, and those of a module on this machine.
+// Package gobuild builds Go programs and shows the progress. It builds modules that exist only as a template
+// once per user, and modules on this machine.
 //
-// It must not know what it builds: the control plane is one module among others, and the tests build a tiny one. It
-// uses the standard library alone, so that a program that only builds is itself there within seconds.
+// It does not depend on what it builds: the control plane is one module among others, and the tests build a
+// tiny one. It uses only the standard library, so that a program that only builds compiles within seconds.
 package gobuild
 
 import (
@@ -20,37 +20,37 @@ import (
 	"strings"
 )
 
-// Module is what to build.
+// Module is a module to build.
 type Module struct {
-	// Name and Version say which module this is; both appear in the cache directory's name and in messages.
+	// Name and Version identify the module in the name of its cache directory and in messages.
 	Name, Version string
-	// Template holds the files of the module. Each is named as in the module plus ".txt", with go.mod and go.sum named
-	// gomod.txt and gosum.txt: a directory with a real go.mod could not be embedded.
+	// Template holds the files of the module. Each is named as in the module plus ".txt"; go.mod and go.sum
+	// are named gomod.txt and gosum.txt, because a directory with a real go.mod cannot be embedded.
 	Template fs.FS
-	// ModFile is the file of the module that is used in place of its go.mod; empty means that.
+	// ModFile is the file to use in place of go.mod; empty means go.mod.
 	ModFile string
-	// CompileFlags are those of -gcflags.
+	// CompileFlags is the value of -gcflags.
 	CompileFlags string
-	// LinkFlags are added to -ldflags.
+	// LinkFlags is added to -ldflags.
 	LinkFlags string
 }
 
-// Options say where and how to build.
+// Options configure where and how to build.
 type Options struct {
-	// CacheDir receives one directory per module and version. It is created if needed.
+	// CacheDir contains one directory per module and version. It is created if needed.
 	CacheDir string
-	// Progress shows what takes long. It may be nil.
+	// Progress shows slow operations. It may be nil.
 	Progress *Progress
 	// Path is searched for the go command; empty means the PATH of this process.
 	Path string
 }
 
-// Build returns the directory that holds the programs of m, building those that no process of this user has built
-// before. Each program is a directory with a main package below the module's root or, with a dot in its first element, the
-// path of one in a module that m requires; it becomes an executable with the name of its last element.
+// Build returns the directory with the programs of m, after building those that are not in the user's cache.
+// Each program is a directory with a main package below the module's root or, if its first element contains a
+// dot, the path of a package in a module that m requires. The executable has the name of the last element.
 //
-// Several processes may call it at once: one builds, the others wait. An error says what to do next; after an error or
-// the end of ctx nothing half-built is left where a later call would take it for complete.
+// Several processes may call it concurrently: one builds, the others wait. An error says what to do next.
+// After an error or cancellation, no incomplete program is left.
 func Build(ctx context.Context, m Module, o Options, programs ...string) (string, error) {
 	dir, missing, err := m.missing(o.CacheDir, programs)
 	if err != nil || len(missing) == 0 {
@@ -75,19 +75,19 @@ func Build(ctx context.Context, m Module, o Options, programs ...string) (string
 	return dir, nil
 }
 
-// Dir returns the directory where Build puts the programs of m.
+// Dir returns the directory in which Build puts the programs of m.
 func (m Module) Dir(cacheDir string) (string, error) {
 	key, err := m.key()
 	return filepath.Join(cacheDir, key), err
 }
 
-// Has reports whether Build would find all programs in cacheDir and compile nothing.
+// Has reports whether Build would find all programs in cacheDir without compiling.
 func (m Module) Has(cacheDir string, programs ...string) bool {
 	_, missing, err := m.missing(cacheDir, programs)
 	return err == nil && len(missing) == 0
 }
 
-// missing returns the directory of m's programs, and which of them it lacks.
+// missing returns the directory of m's programs, and which of them do not exist.
 func (m Module) missing(cacheDir string, programs []string) (dir string, missing []string, err error) {
 	if dir, err = m.Dir(cacheDir); err != nil {
 		return "", nil, err
@@ -100,7 +100,8 @@ func (m Module) missing(cacheDir string, programs []string) (dir string, missing
 	return dir, missing, nil
 }
 
-// key names one version of the module for one platform: whatever changes the result changes the key.
+// key identifies one version of the module for one platform. Everything that affects the result is part of
+// the key.
 func (m Module) key() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, m.LinkFlags+m.CompileFlags)
@@ -116,7 +117,7 @@ func (m Module) key() (string, error) {
 	return strings.Join([]string{m.Name, m.Version, runtime.GOOS, runtime.GOARCH, sum}, "-"), nil
 }
 
-// walk calls f with every file of the module under its real name, in a fixed order.
+// walk calls f for every file of the module with its real name, in a fixed order.
 func (m Module) walk(f func(name string, content []byte) error) error {
 	return fs.WalkDir(m.Template, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -141,7 +142,7 @@ func realName(file string) string {
 	}
 }
 
-// build makes each program appear complete in dir, by a rename, or not at all. The caller holds the lock of dir.
+// build creates each program in dir atomically, by a rename. The caller holds the lock of dir.
 func (m Module) build(ctx context.Context, dir string, o Options, programs []string) error {
 	if err := removeLeftovers(dir); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (m Module) build(ctx context.Context, dir string, o Options, programs []str
 	return nil
 }
 
-// packageOf returns a program as the go command takes it.
+// packageOf returns the package path of a program for the go command.
 func packageOf(program string) string {
 	if first, _, _ := strings.Cut(program, "/"); strings.Contains(first, ".") {
 		return program
@@ -186,7 +187,7 @@ func packageOf(program string) string {
 	return "./" + program
 }
 
-// removeLeftovers deletes what a builder that was killed left behind.
+// removeLeftovers deletes the files of a builder that was killed.
 func removeLeftovers(dir string) error {
 	old, err := filepath.Glob(dir + ".tmp-*")
 	if err != nil {

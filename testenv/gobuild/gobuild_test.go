@@ -23,9 +23,9 @@ import (
 
 func TestMain(m *testing.M) { processtest.HelperMain(m, helper) }
 
-// helper builds the tiny module in a cache directory. It prints its progress and its result, a line each.
+// helper builds the tiny module in a cache directory. It prints its progress and its result, one line each.
 func helper(cache string) {
-	dir, err := gobuild.Build(context.Background(), tiny(hello), gobuild.Options{ //nolint:forbidigo // a main function
+	dir, err := gobuild.Build(context.Background(), tiny(hello), gobuild.Options{ //nolint:forbidigo // this is a main function
 		CacheDir: cache, Progress: gobuild.NewProgress(os.Stdout),
 	}, "hello")
 	fmt.Println("result", dir, err)
@@ -54,7 +54,7 @@ func tiny(source string) gobuild.Module {
 	}
 }
 
-// TestProgramsOfOtherModules builds a program that is named by its whole path, as one of another module is.
+// TestProgramsOfOtherModules builds a program of another module by its full path.
 func TestProgramsOfOtherModules(t *testing.T) {
 	t.Parallel()
 	module := gobuild.Module{Name: "tiny", Version: "v1", Template: fstest.MapFS{
@@ -71,11 +71,11 @@ func TestProgramsOfOtherModules(t *testing.T) {
 		if err != nil || strings.TrimSpace(string(output)) != "found" {
 			t.Errorf("the program says %q, %v", output, err)
 		}
-		o.Path = t.TempDir() // what is there needs no go command
+		o.Path = t.TempDir() // a cached program needs no go command
 	}
 }
 
-// TestBuild calls Build again and again in one cache directory.
+// TestBuild calls Build repeatedly with one cache directory.
 //
 //nolint:paralleltest,tparallel // its parts follow one another
 func TestBuild(t *testing.T) {
@@ -214,7 +214,7 @@ func TestCacheDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	wantParts(t, err, "cannot keep the programs of tiny", file, "make the directory writable or name another one")
 }
 
-// cancelling ends a context when something is said.
+// cancelling is a writer that cancels a context when it is written to.
 type cancelling func()
 
 func (c cancelling) Write(text []byte) (int, error) {
@@ -245,7 +245,7 @@ func TestEndOfTheContextEndsTheWaitForAnotherBuilder(t *testing.T) {
 	}
 }
 
-// TestGoSettingsOfTheCallerDoNotMatter compares what is built bit for bit.
+// TestGoSettingsOfTheCallerDoNotMatter compares the built programs bit by bit.
 //
 //nolint:paralleltest // the environment is that of the process
 func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
@@ -290,7 +290,7 @@ func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestCompilersCollectLessGarbage checks the default, and that the caller's setting has precedence.
+// TestCompilersCollectLessGarbage checks the default, and that the caller's setting takes precedence.
 //
 //nolint:paralleltest // the environment is that of the process
 func TestCompilersCollectLessGarbage(t *testing.T) {
@@ -298,7 +298,7 @@ func TestCompilersCollectLessGarbage(t *testing.T) {
 		t.Setenv("GOGC", set)
 		env, err := gobuild.Environment(t.Context(), "go", "", "")
 		var got string
-		for _, variable := range env { // the last one counts
+		for _, variable := range env { // the last value takes effect
 			if strings.HasPrefix(variable, "GOGC=") {
 				got = variable
 			}
@@ -331,7 +331,7 @@ func dirOf(t *testing.T, m gobuild.Module, cache string) string {
 	return dir
 }
 
-// locked takes the lock of the builder of a directory.
+// locked acquires the builder's lock of a directory.
 func locked(t *testing.T, dir string) *os.File {
 	t.Helper()
 	file, err := os.Create(dir + ".lock")
@@ -356,7 +356,7 @@ func wantParts(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// onlyEntries checks that the directory holds exactly the paths.
+// onlyEntries checks that the directory contains exactly the paths.
 func onlyEntries(t *testing.T, dir string, paths ...string) {
 	t.Helper()
 	entries, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -12,13 +12,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
-// pollInterval is how often a waiting process looks whether the lock is free. A blocking lock could not be given up
-// when ctx ends.
+// pollInterval is how often a waiting process tries the lock. A blocking lock could not be cancelled by ctx.
 const pollInterval = 200 * time.Millisecond
 
-// Lock holds the file at path exclusively until release is called or the process ends. While another process holds it,
-// Lock waits and calls waiting once with that process's description. It creates the file in an existing directory, and
-// leaves it there.
+// Lock holds the file at path exclusively until release is called or the process ends. While another process
+// holds it, Lock waits and calls waiting once with that process's description. It creates the file in an
+// existing directory and does not delete it.
 func Lock(ctx context.Context, path string, waiting func(holder string)) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -42,7 +41,7 @@ func Lock(ctx context.Context, path string, waiting func(holder string)) (releas
 		case <-time.After(pollInterval):
 		}
 	}
-	// Only for those who wait: a failure to write it must not fail the build.
+	// Only for the message to waiting processes: an error must not fail the build.
 	if file.Truncate(0) == nil {
 		_, _ = fmt.Fprintf(file, "process %d", os.Getpid())
 	}

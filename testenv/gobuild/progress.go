@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// worthALine is how long a task takes at least before it is shown: most take no time, as nothing has changed.
+	// worthALine is the minimum duration of a task that is shown. Most tasks have nothing to do and take no
+	// time.
 	worthALine = 2 * time.Second
-	// quiet is the time between two lines of a task where no line can be replaced.
+	// quiet is the time between two lines of a task if the output is not a terminal.
 	quiet = 20 * time.Second
 )
 
-// Progress shows a person what goes on while one waits: on a terminal in one line that is kept current, elsewhere in a
-// line for each task every 20 seconds. It is itself a writer, so that it can be passed on as one. A nil Progress is
-// silent.
+// Progress shows the progress of slow tasks: on a terminal in one line that is updated, elsewhere in a line
+// for each task every 20 seconds. It is also an io.Writer. A nil Progress is silent.
 type Progress struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -29,14 +29,15 @@ type Progress struct {
 	tasks    []*task
 }
 
-// task is something that takes long. Its state is what is true of it now.
+// task is a slow operation with a current state.
 type task struct {
 	progress    *Progress
 	name, state string
 	began, next time.Time // next is when another line is due
 }
 
-// NewProgress returns a Progress that writes to out: out itself if it is one, nil if out is nil.
+// NewProgress returns a Progress that writes to out. It returns out itself if that is a Progress, and nil if
+// out is nil.
 func NewProgress(out io.Writer) *Progress {
 	if out == nil {
 		return nil
@@ -56,7 +57,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Say writes a line that stays.
+// Say writes a permanent line.
 func (p *Progress) Say(format string, args ...any) {
 	if p == nil {
 		return
@@ -66,13 +67,13 @@ func (p *Progress) Say(format string, args ...any) {
 	p.line(fmt.Sprintf(format, args...))
 }
 
-// Write implements io.Writer. The text is lines that stay.
+// Write implements io.Writer. The text is written as permanent lines.
 func (p *Progress) Write(text []byte) (int, error) {
 	p.Say("%s", strings.TrimSuffix(string(text), "\n"))
 	return len(text), nil
 }
 
-// start adds a task, which is shown when it has a state.
+// start adds a task, which is shown once it has a state.
 func (p *Progress) start(name string) *task {
 	t := &task{progress: p, name: name}
 	if p == nil {
@@ -109,7 +110,7 @@ func (t *task) set(format string, args ...any) {
 	}
 }
 
-// end removes the task, and says its last state for good if it was worth a line.
+// end removes the task, and writes its last state as a permanent line if it took long enough.
 func (t *task) end(format string, args ...any) {
 	p := t.progress
 	if p == nil {
@@ -130,11 +131,11 @@ func (t *task) end(format string, args ...any) {
 	}
 }
 
-// clearLine returns to the beginning of a terminal's line and empties it.
+// clearLine clears the current line of a terminal.
 const clearLine = "\r\x1b[K"
 
-// line writes a line that stays, above the current one. The caller holds the lock. An error is dropped: it is
-// that person's terminal which fails.
+// line writes a permanent line above the current one. The caller holds the lock. Write errors are ignored,
+// because only the terminal is affected.
 func (p *Progress) line(text string) {
 	if p.terminal {
 		text = clearLine + text
@@ -143,7 +144,8 @@ func (p *Progress) line(text string) {
 	p.current()
 }
 
-// current writes the states of all tasks in one line that the next call replaces. The caller holds the lock.
+// current writes the states of all tasks in one line that the next call overwrites. The caller holds the
+// lock.
 func (p *Progress) current() {
 	if !p.terminal {
 		return

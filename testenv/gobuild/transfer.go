@@ -13,14 +13,13 @@ const (
 	barWidth = 30
 )
 
-// Transfer is a writer that shows how much of a download has arrived, on a terminal with a bar. It keeps nothing of
-// what is written to it.
+// Transfer is a writer that shows the progress of a download, on a terminal with a bar. It discards the data.
 type Transfer struct {
 	task       *task
 	size, done int64
 }
 
-// StartTransfer adds a download to p. The size is in bytes; 0 means that it is unknown. End must be called.
+// StartTransfer adds a download to p. The size is in bytes; 0 means unknown. The caller must call End.
 func (p *Progress) StartTransfer(name string, size int64) *Transfer {
 	return &Transfer{task: p.start(name), size: size}
 }
@@ -32,7 +31,7 @@ func (t *Transfer) Write(content []byte) (int, error) {
 	return len(content), nil
 }
 
-// End removes the download from what is shown. Its last line says whether err is nil.
+// End removes the download from the display and writes a last line that depends on err.
 func (t *Transfer) End(err error) {
 	if err != nil {
 		t.task.end("failed after %d MB", t.done/megabyte)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imagefile writes archives of container images from files of this machine: in the layout of OCI, which
-// containerd and the clients of registries read, and an image of one architecture also as every Docker reads it. It must
-// not know what is in them, nor who loads them.
+// Package imagefile writes archives of container images from local files. The archives use the OCI layout,
+// which containerd and registry clients read. An archive for a single architecture can also be loaded by any
+// version of Docker.
 package imagefile
 
 import (
@@ -23,24 +23,24 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An Image is what a name stands for on machines of one architecture, and is described by what is in its only layer.
+// An Image is the image for one architecture. It has a single layer.
 type Image struct {
-	// Architecture is that of its programs, as Go calls it; the system is Linux.
+	// Architecture is the GOARCH of its programs; the operating system is Linux.
 	Architecture string
-	// Config is how it is run.
+	// Config is the run configuration.
 	Config ocispec.ImageConfig
 	// Trees are the files of the layer.
 	Trees []Tree
 }
 
-// A Tree is what is below a directory, as files of an owner.
+// A Tree is the contents of a directory, with the owner of the files.
 type Tree struct {
 	Dir   string
 	Owner int
 }
 
-// Write writes the archive of the images of a name, which has a tag, to a file. Of the same files it is the same. Several
-// images, each for another architecture, are under one index.
+// Write writes an archive of the images for a name with a tag. The same files produce the same archive.
+// Several images, each for another architecture, are in one index.
 func Write(archive, name string, images ...Image) (err error) {
 	parts, err := os.MkdirTemp("", "image-")
 	if err != nil {
@@ -56,7 +56,7 @@ func Write(archive, name string, images ...Image) (err error) {
 	return nil
 }
 
-// layout is a directory in the layout of OCI.
+// layout is a directory in the OCI layout.
 type layout struct{ dir string }
 
 func (l layout) write(name string, images []Image) error {
@@ -86,14 +86,16 @@ func (l layout) write(name string, images []Image) error {
 		}
 		index.Manifests = []ocispec.Descriptor{nested}
 	}
-	// The first is what containerd calls the image, the second what others do who know the repository.
+	// containerd uses the first annotation as the image's name; other tools, which know the repository, use
+	// the second.
 	index.Manifests[0].Annotations = map[string]string{"io.containerd.image.name": full.String(), ocispec.AnnotationRefName: tagged.Tag()}
 	return errors.Join(
 		l.file(ocispec.ImageIndexFile, index),
 		l.file(ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}))
 }
 
-// image writes what an image consists of, and with a description for Docker, which reads no index, the latter too.
+// image writes the blobs of an image and, if forDocker is set, also a manifest for Docker versions that
+// cannot read an index.
 func (l layout) image(i Image, name string, forDocker bool) (ocispec.Descriptor, error) {
 	layer, err := l.layer(i.Trees)
 	if err != nil {
@@ -122,7 +124,7 @@ func (l layout) image(i Image, name string, forDocker bool) (ocispec.Descriptor,
 	return manifest, err
 }
 
-// layer writes the only layer of an image.
+// layer writes the layer of an image.
 func (l layout) layer(trees []Tree) (ocispec.Descriptor, error) {
 	hash, written := sha256.New(), filepath.Join(l.dir, "layer")
 	if err := writeTar(written, hash, func(w *tar.Writer) error {
@@ -153,7 +155,7 @@ func (l layout) blob(mediaType string, document any) (ocispec.Descriptor, error)
 	return d, os.WriteFile(filepath.Join(l.dir, blobPath(d.Digest)), text, 0o600)
 }
 
-// file writes a document under a name.
+// file writes a document to a named file.
 func (l layout) file(name string, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -166,7 +168,7 @@ func blobPath(d digest.Digest) string {
 	return filepath.Join(ocispec.ImageBlobsDir, d.Algorithm().String(), d.Encoded())
 }
 
-// writeTar writes an archive to a file, and also to another writer.
+// writeTar writes an archive to a file and to a second writer.
 func writeTar(path string, copied io.Writer, fill func(*tar.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -176,8 +178,8 @@ func writeTar(path string, copied io.Writer, fill func(*tar.Writer) error) error
 	return errors.Join(fill(w), w.Close(), file.Close())
 }
 
-// addTree adds what is below a directory, as files of an owner. Their times are
-// fixed, so that the same sources give the same layer.
+// addTree adds the contents of a directory with the given owner. Timestamps are fixed, so that the same
+// sources give the same layer.
 func addTree(w *tar.Writer, dir string, owner int) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

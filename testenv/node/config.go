@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Addresses within the node's namespace. The machine sees none of them.
+// Addresses in the node's network namespace, which are not visible on the machine.
 const (
 	address     = "10.244.0.1"
 	podNetwork  = "10.244.0.0/24"
@@ -18,13 +18,13 @@ const (
 	kubeletPort = 10250
 )
 
-// Name is that of the node.
+// Name is the name of the node.
 const Name = "cooper"
 
-// issuer is what signs the tokens of service accounts, as on other clusters.
+// issuer is the issuer of service account tokens, as on other clusters.
 const issuer = "https://kubernetes.default.svc"
 
-// layout names the files of a node. They lie in its own directory, and so are gone with it.
+// layout names the files of a node, which are in its own directory and are deleted with it.
 type layout struct {
 	dir, bin string
 }
@@ -33,16 +33,16 @@ func (l layout) path(name string) string    { return filepath.Join(l.dir, name) 
 func (l layout) program(name string) string { return filepath.Join(l.bin, name) }
 func (l layout) cgroup() string             { return filepath.Base(l.dir) }
 
-// socket is where containerd listens. It is within the node.
+// socket is containerd's socket in the node's mount namespace.
 const socket = "/run/containerd/containerd.sock"
 
-// pauseImage is what the first container of each Pod runs.
+// pauseImage is the image of the first container of each Pod.
 const pauseImage = "localhost/pause:1"
 
-// write lays out what the components read.
+// write writes the configuration files of the components.
 func (l layout) write() error {
 	for _, dir := range []string{"lib", "log", "logs", "cni"} {
-		if err := os.Mkdir(l.path(dir), 0o755); err != nil { // Pods that are not root read below it
+		if err := os.Mkdir(l.path(dir), 0o755); err != nil { // Pods that do not run as root read below it
 			return fmt.Errorf("directory of the node: %w", err)
 		}
 	}
@@ -60,7 +60,7 @@ func (l layout) write() error {
 	return nil
 }
 
-// containerdConfig is understood by containerd 1.6 and later. What is not there is not looked for.
+// containerdConfig is valid for containerd 1.6 and later, which ignores unknown sections.
 const containerdConfig = `version = 2
 disabled_plugins = [
   "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.tracing.processor.v1.otlp",
@@ -79,8 +79,8 @@ disabled_plugins = [
       SystemdCgroup = false
 `
 
-// networkConfig gives each Pod a link of its own to the node, which routes between them. A bridge would pass packets
-// between Pods by kube-proxy, unless a module of the kernel is loaded for the whole machine.
+// networkConfig gives each Pod its own link to the node, which routes between them. With a bridge, packets
+// between Pods would bypass kube-proxy unless a kernel module is loaded for the whole machine.
 const networkConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "ptp", "ipam": {
   "type": "host-local", "ranges": [[{"subnet": %q, "rangeStart": %q, "gateway": %q}]], "routes": [{"dst": "0.0.0.0/0"}]
 }}]}
@@ -110,7 +110,7 @@ imageGCHighThresholdPercent: 100
 syncFrequency: 10s
 `
 
-// egressConfig is how the API server reaches the kubelet, and Pods that are webhooks.
+// egressConfig configures how the API server reaches the kubelet and webhooks in Pods.
 const egressConfig = `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:

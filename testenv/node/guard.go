@@ -18,26 +18,27 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/node/binaries"
 )
 
-// prefix begins the names of the directories of nodes, and of their cgroups.
+// prefix is the prefix of the names of nodes' directories and cgroups.
 const prefix = "cooper-node-"
 
-// guard is the process that holds the node's namespaces. It ends them with its standard input, which is closed by stop
-// and by the end of this process, however that ends.
+// guard is the process that holds the node's namespaces. It ends them when its standard input is closed,
+// which happens in stop and whenever this process ends.
 type guard struct {
 	cmd   *exec.Cmd
 	input io.Closer
-	// pid is that of the first process in the namespaces.
+	// pid is the ID of the first process in the namespaces.
 	pid int
 }
 
-// startGuard returns when the namespaces are there. The API server is, or will be, at server.
+// startGuard starts the guard and returns when the namespaces exist. server is the address of the API server,
+// which may start later.
 func startGuard(l layout, server string) (*guard, error) {
 	log, err := os.Create(l.path("logs/guard.log"))
 	if err != nil {
 		return nil, fmt.Errorf("log of the guard: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(l.program(binaries.Guard), "guard", l.dir, l.cgroup(), address, server) //nolint:noctx // it outlives whatever started it
+	cmd := exec.Command(l.program(binaries.Guard), "guard", l.dir, l.cgroup(), address, server) //nolint:noctx // it must outlive any context
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	input, err := cmd.StdinPipe()
@@ -57,13 +58,13 @@ func startGuard(l layout, server string) (*guard, error) {
 		g.pid, err = strconv.Atoi(strings.TrimSpace(line))
 	}
 	if err != nil {
-		said, _ := os.ReadFile(log.Name()) // it may be gone with the directory
+		said, _ := os.ReadFile(log.Name()) // best effort: the directory may have been removed
 		return nil, errors.Join(fmt.Errorf("the node has no namespaces: %w\n%s", err, said), g.stop())
 	}
 	return g, nil
 }
 
-// stop returns when nothing of the node is left.
+// stop ends the guard and returns when nothing of the node is left.
 func (g *guard) stop() error {
 	err := g.input.Close()
 	if ended := g.cmd.Wait(); ended != nil {
@@ -72,8 +73,7 @@ func (g *guard) stop() error {
 	return err
 }
 
-// sweep removes what is left of nodes whose guard was killed. It is a courtesy: what it cannot do the next start tries
-// again.
+// sweep removes the leftovers of nodes whose guard was killed. It ignores errors; the next start tries again.
 func sweep(ctx context.Context, program string) {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	if err != nil {

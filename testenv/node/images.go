@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/imagefile"
 )
 
-// LoadImage makes the node have the images of an archive, as `make images` and docker image save write it. Pods use
-// them with the imagePullPolicy IfNotPresent or Never.
+// LoadImage loads the images of an archive, as written by `make images` or docker image save, into the node.
+// Pods that use them need the imagePullPolicy IfNotPresent or Never.
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -28,7 +28,7 @@ func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	return n.ctr(ctx, file, "images", "import", "-")
 }
 
-// LoadImages makes the node have the images of all archives in a directory; an empty name means none.
+// LoadImages loads the images of all archives in a directory. An empty name loads none.
 func (n *Node) LoadImages(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
@@ -45,7 +45,7 @@ func (n *Node) LoadImages(ctx context.Context, dir string) error {
 	return nil
 }
 
-// LoadProgram makes the node have an image with one static program, which runs as whom the Pod says.
+// LoadProgram loads an image with one static program. The Pod sets the user that runs it.
 func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	dir, err := os.MkdirTemp("", "image-")
 	if err != nil {
@@ -72,7 +72,7 @@ func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	return n.LoadImage(ctx, archive)
 }
 
-// ctr runs containerd's command on the node.
+// ctr runs containerd's command-line client on the node.
 func (n *Node) ctr(ctx context.Context, input io.Reader, arguments ...string) error {
 	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address", socket, "--namespace", "k8s.io"}, arguments...)...)
 	cmd.Stdin = input

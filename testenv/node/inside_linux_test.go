@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTheProcessStaysWhereItIs enters another namespace with many threads. Whichever the first thread of the process
-// serves, which never ends, /proc/self shows that one's namespaces.
+// TestTheProcessStaysWhereItIs enters another namespace from many goroutines. /proc/self shows the namespaces
+// of the main thread, which must not change.
 func TestTheProcessStaysWhereItIs(t *testing.T) {
 	t.Parallel()
 	Need(t, possible())
@@ -23,7 +23,7 @@ func TestTheProcessStaysWhereItIs(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = other.Process.Kill()
-		_ = other.Wait() // it was killed
+		_ = other.Wait() // killed, so always an error
 	})
 	before := namespaceOf(t)
 	var all errgroup.Group

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Need skips a test where something is missing, or fails it where a node must run.
+// Need skips a test because something is missing, or fails it if the environment requires a node.
 func Need(t *testing.T, missing error) {
 	t.Helper()
 	switch {

@@ -29,14 +29,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/node/binaries"
 )
 
-// Options say what cluster to start.
+// Options configure the cluster.
 type Options struct {
-	// Progress gets a line while executables are built, which says how far that is. It may be nil.
+	// Progress receives lines about the progress of building executables. It may be nil.
 	Progress io.Writer
 }
 
 const (
-	// startTimeout is for everything that is started, on a machine that is busy with other things.
+	// startTimeout limits the start of all components on a busy machine.
 	startTimeout = 4 * time.Minute
 	stopTimeout  = 30 * time.Second
 )
@@ -57,7 +57,7 @@ type Node struct {
 	stopErr error
 }
 
-// Missing returns why no node can run here, or nil.
+// Missing returns the reason why no node can run here, or nil.
 func Missing() error {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		return errors.New("a node needs Linux and root, for namespaces and containers of its own")
@@ -70,8 +70,8 @@ func Missing() error {
 	return possible()
 }
 
-// Start builds the executables if needed, starts a control plane and a node, and returns when that is ready for Pods.
-// What a process that was killed left behind is removed first. After an error nothing is left.
+// Start builds the executables if needed, starts a control plane and a node, and returns when the node is
+// ready for Pods. It first removes what killed processes left behind. After an error nothing is left.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("directory of the node: %w", err)
 	}
-	// Pods that are not root read below it.
+	// Pods that do not run as root read below it.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("directory of the node: %w", err)
 	}
@@ -102,7 +102,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context) error {
-	// Within the node the API server has the same port.
+	// The API server has the same port inside the node.
 	port, err := freeport.Reserve()
 	if err != nil {
 		return err
@@ -136,7 +136,8 @@ func (n *Node) start(ctx context.Context) error {
 	return n.waitReady(ctx)
 }
 
-// cluster describes the control plane, and writes the certificates of both sides.
+// cluster returns the configuration of the control plane, and writes the certificates of API server and
+// kubelet.
 func (n *Node) cluster() (*controlplane.Cluster, error) {
 	ca, err := newAuthority()
 	if err != nil {
@@ -182,7 +183,7 @@ func (n *Node) cluster() (*controlplane.Cluster, error) {
 	return c, nil
 }
 
-// startRuntime starts containerd and loads what every Pod begins with.
+// startRuntime starts containerd and loads the pause image.
 func (n *Node) startRuntime(ctx context.Context) error {
 	if err := n.startComponent("containerd", "containerd", "--config", n.layout.path("containerd.toml")); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (n *Node) startRuntime(ctx context.Context) error {
 	return n.LoadProgram(ctx, pauseImage, n.layout.program(binaries.Pause))
 }
 
-// startKubernetes starts what belongs to Kubernetes on the node.
+// startKubernetes starts the node components of Kubernetes.
 func (n *Node) startKubernetes(server string) error {
 	for name, user := range map[string]struct{ name, group string }{
 		"kubelet.kubeconfig": {"system:node:" + Name, "system:nodes"},
@@ -224,7 +225,8 @@ func (n *Node) startKubelet() error {
 
 const kubelet = "kubelet"
 
-// RestartKubelet ends the kubelet as a reboot of its service does, and starts it again. Pods run on. It returns at once.
+// RestartKubelet restarts the kubelet, as a restart of its service does. Pods continue to run. It does not
+// wait until the kubelet is ready.
 func (n *Node) RestartKubelet() error {
 	n.mu.Lock()
 	process := n.components[kubelet]
@@ -235,7 +237,7 @@ func (n *Node) RestartKubelet() error {
 	return n.startKubelet()
 }
 
-// startComponent starts a program within the node.
+// startComponent starts a program inside the node.
 func (n *Node) startComponent(name, program string, arguments ...string) error {
 	log, err := os.OpenFile(filepath.Join(n.LogDir(), name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -250,7 +252,7 @@ func (n *Node) startComponent(name, program string, arguments ...string) error {
 	})
 }
 
-// waitReady waits until the node is ready for Pods, by the word of its kubelet.
+// waitReady waits until the kubelet reports the node ready.
 func (n *Node) waitReady(ctx context.Context) error {
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		node, err := n.client.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
@@ -266,7 +268,7 @@ func (n *Node) waitReady(ctx context.Context) error {
 	})
 }
 
-// Stop ends everything and removes its files. Later calls return what the first did.
+// Stop ends everything and removes the node's files. Later calls return the same result.
 func (n *Node) Stop() error {
 	n.stop.Do(func() {
 		var errs []error
@@ -287,29 +289,30 @@ func (n *Node) Stop() error {
 	return n.stopErr
 }
 
-// Config returns how this machine reaches the API server as an administrator. Each call returns a copy.
+// Config returns an administrator's client configuration for this machine. Each call returns a copy.
 func (n *Node) Config() *rest.Config { return n.controlPlane.Config() }
 
 // ControlPlane returns the control plane of the cluster.
 func (n *Node) ControlPlane() *controlplane.ControlPlane { return n.controlPlane }
 
-// WriteKubeconfig writes a file for kubectl of this machine, as an administrator.
+// WriteKubeconfig writes an administrator's kubeconfig for use on this machine.
 func (n *Node) WriteKubeconfig(path string) error {
 	return controlplane.WriteKubeconfig(path, n.Config(), "default")
 }
 
-// Dir returns the directory of the node. What is put there goes with it, however this process ends.
+// Dir returns the directory of the node. Files in it are deleted with the node, even if this process is
+// killed.
 func (n *Node) Dir() string { return n.layout.dir }
 
-// LogDir returns the directory with one log per component of the node. It is gone after Stop.
+// LogDir returns the directory with one log file per component of the node. Stop removes it.
 func (n *Node) LogDir() string { return n.layout.path("logs") }
 
-// shownLines is how much of each log the error of a failed start repeats.
+// shownLines is how many lines of each log the error of a failed start includes.
 const shownLines = 12
 
 func (n *Node) lastLogs() string {
 	var b strings.Builder
-	files, _ := filepath.Glob(filepath.Join(n.LogDir(), "*.log")) // the pattern is no bad one
+	files, _ := filepath.Glob(filepath.Join(n.LogDir(), "*.log")) // the pattern is valid
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil || len(content) == 0 {

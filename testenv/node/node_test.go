@@ -24,14 +24,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/node"
 )
 
-// waitTimeout only delays failures.
+// waitTimeout is long because it only delays failures.
 const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) { processtest.HelperMain(m, helper) }
 
-// helper starts a node, says where its directory is, and stays.
+// helper starts a node, prints its directory and blocks.
 func helper(string) {
-	n, err := node.Start(context.Background(), node.Options{}) //nolint:forbidigo // a main function
+	n, err := node.Start(context.Background(), node.Options{}) //nolint:forbidigo // this is a main function
 	if err != nil {
 		fmt.Println("failed:", err)
 		return
@@ -40,7 +40,8 @@ func helper(string) {
 	select {}
 }
 
-// TestANodeRunsPodsAndStopsWithoutATrace runs a Pod that the machine does not notice.
+// TestANodeRunsPodsAndStopsWithoutATrace runs a Pod, and verifies that the machine is unchanged during and
+// after the run.
 func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "what it needs is built for minutes")
@@ -96,7 +97,7 @@ func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // it was killed
+	_ = killed.Wait() // killed, so always an error
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	err := controlplane.Until(ctx, func(context.Context) error {
@@ -110,7 +111,7 @@ func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// runs takes a Pod to the point that it has an address.
+// runs creates a Pod and waits until it has an address.
 func runs(t *testing.T, n *node.Node) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(n.Config())
@@ -124,7 +125,7 @@ func runs(t *testing.T, n *node.Node) {
 		Containers: []corev1.Container{{Name: "sleeps", Image: "localhost/pause:1", ImagePullPolicy: corev1.PullNever}},
 	}}
 	err = controlplane.Until(ctx, func(ctx context.Context) error {
-		_, err := pods.Create(ctx, pod, metav1.CreateOptions{}) // until the namespace has its account
+		_, err := pods.Create(ctx, pod, metav1.CreateOptions{}) // retried until the service account exists
 		return err
 	})
 	if err != nil {
@@ -143,13 +144,13 @@ func runs(t *testing.T, n *node.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The way back, from the API server to the kubelet.
+	// Reading logs tests the connection from the API server to the kubelet.
 	if _, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx); err != nil {
 		t.Errorf("logs: %v", err)
 	}
 }
 
-// traces returns what the machine has of a node: its directory, cgroups, mounts and processes.
+// traces returns what exists of a node on the machine: its directory, cgroups, mounts and processes.
 func traces(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
@@ -182,7 +183,7 @@ func traces(t *testing.T, dir string) []string {
 	return found
 }
 
-// sysctls returns those of the machine that a kubelet would set.
+// sysctls returns the machine's values of the sysctls that a kubelet sets.
 func sysctls(t *testing.T) map[string]string {
 	t.Helper()
 	values := map[string]string{}
@@ -198,7 +199,7 @@ func sysctls(t *testing.T) map[string]string {
 	return values
 }
 
-// interfaces returns the addresses of the machine.
+// interfaces returns the machine's addresses.
 func interfaces(t *testing.T) []string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity of certificates is longer than a node lives.
+// validity is the lifetime of certificates, longer than that of a node.
 const validity = 7 * 24 * time.Hour
 
-// An authority signs the certificates by which API server and kubelet know each other.
+// An authority is the CA of API server and kubelet.
 type authority struct {
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
@@ -39,10 +39,11 @@ func newAuthority() (*authority, error) {
 	return &authority{key: key, certificate: certificate}, nil
 }
 
-// pem returns the authority's own certificate.
+// pem returns the CA certificate.
 func (a *authority) pem() []byte { return encode(a.certificate.Raw) }
 
-// sign makes a key with a certificate for a client, and for a server at some addresses; both are in PEM.
+// sign creates a key and a certificate for a client, or for a server at the given names and addresses. Both
+// are in PEM.
 func (a *authority) sign(subject pkix.Name, names []string, addresses ...string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

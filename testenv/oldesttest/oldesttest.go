@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oldesttest runs tests on the oldest Kubernetes that Cooper supports. It must know no test by itself.
+// Package oldesttest runs tests on the oldest release of Kubernetes that Cooper supports. It contains no
+// tests.
 package oldesttest
 
 import (
@@ -14,9 +15,9 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// Again runs the tests of this binary with these names once more, in a process whose API server is of the oldest
-// release that will do, and fails unless each of them passes there. It belongs to the full tier, as that release
-// must be built first.
+// Again runs the named tests of this binary in a child process with an API server of the oldest supported
+// release, and fails unless each passes. It runs in the full tier only, because that release must be built
+// first.
 func Again(t *testing.T, tests ...string) {
 	t.Helper()
 	fulltest.Only(t, "the same tests run on the Kubernetes of today, and those on "+binaries.Oldest+" need minutes to be built")
@@ -37,7 +38,7 @@ func Again(t *testing.T, tests ...string) {
 		t.Fatal(err)
 	}
 	again := exec.CommandContext(t.Context(), self, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
-	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets) // without -short: all of these tests
+	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets) // without -short, so that all of these tests run
 	output, err := again.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "using the kube-apiserver and etcd of "+assets) {
 		t.Errorf("on Kubernetes %s: %v\n%s", binaries.Oldest, err, output)

@@ -24,12 +24,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
-// Ceph is a small Ceph in processes of its own: a monitor, an OSD that keeps everything in memory, and a RADOS Gateway. Its
-// programs are those of a distribution, since they cannot be built from a Go module.
+// Ceph is a small Ceph cluster in processes: a monitor, an in-memory OSD, and a RADOS Gateway. Its programs
+// come from the distribution, since they cannot be built from a Go module.
 type Ceph struct {
 	dir, endpoint, secure string
 	options               CephOptions
-	// daemons are in the order of their start.
+	// daemons are in start order.
 	daemons []*daemon
 	ports   []freeport.Port
 }
@@ -39,12 +39,13 @@ type CephUser struct {
 	AccessKey, SecretKey string
 }
 
-// cephPrograms are what has to be there.
+// cephPrograms are the required programs.
 func cephPrograms() []string {
 	return []string{"ceph", "monmaptool", "ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"}
 }
 
-// FindCeph returns nil if the programs are there. The error of one that is not says how to get it and is an fs.ErrNotExist.
+// FindCeph returns nil if the programs are installed. Otherwise the error says how to install them and is an
+// fs.ErrNotExist.
 func FindCeph() error {
 	for _, program := range cephPrograms() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -67,19 +68,19 @@ func CephVersion(ctx context.Context) (string, error) {
 	return words[2], nil
 }
 
-// CephOptions say where a Ceph is.
+// CephOptions configure a Ceph.
 type CephOptions struct {
-	// Directory has all that it writes; it must be empty, and is the caller's to remove. Required.
+	// Directory is the directory for all files. It must be empty, and the caller removes it. Required.
 	Directory string
-	// Address of the gateway, such as 127.0.0.1:8080. Default a free port of this host.
+	// Address is the address of the gateway, such as 127.0.0.1:8080. The default is a free port on this host.
 	Address string
-	// Certificate and Key, if set, are PEM files with which the gateway serves TLS too, on another port.
+	// Certificate and Key, if set, are PEM files. The gateway then also serves TLS on another port.
 	Certificate, Key string
-	// Placement, if set, is one that buckets can ask for beside default-placement.
+	// Placement, if set, is a placement target for buckets in addition to default-placement.
 	Placement string
 }
 
-// StartCeph starts one and returns when its gateway responds. Close ends it.
+// StartCeph starts a Ceph and returns when its gateway responds. The caller must call Close.
 func StartCeph(ctx context.Context, options CephOptions) (*Ceph, error) {
 	c := &Ceph{dir: options.Directory, endpoint: options.Address, options: options}
 	if err := c.start(ctx); err != nil {
@@ -88,7 +89,7 @@ func StartCeph(ctx context.Context, options CephOptions) (*Ceph, error) {
 	return c, nil
 }
 
-// start brings up one after the other; the gateway waits by itself for the OSD.
+// start starts the daemons in order. The gateway waits for the OSD.
 func (c *Ceph) start(ctx context.Context) error {
 	monitor, err := c.configure()
 	if err != nil {
@@ -118,8 +119,8 @@ func (c *Ceph) start(ctx context.Context) error {
 
 const cephFSID = "11111111-2222-3333-4444-555555555555"
 
-// cephConfig is of a Ceph as small as one can be. Nothing is authenticated, so that connections must not be encrypted
-// (ms_mon_client_mode), or the gateway waits for that until it gives up.
+// cephConfig configures the smallest possible Ceph. Authentication is disabled, so connections must not be
+// encrypted (ms_mon_client_mode); otherwise the gateway waits for encryption until it times out.
 var cephConfig = template.Must(template.New("").Parse(`[global]
 fsid = ` + cephFSID + `
 mon_host = [{{.Monitor}}]
@@ -162,7 +163,7 @@ rgw_md_log_max_shards = 1
 rgw_num_control_oids = 1
 `))
 
-// configure writes the configuration and returns the address of the monitor.
+// configure writes the configuration and returns the monitor's address.
 func (c *Ceph) configure() (string, error) {
 	var monitor string
 	for address, needed := range map[*string]bool{&monitor: true, &c.endpoint: c.endpoint == "", &c.secure: c.options.Certificate != ""} {
@@ -198,7 +199,7 @@ func (c *Ceph) configure() (string, error) {
 
 func (c *Ceph) path(name string) string { return filepath.Join(c.dir, name) }
 
-// command prepares a program of Ceph, which reads our configuration and none of the machine's.
+// command returns a command for a Ceph program with this configuration instead of the machine's.
 func (c *Ceph) command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, arguments...)
 	cmd.Env = append(os.Environ(), "CEPH_CONF="+c.Configuration(), "CEPH_ARGS=")
@@ -212,13 +213,14 @@ func (c *Ceph) run(ctx context.Context, program string, arguments ...string) err
 	return nil
 }
 
-// addPlacement has to come before the gateway, which reads the zone once. Its pools are those of the default.
+// addPlacement must run before the gateway starts, which reads the zone once. The placement uses the default
+// pools.
 func (c *Ceph) addPlacement(ctx context.Context) error {
 	if c.options.Placement == "" {
 		return nil
 	}
 	for _, arguments := range [][]string{
-		{"user", "list"}, // the first command of all makes the zone and its group
+		{"user", "list"}, // the first command creates the zone and its group
 		{"zonegroup", "placement", "add", "--rgw-zonegroup=default", "--placement-id=" + c.options.Placement},
 		{
 			"zone", "placement", "add", "--rgw-zone=default", "--placement-id=" + c.options.Placement,
@@ -232,7 +234,7 @@ func (c *Ceph) addPlacement(ctx context.Context) error {
 	return nil
 }
 
-// await returns when the gateway responds, or has ended.
+// await returns when the gateway responds, or with an error if it has exited.
 func (c *Ceph) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -261,13 +263,13 @@ func (c *Ceph) await(ctx context.Context) error {
 // URL is the endpoint of the gateway.
 func (c *Ceph) URL() string { return c.endpoint }
 
-// SecureURL is the endpoint by TLS, if it has a certificate.
+// SecureURL is the TLS endpoint, if a certificate is configured.
 func (c *Ceph) SecureURL() string { return "https://" + c.secure }
 
-// Configuration is the file that the variable CEPH_CONF can name, for programs of Ceph.
+// Configuration is the path of the configuration file, for CEPH_CONF.
 func (c *Ceph) Configuration() string { return c.path("ceph.conf") }
 
-// MakeUser makes a user, "tenant$name" or just a name, with capabilities such as "users=*;user-policy=*".
+// MakeUser creates a user, "tenant$name" or just a name, with capabilities such as "users=*;user-policy=*".
 func (c *Ceph) MakeUser(ctx context.Context, id, capabilities string) (CephUser, error) {
 	out, err := c.Admin(ctx, "user", "create", "--uid="+id, "--display-name="+id, "--caps="+capabilities)
 	if err != nil {
@@ -285,7 +287,7 @@ func (c *Ceph) MakeUser(ctx context.Context, id, capabilities string) (CephUser,
 	return CephUser{AccessKey: made.Keys[0].ID, SecretKey: made.Keys[0].Secret}, nil
 }
 
-// Admin runs radosgw-admin and returns what it prints.
+// Admin runs radosgw-admin and returns its output.
 func (c *Ceph) Admin(ctx context.Context, arguments ...string) ([]byte, error) {
 	cmd := c.command(ctx, "radosgw-admin", arguments...)
 	var complaints bytes.Buffer
@@ -297,7 +299,7 @@ func (c *Ceph) Admin(ctx context.Context, arguments ...string) ([]byte, error) {
 	return out, nil
 }
 
-// Close ends all processes, the gateway first, and returns when they are gone.
+// Close ends all processes, the gateway first, and returns when they have exited.
 func (c *Ceph) Close() error {
 	var problems []error
 	for _, one := range slices.Backward(c.daemons) {
@@ -309,7 +311,7 @@ func (c *Ceph) Close() error {
 	return errors.Join(problems...)
 }
 
-// daemon is a child in a process group of its own, so that a Ctrl-C in the terminal reaches only the parent.
+// daemon is a child in its own process group, so that Ctrl-C in the terminal reaches only the parent.
 type daemon struct {
 	cmd  *exec.Cmd
 	log  string
@@ -331,13 +333,13 @@ func (c *Ceph) launch(program string, arguments ...string) error {
 	d := &daemon{cmd: cmd, log: log.Name(), done: make(chan struct{})}
 	go func() {
 		defer close(d.done)
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log shows how it ended
 	}()
 	c.daemons = append(c.daemons, d)
 	return nil
 }
 
-// stop kills the process: it keeps nothing that is worth an end in good order, which takes seconds.
+// stop kills the process. A graceful stop would take seconds, and there is no data to preserve.
 func (d *daemon) stop() error {
 	if err := d.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end %s: %w", d.cmd.Path, err)

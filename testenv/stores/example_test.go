@@ -9,8 +9,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// A test finds the server that hack/stores has built. Here the environment names another program, which Find then
-// returns.
+// Find the server that hack/stores has built. In this example, the environment variable names another
+// program, which Find returns.
 func ExampleStore_Find() {
 	store := stores.MinIO()
 	former := os.Getenv(store.Variable)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stores finds and builds the object stores of others that tests compare with: MinIO, versitygw and
-// fake-gcs-server. They are built from their Go modules and run as processes; nothing of theirs is imported. Find looks
-// for a program that is there, Build builds it; go run ./hack/stores builds all.
+// Package stores finds and builds the third-party object stores that tests use: MinIO, versitygw and
+// fake-gcs-server. They are built from their Go modules and run as processes; their code is not imported.
+// Find returns an existing program, Build builds it if necessary, and go run ./hack/stores builds all.
 //
-// Ceph is none of these: StartCeph runs the programs that the distribution has.
+// Ceph is an exception: StartCeph runs the programs of the distribution.
 package stores
 
 import (
@@ -19,39 +19,39 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// Store is a program that comes from a Go module.
+// Store is a store program that is built from a Go module.
 type Store struct {
 	// Variable is the environment variable that names another executable.
 	Variable string
-	// Package is the import path of the main package; its last element is the executable's name.
+	// Package is the import path of the main package. Its last element is the name of the executable.
 	Package string
-	// Version is the module's version. A newer one is another directory in the cache.
+	// Version is the module's version. Each version has its own directory in the cache.
 	Version string
 }
 
-// MinIO is MinIO's server. Its repository was archived after this commit.
+// MinIO returns the MinIO server. This version is the last commit of its archived repository.
 func MinIO() Store {
 	return Store{Variable: "MINIO", Package: "github.com/minio/minio", Version: "v0.0.0-20260212201848-7aac2a2c5b7c"}
 }
 
-// VersityGW is the gateway of Versity, which also contains a test suite for S3 and IAM servers.
+// VersityGW returns the Versity gateway, which also contains a test suite for S3 and IAM servers.
 func VersityGW() Store {
 	return Store{Variable: "VERSITYGW", Package: "github.com/versity/versitygw/cmd/versitygw", Version: "v1.8.0"}
 }
 
-// FakeGCSServer is an emulator of Cloud Storage without accounts.
+// FakeGCSServer returns fake-gcs-server, an emulator of Cloud Storage without accounts.
 func FakeGCSServer() Store {
 	return Store{Variable: "FAKE_GCS_SERVER", Package: "github.com/fsouza/fake-gcs-server", Version: "v1.56.1"}
 }
 
-// All are the stores that there are.
+// All returns all stores.
 func All() []Store { return []Store{MinIO(), VersityGW(), FakeGCSServer()} }
 
 // Name is the name of the executable.
 func (s Store) Name() string { return path.Base(s.Package) }
 
-// Find returns the executable that the store's variable names, or else the one that Build made. The error of a store
-// that is not there says how to get it and is an fs.ErrNotExist.
+// Find returns the executable that the store's variable names, or else the one that Build made. If it does
+// not exist, the error says how to get it and is an fs.ErrNotExist.
 func (s Store) Find() (string, error) {
 	if named := os.Getenv(s.Variable); named != "" {
 		return executable(named, "correct or unset "+s.Variable)
@@ -74,7 +74,7 @@ func executable(file, advice string) (string, error) {
 	return file, nil
 }
 
-// path is where Build puts the executable.
+// path returns the path at which Build puts the executable.
 func (s Store) path() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -83,8 +83,8 @@ func (s Store) path() (string, error) {
 	return filepath.Join(cache, "cooper", "stores", s.Version, s.Name()), nil
 }
 
-// Build returns what Find finds, building it first if it is not there; progress shows how far that is. An unfinished
-// build leaves nothing that a later Find would take for an executable.
+// Build returns the same executable as Find, and builds it first if it does not exist; progress shows the
+// build. An interrupted build leaves nothing that Find would take for an executable.
 func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, error) {
 	found, err := s.Find()
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || os.Getenv(s.Variable) != "" {

@@ -26,19 +26,19 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// fieldOwner is whose fields the objects that the system applies are.
+// fieldOwner is the field manager of the objects that the system applies.
 const fieldOwner = client.FieldOwner("cooper")
 
-// identity is a user that a component acts as, with the names of the roles it has.
+// identity is the user of a component, with its roles.
 type identity struct {
-	// account is the name of a service account in deploy.SystemNamespace. It need not exist: the user is the one that
-	// its token would stand for.
+	// account is the name of a service account in deploy.SystemNamespace. It need not exist: the component
+	// authenticates as the corresponding user.
 	account      string
 	clusterRoles []string
 	roles        []string
-	// manifest holds what the user needs besides, such as a Role of its own. Optional.
+	// manifest contains further objects that the user needs, such as its own Role. Optional.
 	manifest []byte
-	// may are rights that only these roles give, by which one sees that they count.
+	// may are permissions that only these roles grant. They show when the bindings are in effect.
 	may []authorizationv1.ResourceAttributes
 }
 
@@ -88,7 +88,7 @@ func applyManifest(ctx context.Context, admin client.Client, manifest []byte) er
 	return nil
 }
 
-// ParseManifest returns the objects of a file with several YAML documents.
+// ParseManifest returns the objects in a file with several YAML documents.
 func ParseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
 	var objects []*unstructured.Unstructured
@@ -100,7 +100,7 @@ func ParseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		case err != nil:
 			return nil, fmt.Errorf("not YAML: %w", err)
-		case len(object.Object) > 0: // a document of comments alone has none
+		case len(object.Object) > 0: // a document with only comments is empty
 			objects = append(objects, object)
 		}
 	}
@@ -114,8 +114,8 @@ func apply(ctx context.Context, admin client.Client, object *unstructured.Unstru
 	return nil
 }
 
-// admit binds the roles of the identity to its user and returns how the user reaches the API server, when the API
-// server knows what the user may do.
+// admit binds the roles of the identity to its user and returns the user's client configuration once the
+// bindings are in effect.
 func admit(ctx context.Context, cp *controlplane.ControlPlane, admin client.Client, i identity) (*rest.Config, error) {
 	if err := applyManifest(ctx, admin, i.manifest); err != nil {
 		return nil, fmt.Errorf("what %s needs: %w", i.user(), err)
@@ -161,8 +161,8 @@ func applyTyped(ctx context.Context, admin client.Client, object client.Object) 
 	return apply(ctx, admin, &unstructured.Unstructured{Object: content})
 }
 
-// awaitRights waits until the API server has seen the bindings: a component that starts earlier is refused, and waits
-// for seconds before it tries again.
+// awaitRights waits until the API server has observed the bindings. A component that starts earlier is
+// denied, and waits for seconds before it retries.
 func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// baseline is the commit that TestUpgradeAndDowngrade in e2e/cluster upgrades from. It had no charts, and the driver beside
-// its sidecar.
+// baseline is the commit that TestUpgradeAndDowngrade in e2e/cluster upgrades from. It has no charts, and its
+// driver runs in the Pod of the sidecar.
 const baseline = "16f3770825fe93aeaa2a7459e3e317d080909171"
 
-// TestHelmTakesOver has Helm take over what kubectl installed with the baseline, by the steps of
-// docs/howto/install-with-helm.md, and compares what is there then with a new installation by Helm.
+// TestHelmTakesOver installs the baseline with kubectl, has Helm adopt the objects with the steps of
+// docs/howto/install-with-helm.md, and compares the result with a new Helm installation.
 func TestHelmTakesOver(t *testing.T) {
 	t.Parallel()
 	manifests := baselineManifests(t)
-	// One that has the CRDs of nobody.
+	// A control plane without CRDs.
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
 	for _, root := range []string{manifests, "../../deploy"} {
 		for _, dir := range []string{".", "drivers/s3", "drivers/azure"} {
@@ -61,7 +61,7 @@ func TestHelmTakesOver(t *testing.T) {
 	if diff := cmp.Diff(installed(t, env), taken); diff != "" {
 		t.Errorf("-new installation +what was taken over:\n%s", diff)
 	}
-	uninstall() // and go back, as docs/howto/upgrade.md says
+	uninstall() // and back, as docs/howto/upgrade.md says
 	for _, dir := range []string{".", "drivers/s3"} {
 		apply(t, env, "default", "--force-conflicts", "-k", filepath.Join(manifests, dir))
 	}
@@ -71,7 +71,7 @@ func TestHelmTakesOver(t *testing.T) {
 	}
 }
 
-// baselineManifests are those of the baseline. The test is skipped where the history is too short.
+// baselineManifests returns the manifests of the baseline. It skips the test if the git history is too short.
 func baselineManifests(t *testing.T) string {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", baseline+"^{commit}").CombinedOutput(); err != nil {
@@ -90,10 +90,11 @@ func baselineManifests(t *testing.T) string {
 	return filepath.Join(dir, "deploy")
 }
 
-// ofKustomize is the name of a ConfigMap by Kustomize, which adds what changes with the content, and never deletes one.
+// ofKustomize matches ConfigMaps of Kustomize, which appends a hash of the content to the name and never
+// deletes old ones.
 var ofKustomize = regexp.MustCompile(`^cosi-driver-[0-9a-z]+-[0-9a-z]{10}$`)
 
-// installed are the objects of Cooper but the CRDs, without what the API server writes into them.
+// installed returns Cooper's objects except the CRDs, without the fields that the API server sets.
 func installed(t *testing.T, env *testenv.Env) map[string]any {
 	t.Helper()
 	found := map[string]any{}

@@ -11,38 +11,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// errEnded is why a Component that was not stopped does not run.
+// errEnded is the error of a Component that ended without being stopped.
 var errEnded = errors.New("it ended by itself")
 
-// work is what a Component does: it calls ready once, when it works, and returns when ctx ends. It registers its
-// metrics, new ones for each start.
+// work is the function that a Component runs. It calls ready once, when it works, and returns when ctx ends.
+// It registers new metrics at each start.
 type work func(ctx context.Context, metrics prometheus.Registerer, ready func()) error
 
-// Component is a part of the system that can be stopped and started again on its own, as if its process were.
+// Component is a part of the system that can be stopped and started separately, as if it were a process.
 type Component struct {
 	name string
 	work work
 
-	mu      sync.Mutex // guards current; held while it starts and stops
+	mu      sync.Mutex // guards current; held during start and stop
 	current *running
 }
 
-// running is one start of a Component.
+// running is one run of a Component.
 type running struct {
 	cancel  context.CancelFunc
 	metrics *prometheus.Registry
 	ready   chan struct{}
 	done    chan struct{}
-	err     error // how it ended, readable when done is closed
+	err     error // the result, readable once done is closed
 }
 
 func newComponent(name string, w work) *Component { return &Component{name: name, work: w} }
 
-// Name is what messages call the component.
+// Name is the component's name in messages.
 func (c *Component) Name() string { return c.name }
 
-// Start starts the component and returns when it works, or with the reason why it does not. It lives until Stop, not
-// until ctx ends. To start a running component does nothing.
+// Start starts the component and returns when it works, or an error if it does not. The component runs until
+// Stop, not until ctx ends. Starting a running component does nothing.
 func (c *Component) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,8 @@ func (c *Component) launch(ctx context.Context) *running {
 	return r
 }
 
-// Stop ends the component and returns when it has ended, with the error it ended with. To stop one that does not run
-// does nothing, and neither does to stop nil.
+// Stop ends the component and returns its error when it has ended. Stop does nothing if the component is not
+// running or nil.
 func (c *Component) Stop() error {
 	if c == nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *Component) Stop() error {
 	return nil
 }
 
-// Done is closed when the component ends; it is nil while none runs. Stop then says why it ended.
+// Done is closed when the component ends; it is nil while none is running. Stop then returns the error.
 func (c *Component) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Component) Done() <-chan struct{} {
 	return c.current.done
 }
 
-// Gather returns the metrics of the running component, none while it does not run.
+// Gather returns the metrics of the running component, or none if it is not running.
 func (c *Component) Gather() *prometheus.Registry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

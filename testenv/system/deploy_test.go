@@ -22,8 +22,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// TestDeploy applies what an administrator applies, twice, and holds the Pods
-// against the restricted standard and the accounts against their roles.
+// TestDeploy applies the manifests of an installation twice. It checks the Pods against the restricted Pod
+// Security Standard and the accounts against their roles.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
@@ -88,8 +88,7 @@ func apply(t *testing.T, env *testenv.Env, namespace string, args ...string) {
 	}
 }
 
-// admitted checks that the namespace takes the Pod of a Deployment, and refuses
-// it when it asks for more.
+// admitted checks that the namespace admits the Pod of a Deployment, and rejects it with higher privileges.
 func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: d.Spec.Template.Spec}
@@ -108,8 +107,9 @@ func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) 
 	}
 }
 
-// podOf checks what the specification asks of the Pod of a Deployment: resources of each container, and for a driver
-// limits of its ephemeral volumes, one socket address for both containers, and its credentials in a mounted Secret.
+// podOf checks the requirements for the Pod of a Deployment: resources of each container and, for a driver,
+// limits of its ephemeral volumes, one socket address for both containers, and credentials in a mounted
+// Secret.
 func podOf(t *testing.T, d appsv1.Deployment) {
 	t.Helper()
 	pod := d.Spec.Template.Spec
@@ -145,8 +145,8 @@ func podOf(t *testing.T, d appsv1.Deployment) {
 	}
 }
 
-// withToken are the containers of a Pod that can act as its account: all, if nobody says otherwise, or
-// those with a volume that has a token which the API server takes.
+// withToken returns the containers of a Pod that can act as its account: all by default, or those that mount
+// a volume with a token for the API server.
 func withToken(pod *corev1.Pod) []string {
 	var tokens, names []string
 	for _, v := range pod.Spec.Volumes {
@@ -165,7 +165,7 @@ func withToken(pod *corev1.Pod) []string {
 	return names
 }
 
-// rights asks what the accounts may do and may not.
+// rights checks what the accounts are allowed and denied.
 func rights(t *testing.T, clients *kubernetes.Clientset) {
 	t.Helper()
 	const (
@@ -221,13 +221,13 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 	}
 }
 
-// lease is what somebody may do with a Lease of the system namespace.
+// lease returns the attributes of a request for a Lease in the system namespace.
 func lease(verb, name string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Namespace: "cosi-system", Name: name}
 }
 
-// TestLeasesAreCalledAfterDrivers compares the manifests of the drivers with what the
-// system in tests and on the laptop gives a sidecar.
+// TestLeasesAreCalledAfterDrivers compares the Leases in the drivers' manifests with those that the system in
+// tests and on the laptop gives a sidecar.
 func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"s3", "azure", "gcs", "static"} {
@@ -245,7 +245,7 @@ func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 	}
 }
 
-// TestCredentialRoles is TestLeasesAreCalledAfterDrivers for the Roles of credential stores.
+// TestCredentialRoles does the same for the Roles of credential stores.
 func TestCredentialRoles(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"s3", "gcs", "static"} {

@@ -14,20 +14,20 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// Driver is a driver that the system has a sidecar for. One of Serve and Endpoint is set.
+// Driver is a driver with a sidecar in the system. One of Serve and Endpoint is set.
 type Driver struct {
-	// Name is what DriverGetInfo returns and classes name.
+	// Name is the name that DriverGetInfo returns and classes use.
 	Name string
 	// Serve serves the driver on endpoint, a UNIX socket in a new directory, until ctx ends.
 	Serve func(ctx context.Context, endpoint string) error
-	// Endpoint is the address of a driver that runs elsewhere, such as unix:///run/driver.sock.
+	// Endpoint is the address of an external driver, such as unix:///run/driver.sock.
 	Endpoint string
 }
 
 const socketScheme = "unix://"
 
-// endpoint is the driver's address in the directory of sockets. It does not hold the name, since a socket's path is
-// limited to about a hundred bytes.
+// endpoint returns the driver's address in the directory of sockets. It does not contain the driver's name,
+// because the path of a socket is limited to about a hundred bytes.
 func (d Driver) endpoint(sockets string, index int) string {
 	if d.Endpoint != "" {
 		return d.Endpoint
@@ -35,7 +35,7 @@ func (d Driver) endpoint(sockets string, index int) string {
 	return socketScheme + filepath.Join(sockets, fmt.Sprintf("driver-%d.sock", index))
 }
 
-// serving is the work of a driver: it is ready when its socket accepts connections.
+// serving returns the work of a driver. It is ready when its socket accepts connections.
 func (d Driver) serving(endpoint string) work {
 	return func(ctx context.Context, _ prometheus.Registerer, ready func()) error {
 		listening, stop := context.WithCancel(ctx)
@@ -49,7 +49,7 @@ func (d Driver) serving(endpoint string) work {
 	}
 }
 
-// accepts reports nil when a connection to the socket succeeds.
+// accepts returns a check that succeeds when the socket accepts a connection.
 func accepts(endpoint string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, socketScheme))

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// objectsOfDrivers changes Buckets, accesses and access Secrets with the account of a driver's Pod.
+// objectsOfDrivers changes Buckets, accesses and access Secrets with the service account of a driver's Pod.
 func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:authenticated")
@@ -61,7 +61,7 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 		}
 		buckets[driver], secrets[driver] = bucket, secret
 	}
-	// A tenant can write this one, and must not keep the sidecar of the access from replacing it.
+	// A tenant can write this Secret. It must not prevent the sidecar of the access from replacing it.
 	pretender := newSecret(tenant, "pretender", ofAccess(accesses[own]), func(s *corev1.Secret) {
 		s.Annotations = map[string]string{"cooper.dev/driver": other}
 	})
@@ -113,7 +113,8 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// ownerOf may do everything in a namespace, so also what marks a sidecar, and holds no Lease elsewhere.
+// ownerOf returns a user with all permissions in a namespace, including those that identify a sidecar, but
+// with no Lease elsewhere.
 func ownerOf(t *testing.T, env *testenv.Env, namespace string) client.Client {
 	t.Helper()
 	name := "owner-of-" + namespace
@@ -136,7 +137,7 @@ func merge(body string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(body))
 }
 
-// ofAnother reports whether the policy refused a request, and not RBAC, and said what an administrator can do.
+// ofAnother reports whether the policy, and not RBAC, rejected a request, with advice for the administrator.
 func ofAnother(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets, BucketAccesses and access Secrets of its own driver") &&
 		strings.Contains(err.Error(), "Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver")

@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// A program runs a whole system with a driver of its own and waits for a bucket. In a test, systemtest.Start does the
-// same on a control plane that tests share.
+// Run a whole system with a custom driver and wait for a bucket. In a test, systemtest.Start does the same on
+// a shared control plane.
 func ExampleStart() {
 	ctx := context.Background()
 	driver := memdriver.New(memdriver.Options{Name: "shelf.example.com"})

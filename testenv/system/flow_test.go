@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// flow is a claim and an access to it, of a driver that only this test has.
+// flow is a claim and an access to it, with a driver that only this test uses.
 type flow struct {
 	*systemtest.System
 
@@ -34,7 +34,7 @@ type flow struct {
 	secret *corev1.Secret
 }
 
-// shortTests are the tests with newFlow that the short tier runs.
+// shortTests are the tests with newFlow that run in the short tier.
 var shortTests = []string{
 	"TestAClaimAndAnAccessComeAndGo", "TestAUserWithTheRoleEditServesThemselves",
 }
@@ -79,8 +79,9 @@ func TestAClaimAndAnAccessComeAndGo(t *testing.T) {
 	newFlow(t, system.Options{}).run(t)
 }
 
-// TestOwnerReferencesPermissionEnforcement runs a whole system with an admission plugin that OpenShift enables: a writer
-// of an owner reference that blocks the owner's deletion then needs the right to update the owner's finalizers.
+// TestOwnerReferencesPermissionEnforcement runs a whole system with an admission plugin that OpenShift
+// enables. With it, setting an owner reference with blockOwnerDeletion requires permission to update the
+// owner's finalizers.
 func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs a control plane of its own")
@@ -105,7 +106,7 @@ func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 	})
 }
 
-// run grants the access to the claim, and deletes both.
+// run waits until the access to the claim is granted, and deletes both.
 func (f *flow) run(t *testing.T) {
 	t.Helper()
 	f.Create(f.claim, f.access)

@@ -25,11 +25,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// TestHelm installs the charts, upgrades them, uninstalls them, and installs them again, as Helm does it with an API
-// server. What needs Pods is in e2e.
+// TestHelm installs, upgrades, uninstalls and reinstalls the charts with Helm on an API server. The tests in
+// e2e cover what needs Pods.
 func TestHelm(t *testing.T) {
 	t.Parallel()
-	// One that has the CRDs of nobody.
+	// A control plane without CRDs.
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
 	apply(t, env, "default", "-f", "../../deploy/controller/namespace.yaml", "-f", "../../deploy/drivers/s3/namespace.yaml")
 	controller := []string{"upgrade", "--install", "cosi-controller", "../../deploy/charts/cosi-controller", "--namespace=cosi-system"}
@@ -67,10 +67,10 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// upgraded upgrades both releases, the controller's from a version whose CRD of Buckets had less.
+// upgraded upgrades both releases, the controller's from a version with an older CRD of Buckets.
 func upgraded(t *testing.T, env *testenv.Env, controller, driver []string) {
 	t.Helper()
-	// The Lease is the sidecar's, and an upgrade leaves what that wrote on it.
+	// The sidecar writes to the Lease, and an upgrade must preserve this.
 	lease := &unstructured.Unstructured{}
 	lease.SetAPIVersion("coordination.k8s.io/v1")
 	lease.SetKind("Lease")
@@ -112,12 +112,13 @@ func upgraded(t *testing.T, env *testenv.Env, controller, driver []string) {
 	}
 }
 
-// everywhere gives the sidecar of the driver its rights in all namespaces.
+// everywhere returns a binding that gives the driver's sidecar permissions in all namespaces.
 func everywhere() *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-s3"}}
 }
 
-// renamed gives the Deployment of the driver another name. The sidecars say of themselves what is on the Lease already.
+// renamed changes the name of the driver's Deployment. The sidecars keep the identity that is recorded on the
+// Lease.
 func renamed(t *testing.T, env *testenv.Env, driver []string) {
 	t.Helper()
 	helm(t, env, append(driver, "--reset-values", "--set=fullnameOverride=renamed")...)
@@ -129,7 +130,8 @@ func renamed(t *testing.T, env *testenv.Env, driver []string) {
 	helm(t, env, append(driver, "--reset-values")...)
 }
 
-// strandsNothing tries upgrades after which nobody would serve what is there, and does them when nothing is.
+// strandsNothing verifies that upgrades that would leave existing objects without a controller or sidecar are
+// rejected, and succeed when there are no such objects.
 func strandsNothing(t *testing.T, env *testenv.Env, driver []string) {
 	t.Helper()
 	access := newAccess(env.Namespace(), "kept", "keys")
@@ -171,7 +173,7 @@ func crdOfBuckets() *unstructured.Unstructured {
 	return crd
 }
 
-// older installs a copy of the chart of the controller whose CRD of Buckets has no columns.
+// older installs a copy of the controller's chart with a Bucket CRD that has no printer columns.
 func older(t *testing.T, env *testenv.Env, chart string) {
 	t.Helper()
 	former := filepath.Join(t.TempDir(), "cosi-controller")
@@ -204,7 +206,7 @@ func helm(t *testing.T, env *testenv.Env, args ...string) string {
 	return out
 }
 
-// tryHelm is helm for what may fail.
+// tryHelm is helm for commands that may fail.
 func tryHelm(t *testing.T, env *testenv.Env, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "bash", "../../hack/helm.sh").Output()
@@ -218,7 +220,7 @@ func tryHelm(t *testing.T, env *testenv.Env, args ...string) (string, error) {
 	return string(out), err
 }
 
-// admittedJob checks that the namespace of a hook takes its Pod.
+// admittedJob checks that the namespace admits the Pod of a hook.
 func admittedJob(t *testing.T, clients *kubernetes.Clientset, hooks string) {
 	t.Helper()
 	job := &batchv1.Job{}

@@ -10,17 +10,17 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// Accounts are how the components of a system reach its API server when they run elsewhere: in other processes, or in
-// containers. Each acts with exactly the rights that deploy/ gives it.
+// Accounts are the client configurations of components that run in other processes or containers. Each has
+// exactly the permissions that deploy/ grants it.
 type Accounts struct {
 	Controller *rest.Config
-	// Sidecars are those of the drivers, by the name of the driver.
+	// Sidecars are the configurations of the sidecars by driver name.
 	Sidecars map[string]*rest.Config
 }
 
-// Install makes a control plane that has Cooper's CRDs ready for components that run elsewhere: it applies the system
-// namespace and the roles of deploy/ and binds them to the accounts of the controller and of the drivers' sidecars. It
-// returns when the API server knows their rights. To install again is no error.
+// Install prepares a control plane with Cooper's CRDs for components that run elsewhere. It applies the
+// system namespace and the roles of deploy/, and binds the roles to the accounts of the controller and the
+// drivers' sidecars. It returns once the bindings are in effect. It is idempotent.
 func Install(ctx context.Context, cp *controlplane.ControlPlane, drivers ...string) (Accounts, error) {
 	admin, err := adminOf(cp)
 	if err != nil {

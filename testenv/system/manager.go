@@ -20,15 +20,16 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
-// gracePeriod is for reconciles that are under way when the controller stops.
+// gracePeriod is the time for running reconciles to complete when the controller stops.
 const gracePeriod = 30 * time.Second
 
-// leaseTimes returns long ones: nobody waits to take over, and an API server that stalls must not end the system.
+// leaseTimes returns long durations: no other instance waits to take over, and a stalled API server must not
+// end the system.
 func leaseTimes() ctrlmanager.LeaseTimes {
 	return ctrlmanager.LeaseTimes{Duration: 3 * time.Minute, RenewDeadline: 2 * time.Minute, RetryPeriod: 10 * time.Second}
 }
 
-// leaderNamespace is where Leases are held; empty if none is.
+// leaderNamespace returns the namespace of the Leases; empty disables leader election.
 func (o Options) leaderNamespace() string {
 	if o.HoldLeases {
 		return deploy.SystemNamespace
@@ -36,7 +37,7 @@ func (o Options) leaderNamespace() string {
 	return ""
 }
 
-// controllerWork is the work of the COSI Controller, as cmd/cosi-controller does it.
+// controllerWork returns the work of the COSI Controller, which is the same as in cmd/cosi-controller.
 func (o Options) controllerWork(config *rest.Config) work {
 	return func(ctx context.Context, metrics prometheus.Registerer, ready func()) error {
 		settings := o.Controller
@@ -52,8 +53,8 @@ func (o Options) controllerWork(config *rest.Config) work {
 	}
 }
 
-// sidecarWork is the work of the sidecar of the driver at endpoint, as cmd/cosi-sidecar does it. Like that it waits
-// until the driver responds.
+// sidecarWork returns the work of the sidecar of the driver at endpoint, which is the same as in
+// cmd/cosi-sidecar. It waits until the driver responds.
 func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work {
 	return func(ctx context.Context, metrics prometheus.Registerer, ready func()) error {
 		connect := o.Connect
@@ -105,7 +106,7 @@ func (o Options) logger() logr.Logger {
 
 func (o Options) scope() reconciler.Scope { return reconciler.Scope{Namespaces: o.Namespaces} }
 
-// suffixed adds the name of a system to a name.
+// suffixed appends the name of a system to a name.
 func suffixed(name, system string) string {
 	if system == "" {
 		return name

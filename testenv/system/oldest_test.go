@@ -8,7 +8,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/oldesttest"
 )
 
-// TestTheOldestKubernetes applies deploy/ to it and uses what is then there: policies, quotas, roles, and a whole system.
+// TestTheOldestKubernetes applies deploy/ to the oldest supported release and tests policies, quotas, roles
+// and a whole system.
 func TestTheOldestKubernetes(t *testing.T) {
 	t.Parallel()
 	oldesttest.Again(t,

@@ -26,7 +26,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// copiesOfSecrets creates Secrets with and without COSI's finalizer as the accounts that create Secrets.
+// copiesOfSecrets creates Secrets with and without COSI's finalizer as various accounts that can create
+// Secrets.
 func copiesOfSecrets(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	namespace, tenant := newTenant(t, env)
@@ -77,12 +78,12 @@ func copiesOfSecrets(t *testing.T, env *testenv.Env) {
 // withoutCOSI removes COSI's finalizer.
 func withoutCOSI(s *corev1.Secret) { cosiapi.RemoveProtection(s) }
 
-// isCopy reports whether the policy refused a request and said what to do.
+// isCopy reports whether the policy rejected a request with advice.
 func isCopy(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Remove metadata.finalizers and metadata.ownerReferences from this copy")
 }
 
-// applyAs tries kubectl apply --server-side.
+// applyAs runs kubectl apply --server-side as a client.
 func applyAs(t *testing.T, c client.Client, s *corev1.Secret) error {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
@@ -94,7 +95,7 @@ func applyAs(t *testing.T, c client.Client, s *corev1.Secret) error {
 	return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
 }
 
-// userWith returns a client of a user with these ClusterRoles in a namespace.
+// userWith returns the client of a user with these ClusterRoles in a namespace.
 func userWith(t *testing.T, env *testenv.Env, namespace, name string, roles ...string) client.Client {
 	t.Helper()
 	name += "-of-" + namespace
@@ -111,8 +112,8 @@ func userWith(t *testing.T, env *testenv.Env, namespace, name string, roles ...s
 	return env.ClientFor(env.User(name))
 }
 
-// TestStorageAdministratorReleasesABucket follows the condition of a Bucket that is deleted although no claim ever bound
-// to it, with the role for administrators of storage.
+// TestStorageAdministratorReleasesABucket deletes a Bucket to which no claim ever bound, and follows the
+// advice of its condition with the role for storage administrators.
 func TestStorageAdministratorReleasesABucket(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, system.Options{})
@@ -155,8 +156,8 @@ func TestStorageAdministratorReleasesABucket(t *testing.T) {
 	}
 }
 
-// TestExportedManifest applies a claim as kubectl get -o yaml printed it, once COSI has removed an annotation that it had
-// then, as a GitOps tool with the tenant's rights does.
+// TestExportedManifest applies the output of kubectl get -o yaml for a claim after COSI has removed an
+// annotation that the output contains. It does so as a GitOps tool with a tenant's permissions.
 func TestExportedManifest(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, system.Options{})
@@ -205,7 +206,8 @@ func TestExportedManifest(t *testing.T) {
 	f.Delete(f.claim)
 }
 
-// TestSidecarLogsMissingPolicies starts the sidecar with the policies, without one, and without the right to read them.
+// TestSidecarLogsMissingPolicies starts the sidecar with the policies, without one, and without permission to
+// read them.
 func TestSidecarLogsMissingPolicies(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})

@@ -31,7 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// samples are the folders of deploy/samples, without that of the classes.
+// samples returns the directories of deploy/samples except the one with the classes.
 func samples(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("../../deploy/samples")
@@ -50,11 +50,12 @@ func samples(t *testing.T) []string {
 	return folders
 }
 
-// TestSamples applies each sample to an API server, with COSI at work, as the administrator and the user do: what it
-// asks for is granted, and its Pods, which the Pod Security Standard lets in, find the keys that they name.
+// TestSamples applies each sample to an API server with a running COSI system. It verifies that the accesses
+// are granted, that the restricted Pod Security Standard admits the Pods, and that the Pods find the Secret
+// keys that they name.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	env := testenv.Start(t, testenv.Options{Private: true}) // no other test has these classes and this driver's name
+	env := testenv.Start(t, testenv.Options{Private: true}) // isolated because classes and driver name are fixed
 	s := systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{cloudstest.S3(t, faketest.Start(t, s3fake.New, s3fake.Options{}), credstore.NewMemory())}})
 	strict := client.WithFieldValidation(s.Client(), metav1.FieldValidationStrict)
 	restrict(t, s)
@@ -90,8 +91,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// restrict makes the namespace one in which the Pod Security Standard "restricted" holds, with the service account that
-// a controller of Kubernetes would make.
+// restrict enforces the Pod Security Standard "restricted" in the namespace, and creates the default service
+// account, which no controller creates here.
 func restrict(t *testing.T, s *systemtest.System) {
 	t.Helper()
 	testenv.Change(s.Env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, func(n *corev1.Namespace) {
@@ -103,7 +104,7 @@ func restrict(t *testing.T, s *systemtest.System) {
 	}
 }
 
-// applySample creates the objects of a folder.
+// applySample creates the objects of a directory.
 func applySample(t *testing.T, s *systemtest.System, c client.Client, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob("../../deploy/samples/" + folder + "/*.yaml")
@@ -133,7 +134,7 @@ func applySample(t *testing.T, s *systemtest.System, c client.Client, folder str
 	return all
 }
 
-// delivered waits for an access and returns the data of its Secrets.
+// delivered waits until an access is granted and returns the data of its Secrets.
 func delivered(t *testing.T, s *systemtest.System, name string) map[string]map[string][]byte {
 	t.Helper()
 	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -154,7 +155,7 @@ func dataOf(t *testing.T, s *systemtest.System, secret string) map[string][]byte
 	return found.Data
 }
 
-// podsOf are the Pods that an object is or makes.
+// podsOf returns the Pods that an object defines.
 func podsOf(t *testing.T, object *unstructured.Unstructured) []corev1.PodSpec {
 	t.Helper()
 	read := func(into any) {
@@ -181,15 +182,15 @@ func podsOf(t *testing.T, object *unstructured.Unstructured) []corev1.PodSpec {
 }
 
 var (
-	// keyName is a key of an access Secret, wherever it is named.
+	// keyName matches a key of an access Secret.
 	keyName = regexp.MustCompile(`\b(?:(?:AWS|COSI)_[A-Z0-9_]+|BUCKET_NAME)\b`)
-	// expanded is a variable that Kubernetes puts in.
+	// expanded matches a variable that Kubernetes expands.
 	expanded = regexp.MustCompile(`\$\(([A-Z][A-Z0-9_]*)\)`)
-	// exact is an image with a version that does not move.
+	// exact matches an image with a pinned version.
 	exact = regexp.MustCompile(`^[a-z0-9.]+/[a-z0-9./-]+:v?\d+\.\d+\.\d+$`)
 )
 
-// seePod looks for each Secret and each key that a Pod names.
+// seePod checks that each Secret and key that a Pod names exists.
 func seePod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]byte) {
 	t.Helper()
 	mounted := map[string][]byte{}
@@ -234,7 +235,7 @@ func seePod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]by
 	}
 }
 
-// secretOf is the data of a Secret that COSI delivered, or that is in the sample.
+// secretOf returns the data of a Secret that COSI delivered or that the sample contains.
 func secretOf(t *testing.T, secrets map[string]map[string][]byte, name string) map[string][]byte {
 	t.Helper()
 	data, ok := secrets[name]
@@ -244,11 +245,11 @@ func secretOf(t *testing.T, secrets map[string]map[string][]byte, name string) m
 	return data
 }
 
-// tools are the clients of the images, by the last part of their names, each with what it always does.
+// tools are the client programs by the last part of the image name, each with a command that always works.
 var tools = map[string][]string{"restic": {"restic", "version"}, "aws-cli": {"aws", "--version"}, "rclone": {"rclone", "version"}}
 
-// runPod runs what the containers run, with the clients of this machine: variables and volumes are those of the Pod, and of
-// what goes on for ever there is one round.
+// runPod runs the containers' commands with the clients of this machine and the Pod's variables and volumes.
+// An endless loop runs once.
 func runPod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]byte) {
 	t.Helper()
 	for _, container := range pod.Containers {
@@ -262,7 +263,7 @@ func runPod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]by
 			if out, err := sh.Run(tool[0], tool[1]); err != nil {
 				t.Skipf("%s does not run: %v %s", tool[0], err, out)
 			}
-			// A word is changed once, so that nothing is looked for in what took its place.
+			// Each word is replaced at most once, so that replacements are not replaced again.
 			here := []string{"while true", "for once in yes", "sleep 60", "true"}
 			for _, mount := range container.VolumeMounts {
 				here = append(here, mount.MountPath, mounted(t, pod, mount.Name, secrets))
@@ -301,7 +302,7 @@ func runPod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]by
 	}
 }
 
-// mounted is a directory with what is in a volume.
+// mounted returns a directory with the contents of a volume.
 func mounted(t *testing.T, pod corev1.PodSpec, volume string, secrets map[string]map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()

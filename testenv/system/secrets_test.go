@@ -46,29 +46,29 @@ func ofAccess(access metav1.Object) func(*corev1.Secret) {
 	}
 }
 
-// orphaned is ofAccess for one whose owner was taken off.
+// orphaned makes a Secret that belongs to an access but has no owner reference.
 func orphaned(s *corev1.Secret) { s.Annotations = map[string]string{"cooper.dev/access-uid": "6f1c"} }
 
-// stripped is for the Secret of an access that says no more whose it is.
+// stripped makes a Secret of an access that does not identify the access.
 func stripped(s *corev1.Secret) {
 	s.Finalizers, s.Data = []string{"example.com/mine", cosiapi.ProtectionFinalizer}, map[string][]byte{"key": []byte("value")}
 }
 
-// entry makes a Secret one of a credential store.
+// entry makes an entry of a credential store.
 func entry(s *corev1.Secret) {
 	s.Labels = map[string]string{"cooper.dev/credential-store": "s3.cooper.dev"}
 }
 
-// forToken asks Kubernetes for a token of an account.
+// forToken requests a token of a service account.
 func forToken(s *corev1.Secret) {
 	s.Type = corev1.SecretTypeServiceAccountToken
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, corev1.ServiceAccountNameKey, "default")
 }
 
-// unnamed lets the API server choose a name.
+// unnamed makes the API server generate the name.
 func unnamed(s *corev1.Secret) { s.GenerateName = "any-" }
 
-// secretsOfSidecars writes Secrets with the account of a driver's Pod.
+// secretsOfSidecars writes Secrets with the service account of a driver's Pod.
 func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:serviceaccounts:"+ofDriver, "system:authenticated")
@@ -85,7 +85,7 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	bare := newSecret(ofTenant, "bare", stripped)
 	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
 	for _, object := range []*corev1.Secret{app, lost, stranger, bare, own, key, neighbour} {
-		if err := env.Client.Create(t.Context(), object); err != nil { // an administrator is not confined
+		if err := env.Client.Create(t.Context(), object); err != nil { // the policy does not restrict administrators
 			t.Fatal(err)
 		}
 	}
@@ -137,17 +137,18 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// patch tries a merge patch.
+// patch sends a merge patch.
 func patch(ctx context.Context, c client.Client, s *corev1.Secret, body string) error {
 	return c.Patch(ctx, s.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
 }
 
-// confined reports whether the policy refused a request, and not RBAC.
+// confined reports whether the policy, and not RBAC, rejected a request.
 func confined(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "A sidecar may write only")
 }
 
-// namespaced tries the sample of a driver that serves one namespace, as it is and for the other drivers as it says.
+// namespaced applies the sample of a driver that serves one namespace, unchanged and adapted to the other
+// drivers as its comments say.
 func namespaced(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
@@ -168,7 +169,7 @@ func namespaced(t *testing.T, env *testenv.Env) {
 	withoutStore(t, env, "cosi-driver-azure")
 }
 
-// sampleFor copies the manifests of the drivers and writes the name of a driver into those of the sample.
+// sampleFor copies the drivers' manifests and replaces the driver's name in the sample.
 func sampleFor(t *testing.T, driver string) string {
 	t.Helper()
 	drivers := t.TempDir()
@@ -192,8 +193,8 @@ func sampleFor(t *testing.T, driver string) string {
 	return sample
 }
 
-// boundInNamespaces sees that the account of a driver is bound to no role that shows Secrets of a namespace which it
-// does not serve.
+// boundInNamespaces checks that the driver's account has no role that grants access to Secrets in a namespace
+// that it does not serve.
 func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 	t.Helper()
 	manifests, err := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "kustomize", sample).Output()
@@ -217,7 +218,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 		"/cosi-metrics-auth", "/cosi-sidecar-buckets", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
 		"default/cosi-sidecar-events", "team-a/cosi-sidecar",
 	}
-	if driver != "azure" { // which has nothing to keep
+	if driver != "azure" { // which has no credential store
 		want = append(want, "cosi-driver-"+driver+"/cosi-driver-credentials")
 	}
 	slices.Sort(want)
@@ -227,7 +228,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 	}
 }
 
-// withoutStore acts as the account of a driver that serves team-a and keeps no credentials.
+// withoutStore acts as the account of a driver that serves team-a and has no credential store.
 func withoutStore(t *testing.T, env *testenv.Env, driver string) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+driver+":"+driver, "system:serviceaccounts", "system:authenticated")

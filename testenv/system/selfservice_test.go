@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// TestAUserWithTheRoleEditServesThemselves binds nothing of ours: the rules for
-// claims and accesses are part of the roles that every cluster has.
+// TestAUserWithTheRoleEditServesThemselves binds none of Cooper's roles: the rules for claims and accesses
+// are aggregated to the default roles.
 func TestAUserWithTheRoleEditServesThemselves(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, system.Options{})
@@ -68,8 +68,8 @@ func TestAUserWithTheRoleEditServesThemselves(t *testing.T) {
 	}
 }
 
-// TestWhoSeesClasses binds view in the cluster, where it is enough, and edit in a namespace, where classes are not,
-// before and after the role for classes is bound as the page on deployment says.
+// TestWhoSeesClasses binds view in the cluster, which is sufficient, and edit in a namespace, which excludes
+// classes, before and after the role for classes is bound as the page on deployment says.
 func TestWhoSeesClasses(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, system.Options{})

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package system runs a whole COSI system in this process: control plane, controller, drivers and their sidecars, each
-// with exactly the rights that deploy/ gives it. Tests use it, and so does the laptop's cooper.
+// Package system runs a whole COSI system in this process: control plane, controller, drivers and their
+// sidecars, each with exactly the permissions that deploy/ grants it. Tests and `cooper up` use it.
 //
-// It must not import testing, and must not know a particular driver: drivers are passed in.
+// It must not import testing or depend on a particular driver: drivers are passed in.
 package system
 
 import (
@@ -27,32 +27,31 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// Options say what system to run. The zero value is a temporary control plane with a controller and no driver.
+// Options configure the system. The zero value is a temporary control plane with a controller and no driver.
 type Options struct {
-	// ControlPlane is a control plane that runs already, with Cooper's CRDs; Stop leaves it running. Nil means that the
-	// system starts one of its own as ControlPlaneOptions says.
+	// ControlPlane is a running control plane with Cooper's CRDs; Stop does not stop it. Nil means that the
+	// system starts its own according to ControlPlaneOptions.
 	ControlPlane *controlplane.ControlPlane
-	// ControlPlaneOptions says what control plane to start; CRDs are those of deploy/ if there are none.
+	// ControlPlaneOptions configure the control plane to start. CRDs default to those of deploy/.
 	ControlPlaneOptions controlplane.Options
-	// Namespaces limit the system to claims and accesses in them, and to the Buckets of those claims, so that several
-	// systems can share a control plane; none means all.
+	// Namespaces limit the system to the claims and accesses in them, and to the Buckets of those claims, so
+	// that several systems can share a control plane. None means all namespaces.
 	Namespaces []string
-	// Name is added to the names of the users that controller and sidecars act as, and of their metrics and logs.
-	// Systems that share a control plane have different ones.
+	// Name is appended to the names of the users, metrics and loggers of controller and sidecars. It must be
+	// unique among the systems on a control plane.
 	Name string
-	// Drivers are the drivers, each with a sidecar. Their names differ.
+	// Drivers are the drivers, each with a sidecar. Their names must be unique.
 	Drivers []Driver
-	// HoldLeases lets controller and sidecars hold their Leases, as they do where they are deployed, so that one sees in
-	// the API that they run. It is for systems that start their own control plane: whoever held a Lease before is gone,
-	// and is not waited for.
+	// HoldLeases enables leader election for controller and sidecars, so that the API shows that they run.
+	// Use it only if the system starts its own control plane: it does not wait for earlier holders.
 	HoldLeases bool
-	// Controller tunes the controller. The system sets Scope, Registerer and Name.
+	// Controller configures the controller. The system sets Scope, Registerer and Name.
 	Controller controller.Options
-	// Sidecar tunes every sidecar. The system sets Driver, Scope, Registerer and Name.
+	// Sidecar configures every sidecar. The system sets Driver, Scope, Registerer and Name.
 	Sidecar sidecar.Options
-	// Connect tunes how sidecars call their drivers. The system sets Address, Registerer and Logger.
+	// Connect configures how sidecars call their drivers. The system sets Address, Registerer and Logger.
 	Connect sidecar.ConnectOptions
-	// Logger gets the logs of controller and sidecars; nil means none.
+	// Logger receives the logs of controller and sidecars. Nil discards them.
 	Logger *logr.Logger
 }
 
@@ -69,15 +68,15 @@ type System struct {
 	stopErr error
 }
 
-// driverParts are what belongs to one driver.
+// driverParts are the components of one driver.
 type driverParts struct {
 	name     string
 	endpoint string
-	serving  *Component // nil if the driver runs elsewhere
-	sidecar  *Component // nil while the system starts
+	serving  *Component // nil if the driver is external
+	sidecar  *Component // nil until the system has started
 }
 
-// Start starts everything and returns when every component works. After an error nothing is left running.
+// Start starts all components and returns when they work. After an error nothing is left running.
 func Start(ctx context.Context, o Options) (*System, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -157,7 +156,7 @@ func (s *System) startControlPlane(ctx context.Context, o Options) error {
 	return err
 }
 
-// adminOf returns a client that may do everything.
+// adminOf returns a client with all permissions.
 func adminOf(cp *controlplane.ControlPlane) (client.Client, error) {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *System) addController(ctx context.Context, o Options) error {
 	return s.controller.Start(ctx)
 }
 
-// addDriver starts the driver, unless it runs elsewhere, and its sidecar.
+// addDriver starts the driver, unless it is external, and its sidecar.
 func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) error {
 	parts := &driverParts{name: d.Name, endpoint: d.endpoint(s.sockets, index)}
 	s.drivers = append(s.drivers, parts)
@@ -201,7 +200,7 @@ func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) 
 	return parts.sidecar.Start(ctx)
 }
 
-// controllerIdentity is whom the controller acts as.
+// controllerIdentity returns the identity of the controller.
 func (o Options) controllerIdentity() identity {
 	return identity{
 		account:      suffixed(deploy.ControllerRole, o.Name),
@@ -214,7 +213,7 @@ func (o Options) controllerIdentity() identity {
 	}
 }
 
-// sidecarIdentity is whom the sidecar of the driver acts as.
+// sidecarIdentity returns the identity of the driver's sidecar.
 func (o Options) sidecarIdentity(driver string) (identity, error) {
 	lease, err := deploy.DriverLease(driver)
 	if err != nil {
@@ -237,7 +236,8 @@ func (o Options) sidecarIdentity(driver string) (identity, error) {
 	return i, nil
 }
 
-// Stop ends every component and the control plane if the system started it. Later calls return what the first did.
+// Stop ends all components, and the control plane if the system started it. Later calls return the same
+// result.
 func (s *System) Stop() error {
 	s.stop.Do(func() { s.stopErr = s.end() })
 	return s.stopErr
@@ -261,22 +261,22 @@ func (s *System) end() error {
 	return errors.Join(errs...)
 }
 
-// ControlPlane is the control plane.
+// ControlPlane returns the control plane.
 func (s *System) ControlPlane() *controlplane.ControlPlane { return s.controlPlane }
 
-// Client acts as an administrator who may do everything. It has no cache.
+// Client returns an uncached client with all permissions.
 func (s *System) Client() client.Client { return s.admin }
 
-// Controller is the COSI Controller.
+// Controller returns the COSI Controller.
 func (s *System) Controller() *Component { return s.controller }
 
-// Sidecar is the sidecar of the driver of that name; nil if there is none.
+// Sidecar returns the sidecar of the named driver, or nil.
 func (s *System) Sidecar(driver string) *Component { return s.partsOf(driver).sidecar }
 
-// Driver is the driver of that name; nil if there is none or it runs elsewhere.
+// Driver returns the named driver. It is nil if the driver does not exist or is external.
 func (s *System) Driver(name string) *Component { return s.partsOf(name).serving }
 
-// Endpoint is the address of the driver of that name, empty if there is none.
+// Endpoint returns the address of the named driver, or an empty string.
 func (s *System) Endpoint(driver string) string { return s.partsOf(driver).endpoint }
 
 func (s *System) partsOf(driver string) *driverParts {

@@ -168,7 +168,7 @@ func TestAWaitThatEndsTellsWhatItSaw(t *testing.T) {
 	wantParts(t, err, s.Namespace+"/photos is not Provisioned=True", "Provisioned=Unknown")
 }
 
-// listen is a driver whose socket nobody serves.
+// listen serves a driver whose socket never accepts connections.
 func listen(context.Context, string) error { return nil }
 
 func dial(t *testing.T, path string) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// classesOfNamespaces creates claims and accesses as a tenant, under the sample policy of deploy/policies.
+// classesOfNamespaces creates claims and accesses as a tenant, with the sample policy of deploy/policies.
 func classesOfNamespaces(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	namespace, tenant := newTenant(t, env)
@@ -82,7 +82,8 @@ func classesOfNamespaces(t *testing.T, env *testenv.Env) {
 	staysAsItIs(t, env, namespace, tenant)
 }
 
-// staysAsItIs checks that who loses a class keeps what was made of it, and can delete it.
+// staysAsItIs checks that a tenant without access to a class keeps the existing objects of it, and can delete
+// them.
 func staysAsItIs(t *testing.T, env *testenv.Env, namespace string, tenant client.Client) {
 	t.Helper()
 	kept := newClaim(namespace, "kept", &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: "standard"}})
@@ -111,7 +112,8 @@ func staysAsItIs(t *testing.T, env *testenv.Env, namespace string, tenant client
 	}
 }
 
-// quotaOfNamespaces creates claims and accesses under the sample quota of deploy/policies until it is used up.
+// quotaOfNamespaces creates claims and accesses with the sample quota of deploy/policies until it is
+// exhausted.
 func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	namespace, tenant := newTenant(t, env)
@@ -151,7 +153,7 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// newTenant returns a namespace and a client of who has the role edit there.
+// newTenant returns a namespace and a client with the role edit in it.
 func newTenant(t *testing.T, env *testenv.Env) (string, client.Client) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
@@ -170,7 +172,7 @@ func newTenant(t *testing.T, env *testenv.Env) (string, client.Client) {
 	return namespace.Name, env.ClientFor(env.User(name))
 }
 
-// annotate makes the annotations the only ones of a namespace.
+// annotate replaces all annotations of a namespace.
 func annotate(t *testing.T, env *testenv.Env, name string, annotations map[string]string) {
 	t.Helper()
 	namespace := &corev1.Namespace{}
@@ -196,7 +198,7 @@ func newAccess(namespace, name, class string) *cosiapi.BucketAccess {
 	}
 }
 
-// until is Eventually for subtests, which share one Env.
+// until is Eventually for subtests that share an Env.
 func until(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

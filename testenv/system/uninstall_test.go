@@ -19,11 +19,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// TestUninstallLeavesTheCRDs takes the steps of docs/howto/deploy.md, of which the last alone deletes CRDs, while a class is
-// there.
+// TestUninstallLeavesTheCRDs follows the steps of docs/howto/deploy.md while a class exists. Only the last
+// step deletes CRDs.
 func TestUninstallLeavesTheCRDs(t *testing.T) {
 	t.Parallel()
-	// One that has the CRDs of nobody.
+	// A control plane without CRDs.
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
 	apply(t, env, "default", "-k", "../../deploy")
 	apply(t, env, "default", "-k", "../../deploy/drivers/s3")
@@ -59,7 +59,7 @@ func TestUninstallLeavesTheCRDs(t *testing.T) {
 	env.Gone(crdOfBuckets())
 }
 
-// uninstallSteps returns the arguments of the kubectl commands on the page that change something, in their order.
+// uninstallSteps returns the arguments of the page's kubectl commands that change something, in order.
 func uninstallSteps(t *testing.T) [][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/howto/deploy.md")
@@ -79,7 +79,7 @@ func uninstallSteps(t *testing.T) [][]string {
 	return steps
 }
 
-// TestCRDsAreNotDeletedByAccident deletes CRDs as an administrator, without and with the annotation.
+// TestCRDsAreNotDeletedByAccident tries to delete CRDs as an administrator, without and with the annotation.
 func TestCRDsAreNotDeletedByAccident(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
@@ -104,13 +104,13 @@ func TestCRDsAreNotDeletedByAccident(t *testing.T) {
 			t.Error(err)
 		}
 		mustKubectl(t, env, "annotate", "crd", name, "cooper.dev/allow-deletion=true", "--overwrite")
-		install() // an upgrade keeps the administrator's annotation
+		install() // an upgrade preserves the administrator's annotation
 		mustKubectl(t, env, "delete", "crd", name, "--wait=false")
 	}
 	mustKubectl(t, env, "delete", "crd", v1alpha1CRD().GetName(), "--wait=false")
 }
 
-// v1alpha1CRD returns a CRD as the migration from v1alpha1 deletes them.
+// v1alpha1CRD returns a CRD of v1alpha1, as deleted in the migration.
 func v1alpha1CRD() *unstructured.Unstructured {
 	crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"group": cosiapi.GroupName, "scope": "Cluster",
@@ -126,7 +126,7 @@ func v1alpha1CRD() *unstructured.Unstructured {
 	return crd
 }
 
-// mustKubectl is kubectl for what must succeed.
+// mustKubectl is kubectl for commands that must succeed.
 func mustKubectl(t *testing.T, env *testenv.Env, args ...string) {
 	t.Helper()
 	if out, err := kubectl(t, env, args...); err != nil {
@@ -134,7 +134,7 @@ func mustKubectl(t *testing.T, env *testenv.Env, args ...string) {
 	}
 }
 
-// kubectl runs kubectl in the repository as an administrator, and returns what it prints.
+// kubectl runs kubectl in the repository as an administrator and returns its output.
 func kubectl(t *testing.T, env *testenv.Env, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), args...)

@@ -16,8 +16,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// WaitCondition reads object, a BucketClaim, Bucket or BucketAccess with its name set, again and again until its
-// condition has the status for its generation, or ctx ends; the error then tells all conditions.
+// WaitCondition polls object, a BucketClaim, Bucket or BucketAccess with its name set, until its condition
+// has the status for its generation. If ctx ends, the error lists all conditions.
 func WaitCondition(ctx context.Context, c client.Client, object client.Object, condition string, status metav1.ConditionStatus) error {
 	err := controlplane.Until(ctx, func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -39,7 +39,7 @@ func WaitCondition(ctx context.Context, c client.Client, object client.Object, c
 	return nil
 }
 
-// WaitGone reads object until it is no more, or ctx ends.
+// WaitGone polls object until it no longer exists or ctx ends.
 func WaitGone(ctx context.Context, c client.Client, object client.Object) error {
 	err := controlplane.Until(ctx, func(ctx context.Context) error {
 		err := c.Get(ctx, client.ObjectKeyFromObject(object), object)

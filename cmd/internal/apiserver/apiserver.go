@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver is the way of a command to the Kubernetes API server: its
-// flag, its configuration and the log of the libraries behind it. It must not
-// make requests.
+// Package apiserver connects commands to the Kubernetes API server: the --kubeconfig flag, the client
+// configuration, and the log of the client libraries. It makes no requests.
 package apiserver
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 )
 
-// An Access is what the flag of a command came to.
+// An Access is the value of the flag.
 type Access struct{ kubeconfig string }
 
 // Flags defines --kubeconfig.
@@ -31,8 +30,8 @@ func (a *Access) Flags(f *pflag.FlagSet) {
 	serve.NameVariable(f.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 }
 
-// Config says how to reach the API server: by the kubeconfig file or, if there
-// is none, as the Pod's ServiceAccount.
+// Config returns the client configuration, from the kubeconfig file or, if there is none, for the Pod's
+// ServiceAccount.
 func (a *Access) Config() (*rest.Config, error) {
 	if a.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
@@ -51,10 +50,10 @@ func (a *Access) Config() (*rest.Config, error) {
 	return unlimited(config), nil
 }
 
-// namespaceFile is where a Pod finds the name of its own namespace.
+// namespaceFile is the file in which a Pod finds its own namespace.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// OwnNamespace returns the namespace of the Pod that this runs in.
+// OwnNamespace returns the namespace of the Pod in which this process runs.
 func OwnNamespace() (string, error) {
 	data, err := os.ReadFile(namespaceFile)
 	if err != nil {
@@ -63,16 +62,15 @@ func OwnNamespace() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// unlimited lets requests go out as they come. The API server has priority and
-// fairness to protect itself; the default of client-go, five requests a second,
-// would make a burst of claims wait for minutes.
+// unlimited disables client-side rate limiting. The API server protects itself with API Priority and
+// Fairness. With client-go's default of five requests per second, a burst of claims would wait for minutes.
 func unlimited(config *rest.Config) *rest.Config {
 	config.QPS = -1
 	return config
 }
 
-// LogTo hands the log of a process to the Kubernetes libraries, which print to
-// standard error in a form of their own otherwise, and returns it in their type.
+// LogTo sets the logger of the Kubernetes libraries, which otherwise print to standard error in their own
+// format, and returns it as a logr.Logger.
 func LogTo(log *slog.Logger) logr.Logger {
 	logger := logr.FromSlogHandler(log.Handler())
 	klog.SetLogger(logger)

@@ -12,7 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 )
 
-// The API server limits what it gets; the default of client-go is five requests a second.
+// TestRequestsAreNotThrottledByTheClient verifies that there is no client-side limit. The API server limits
+// requests itself. The default of client-go is five requests per second.
 func TestRequestsAreNotThrottledByTheClient(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -8,7 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 )
 
-// MetricsFlags defines how a program with a manager serves its metrics.
+// MetricsFlags defines the metrics flags of a program with a manager.
 func MetricsFlags(f *pflag.FlagSet, m *ctrlmanager.Metrics) {
 	f.StringVar(&m.Address, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 	f.BoolVar(&m.Secure, "metrics-secure", false,

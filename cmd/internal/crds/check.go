@@ -25,18 +25,19 @@ import (
 	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
-// Options say what is allowed.
+// Options configure Check.
 type Options struct {
-	// Replace allows that ours take the place of others' v1alpha2.
+	// Replace allows Cooper's CRDs to replace a foreign v1alpha2.
 	Replace bool
-	// Policies also reports to Out which admission policies are missing, if there are CRDs of ours.
+	// Policies also reports missing admission policies to Out if Cooper's CRDs are installed.
 	Policies bool
-	// Out gets, for each CRD that is not ours, what differs.
+	// Out receives the differences of each CRD that is not Cooper's.
 	Out io.Writer
 }
 
-// Check returns an error if Cooper's CRDs may not be installed in a cluster: because others' are there and nobody said
-// that they may be replaced, or because they cannot be. It looks at all of them before it returns, and writes nothing.
+// Check returns an error if Cooper's CRDs must not be installed in a cluster: because foreign CRDs exist and
+// the user has not allowed their replacement, or because they cannot be replaced. It examines all CRDs before
+// it returns, and writes nothing.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
@@ -77,7 +78,8 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	return verdict(found, o.Replace)
 }
 
-// reportPolicies says which admission policies an installation lacks. That does not prevent another one, which brings them.
+// reportPolicies reports which admission policies are missing. This does not prevent an installation, which
+// creates them.
 func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 	missing, err := preflight.MissingPolicies(ctx, c, preflight.Policies()...)
 	switch {
@@ -88,7 +90,7 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 	}
 }
 
-// Ours returns the CRDs of this version, in the order of their names.
+// Ours returns the CRDs of this version of Cooper, sorted by name.
 func Ours() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	manifests, err := deploy.CRDs()
 	if err != nil {
@@ -105,15 +107,15 @@ func Ours() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return all, nil
 }
 
-// A finding is one CRD of a cluster, compared with ours.
+// A finding is the comparison of a CRD in a cluster with Cooper's.
 type finding struct {
 	name       string
 	generation Generation
-	// lost are the fields that ours lack, gained those that ours have in addition.
+	// lost are the fields that Cooper's CRD lacks, gained those that it adds.
 	lost, gained []string
-	// stored are versions in which objects may be stored, and which ours do not have.
+	// stored are the versions in status.storedVersions that Cooper's CRD lacks.
 	stored []string
-	// restricted are BucketAccessClasses that would allow more.
+	// restricted are BucketAccessClasses that would allow more than before.
 	restricted []string
 }
 
@@ -127,7 +129,7 @@ func compare(there, ours *apiextensionsv1.CustomResourceDefinition) finding {
 	return f
 }
 
-// String says what differs, in lines; of ours nothing.
+// String returns the differences, one per line. It is empty for Cooper's own CRD.
 func (f finding) String() string {
 	if f.generation == Cooper && len(f.stored) == 0 {
 		return ""
@@ -152,7 +154,7 @@ func (f finding) String() string {
 	return text.String()
 }
 
-// verdict decides on all CRDs together.
+// verdict decides for all CRDs together.
 func verdict(found []finding, replace bool) error {
 	var old, versions, foreign, classes []string
 	for _, f := range found {
@@ -182,8 +184,8 @@ func verdict(found []finding, replace bool) error {
 	}
 }
 
-// restricted returns the BucketAccessClasses of the upstream project that disallow access modes, in a field that ours
-// would drop.
+// restricted returns the BucketAccessClasses of the upstream project that disallow access modes, in a field
+// that Cooper's CRD would drop.
 func restricted(ctx context.Context, c client.Client) ([]string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(cosiapi.GroupVersion().WithKind("BucketAccessClassList"))

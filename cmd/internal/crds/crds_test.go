@@ -56,7 +56,7 @@ func ours(t *testing.T, kind string) *apiextensionsv1.CustomResourceDefinition {
 	return nil
 }
 
-// v1alpha1 returns a CRD of the released v1alpha1 with a field that tells the kind.
+// v1alpha1 returns a CRD of the released v1alpha1 with a field that identifies the kind.
 func v1alpha1(t *testing.T, kind, field string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := upstream(t)[kind]
@@ -110,8 +110,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestVersionsHaveOneSchema holds Cooper's CRDs to ADR 0052: a client of one served version must not erase what another
-// version has, and no conversion runs.
+// TestVersionsHaveOneSchema checks Cooper's CRDs against ADR 0052: all served versions have the same fields,
+// because there is no conversion and a client of one version must not drop fields of another.
 func TestVersionsHaveOneSchema(t *testing.T) {
 	t.Parallel()
 	all, err := crds.Ours()
@@ -135,7 +135,8 @@ func TestVersionsHaveOneSchema(t *testing.T) {
 	}
 }
 
-// differing says in what the versions of a CRD differ beside their names, and which one is stored.
+// differing returns the differences between the versions of a CRD other than their names, and which one is
+// stored.
 func differing(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if c := crd.Spec.Conversion; c != nil && c.Strategy != apiextensionsv1.NoneConverter {
 		return "the conversion strategy is " + string(c.Strategy)
@@ -149,7 +150,8 @@ func differing(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// TestCheck installs CRDs in an API server and asks whether ours may come. Whatever the answer, nothing is written.
+// TestCheck installs CRDs in an API server and checks whether Cooper's may be installed. Check must write
+// nothing.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
@@ -234,7 +236,7 @@ func TestCheck(t *testing.T) {
 		"bucketclasses.objectstorage.k8s.io is v1alpha1", "which Cooper's does not have: v1alpha1")
 }
 
-// versions returns what tells that no CRD was written.
+// versions returns the resource versions of the CRDs, which show whether one was written.
 func versions(t *testing.T, c client.Client) string {
 	t.Helper()
 	list := &apiextensionsv1.CustomResourceDefinitionList{}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds tells whose CustomResourceDefinitions of objectstorage.k8s.io a
-// cluster has, and what would be lost if Cooper's took their place. It only
-// reads; whoever installs asks it before the first write.
+// Package crds identifies the origin of the CustomResourceDefinitions of objectstorage.k8s.io in a cluster,
+// and what would be lost if Cooper's replaced them. It only reads. Commands that install Cooper call it
+// before the first write.
 package crds
 
 import (
@@ -15,39 +15,39 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// A Generation is whose CRD it is, as the middle of a sentence.
+// A Generation is the origin of a CRD, worded for the middle of a sentence.
 type Generation string
 
-// The generations.
+// The known origins.
 const (
-	// Cooper is ours, of this version or another.
+	// Cooper is any version of Cooper.
 	Cooper Generation = "Cooper's"
-	// Upstream is v1alpha2 as the upstream project means it.
+	// Upstream is v1alpha2 as defined by the upstream project.
 	Upstream Generation = "the upstream project's v1alpha2"
 	// V1alpha1 is the v1alpha1 that the upstream project released.
 	V1alpha1 Generation = "v1alpha1"
-	// Unknown is somebody else's.
+	// Unknown is any other origin.
 	Unknown Generation = "of an unknown origin"
 )
 
-// approval is the annotation in which a CRD of a group of Kubernetes says who
-// agreed to it. Everybody who makes one has to set it.
+// approval is the API approval annotation, which is required on CRDs of Kubernetes' API groups.
 const approval = apiextensionsv1.KubeAPIApprovedAnnotation
 
-// What implementations say in it.
+// Its values in known implementations.
 const (
 	ourApproval       = "implementation of KEP-1979 outside the Kubernetes project"
 	upstreamApproval  = "experimental v1alpha2 changes"
 	upstreamsProposal = "github.com/kubernetes/enhancements/"
 )
 
-// Fields by which v1alpha2 can be told where the annotation does not help.
+// Fields that distinguish the definitions of v1alpha2 if the annotation does not.
 var (
 	ourFields      = []string{"status.conditions", "spec.multiBucketAccess"}
 	upstreamFields = []string{"status.readyToUse", "spec.featureOptions"}
 )
 
-// Of recognizes a CRD of objectstorage.k8s.io: by the fields that objects would lose, then by what it says of itself.
+// Of identifies a CRD of objectstorage.k8s.io: first by its distinctive fields, whose values would be lost,
+// then by the annotation.
 func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	said := crd.Annotations[approval]
 	has := func(path string) bool { return fields(crd)[path] }
@@ -55,7 +55,7 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	case versionOf(crd, cosiapi.Version) == nil && versionOf(crd, "v1alpha1") != nil:
 		return V1alpha1
 	case versionOf(crd, cosiapi.Version) == nil && strings.Contains(said, ourApproval):
-		return Cooper // of a release that has dropped our version
+		return Cooper // a release that has dropped this version
 	case versionOf(crd, cosiapi.Version) == nil:
 		return Unknown
 	case slices.ContainsFunc(upstreamFields, has):
@@ -69,7 +69,7 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	}
 }
 
-// versionOf returns a version of a CRD, nil if it has none of the name.
+// versionOf returns a version of a CRD, or nil if the CRD does not have it.
 func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {
 	for i := range crd.Spec.Versions {
 		if crd.Spec.Versions[i].Name == name {
@@ -79,7 +79,7 @@ func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apie
 	return nil
 }
 
-// fields returns the paths of all fields of v1alpha2 or, without it, of the version that is stored.
+// fields returns the paths of all fields in v1alpha2 or, if the CRD lacks it, in the storage version.
 func fields(crd *apiextensionsv1.CustomResourceDefinition) map[string]bool {
 	version := versionOf(crd, cosiapi.Version)
 	for i := range crd.Spec.Versions {
@@ -109,8 +109,8 @@ func collect(paths map[string]bool, path string, form apiextensionsv1.JSONSchema
 	}
 }
 
-// only returns the fields that the first has and the second has not, in order. Of a field with all below it, only
-// the uppermost is named.
+// only returns the sorted fields that are in first and not in second. If a field is missing with all its
+// children, only the field is listed.
 func only(first, second map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(first)), func(path string) bool {
 		parent := ""

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivercmd is what the commands of all drivers share: configuration,
-// where to listen, log, metrics and health. It must not know any backend, nor
-// Kubernetes.
+// Package drivercmd contains what all driver commands share: configuration, listening, logging, metrics and
+// health. It depends neither on a backend nor on Kubernetes.
 package drivercmd
 
 import (
@@ -12,28 +11,27 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	_ "golang.org/x/crypto/x509roots/fallback" // the images hold no certificate authorities, and the clouds are reached by TLS
+	_ "golang.org/x/crypto/x509roots/fallback" // the images contain no CA certificates, and the clouds use TLS
 
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
-// A Program is the command of one driver. C is the type of its configuration, B that of one backend.
+// A Program is the command of a driver. C is the type of its configuration, B that of one backend.
 type Program[C, B any] struct {
-	// Name is the name of the program, Short what it does in a line.
+	// Name is the name of the program, Short a one-line description.
 	Name, Short string
-	// Format is how the configuration is written.
+	// Format is the format of the configuration.
 	Format settings.Format[C, B]
-	// Flags defines the flags that only this driver has. Optional.
+	// Flags defines flags that only this driver has. Optional.
 	Flags func(*pflag.FlagSet)
-	// New makes the driver of a configuration. It may add to the options that
-	// the driver is served with, register metrics in their Registry, and send
-	// the spans of its calls to their TracerProvider.
+	// New creates the driver for a configuration. It may change the options with which the driver is served,
+	// register metrics in their Registry, and send spans to their TracerProvider.
 	New func(ctx context.Context, config C, options *driverkit.Options) (driverkit.Driver, error)
 }
 
-// Main runs a driver until SIGINT or SIGTERM, and returns its exit code.
+// Main runs a driver until SIGINT or SIGTERM and returns its exit code.
 func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) int {
 	options := driverkit.Options{Registry: prometheus.NewRegistry()}
 	var collector serve.TraceCollector
@@ -78,7 +76,7 @@ func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) in
 	}, args, stdout, stderr)
 }
 
-// warn says which endpoints have no TLS.
+// warn logs the endpoints that do not use TLS.
 func warn[C, B any](ctx context.Context, log *slog.Logger, format settings.Format[C, B], config C) {
 	if format.Reach == nil {
 		return

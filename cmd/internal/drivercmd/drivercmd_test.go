@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// driver is a driver whose backend responds while a file is not there.
+// driver is a driver whose backend fails while a file exists.
 type driver struct {
 	driverkit.Driver
 
@@ -164,8 +164,8 @@ func TestADriverEnds(t *testing.T) {
 	}
 }
 
-// TestCertificateAuthoritiesComeWithTheProgram looks at them in a process that has no
-// others, as in our images.
+// TestCertificateAuthoritiesComeWithTheProgram runs in a process without system certificates, as in Cooper's
+// images.
 func TestCertificateAuthoritiesComeWithTheProgram(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SSL_CERT_FILE") == "/nowhere" {

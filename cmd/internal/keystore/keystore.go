@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keystore is where the command of a driver keeps the credentials that
-// its backend shows only once, as its flags say. It must not know what they are
-// for.
+// Package keystore opens the credential store of a driver command according to its flags. The store keeps
+// credentials that the backend returns only once.
 package keystore
 
 import (
@@ -20,25 +19,26 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 )
 
-// sidecarAddress is where the sidecar serves the store, beside the driver's own socket.
+// sidecarAddress is the socket at which the sidecar serves the store, in the directory of the driver's own
+// socket.
 const sidecarAddress = "unix:///var/lib/cosi/credentials.sock"
 
-// A Place is what the flags came to.
+// A Place holds the values of the flags.
 type Place struct {
 	value   string
 	keyFile string
 	access  apiserver.Access
 }
 
-// Flags defines --credential-store and the way to the API server.
+// Flags defines --credential-store and the flags for the API server.
 func (p *Place) Flags(f *pflag.FlagSet) {
 	f.StringVar(&p.value, "credential-store", "", "where delivered keys are kept: sidecar (which serves a store at "+sidecarAddress+") or sidecar:unix:///path/to/name.sock, kubernetes (Secrets of its own namespace) or kubernetes:namespace, directory:/path, or memory, which forgets them")
 	f.StringVar(&p.keyFile, "credential-key-file", "", "file with the keys by which the stored secrets are encrypted, each line an ID and 32 bytes in base64; empty stores them as they are")
 	p.access.Flags(f)
 }
 
-// Open opens the store for the driver of a name. It does not wait for a sidecar: a store that the
-// sidecar serves is reached with the first call.
+// Open opens the store of a driver. It does not wait for a sidecar: it connects to a store that the sidecar
+// serves on the first call.
 func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credstore.Store, error) {
 	keys := credstore.NoKeys()
 	if p.keyFile != "" {

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// EnvPrefix begins the name of every environment variable. It is not COSI_, which
-// the contract between sidecar and driver keeps for itself.
+// EnvPrefix is the prefix of all environment variables. COSI_ is reserved for the contract between sidecar
+// and driver.
 const EnvPrefix = "COOPER_"
 
-// annotation marks a flag whose variable somebody else has named.
+// annotation marks a flag whose variable does not follow this scheme.
 const annotation = "environment variable"
 
-// NameVariable gives a flag a variable that is not of our making, such as KUBECONFIG.
+// NameVariable sets the environment variable of a flag to an established one such as KUBECONFIG.
 func NameVariable(flag *pflag.Flag, variable string) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
@@ -25,17 +25,16 @@ func NameVariable(flag *pflag.Flag, variable string) {
 	flag.Annotations[annotation] = []string{variable}
 }
 
-// argument marks the flag whose name need not be given.
+// argument marks the flag that can be given as an argument.
 const argument = "argument"
 
-// AsArgument lets a flag be given as an argument that is no flag, too. It has no variable.
+// AsArgument allows a flag to be given as a positional argument. The flag has no variable.
 func AsArgument(flag *pflag.Flag) {
 	flag.Annotations = map[string][]string{argument: nil}
 }
 
-// FlagVariable is the name of the environment variable of a flag. It is empty for
-// flags that ask a question and end the program, which an environment cannot
-// mean: COOPER_VERSION names a version where images and charts are made.
+// FlagVariable returns the environment variable of a flag. It is empty for flags that print something and
+// exit; COOPER_VERSION has another meaning, in the build of images and charts.
 func FlagVariable(flag *pflag.Flag) string {
 	if _, isArgument := flag.Annotations[argument]; isArgument {
 		return ""
@@ -49,9 +48,9 @@ func FlagVariable(flag *pflag.Flag) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
 
-// ParseFlags reads the arguments into the flags and then, for each flag that was
-// not given, its environment variable. lookup is os.LookupEnv outside of
-// tests. An argument that is no flag is an error, unless AsArgument was called for a flag that is not given otherwise.
+// ParseFlags parses the arguments and then, for each flag that was not given, its environment variable.
+// lookup is os.LookupEnv except in tests. A positional argument is an error unless AsArgument was called for
+// a flag that has no value yet.
 func ParseFlags(flags *pflag.FlagSet, args []string, lookup func(string) (string, bool)) error {
 	err := flags.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -82,7 +81,7 @@ func ParseFlags(flags *pflag.FlagSet, args []string, lookup func(string) (string
 	return errors.Join(errs...)
 }
 
-// take sets the flag that is an argument, if there is one and it has no value yet.
+// take sets the flag that accepts a positional argument, if there is one without a value.
 func take(flags *pflag.FlagSet, value string) error {
 	name := ""
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -96,7 +95,7 @@ func take(flags *pflag.FlagSet, value string) error {
 	return flags.Set(name, value)
 }
 
-// DescribeFlags adds the environment variable of each flag to its help text.
+// DescribeFlags adds the name of the environment variable to the help text of each flag.
 func DescribeFlags(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if variable := FlagVariable(f); variable != "" {

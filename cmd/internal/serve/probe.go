@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// probeTimeout bounds the one request of Probe.
+// probeTimeout limits the request of Probe.
 const probeTimeout = 3 * time.Second
 
-// askReady asks the instance at the address that the flag holds whether it is
-// ready. It is for images that hold no other program that could ask.
+// askReady asks the instance at the flag's address whether it is ready. Images use it for probes because they
+// contain no other program.
 func askReady(ctx context.Context, flag *pflag.Flag) error {
 	if flag == nil || flag.Value.String() == "" {
 		return Usagef("--probe needs the --health-address of the instance to ask")
@@ -31,8 +31,7 @@ func askReady(ctx context.Context, flag *pflag.Flag) error {
 	return Probe(ctx, "http://"+net.JoinHostPort(host, port)+"/readyz")
 }
 
-// Probe sends one GET and returns an error unless the status is 200 within
-// three seconds.
+// Probe sends one GET request and returns an error unless the status is 200 within three seconds.
 func Probe(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve holds what all commands that serve share: flags, each of
-// which the environment can set as well (--driver-address by COOPER_DRIVER_ADDRESS),
-// log, traces, version, exit codes, and the end by signal. It does not depend on what
-// a command does, nor on Kubernetes: some drivers run without it.
+// Package serve contains what all serving commands share: flags that can also be set by environment variables
+// (--driver-address by COOPER_DRIVER_ADDRESS), logging, traces, version, exit codes and signals. It does not
+// depend on Kubernetes, because some drivers run without it.
 package serve
 
 import (
@@ -24,35 +23,34 @@ import (
 const (
 	ExitOK    = 0
 	ExitError = 1
-	// ExitUsage is for flags and environment variables that make no sense.
+	// ExitUsage is for invalid flags and environment variables.
 	ExitUsage = 2
 )
 
-// A Command is one program.
+// A Command is a program.
 type Command struct {
-	// Name is the name of the program, Short what it does in a line.
+	// Name is the name of the program, Short a one-line description.
 	Name, Short string
-	// Notes follow the flags in the help; empty, or whole lines.
+	// Notes follow the flags in the help text: empty or complete lines.
 	Notes string
 	// Flags defines the program's own flags.
 	Flags func(*pflag.FlagSet)
-	// Run runs until ctx ends and logs to log, which is standard error. An error
-	// is printed and ends the program with ExitError, or with ExitUsage if it is
-	// one of Usagef.
+	// Run runs until ctx ends and logs to log, which is standard error. An error is printed, and the program
+	// exits with ExitUsage if it was made by Usagef and with ExitError otherwise.
 	Run func(ctx context.Context, log *slog.Logger) error
 }
 
-// usageError is an error of the one who called the program.
+// usageError is an error in how the program was called.
 type usageError struct{ error }
 
-// Usagef is an error of flags or environment variables. The format is that of
-// fmt.Errorf; the text names the flag and says what it must be.
+// Usagef returns an error about flags or environment variables, with a format as for fmt.Errorf. The text
+// names the flag and the valid values.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Unwrap returns what fmt.Errorf made.
+// Unwrap returns the error of fmt.Errorf.
 func (u usageError) Unwrap() error { return u.error }
 
-// Main runs a program and returns its exit code. SIGINT and SIGTERM end it.
+// Main runs a program until it ends or receives SIGINT or SIGTERM, and returns its exit code.
 func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -93,7 +91,7 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	return ExitError
 }
 
-// Version is the version that the program was built as.
+// Version returns the version that was set when the program was built.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

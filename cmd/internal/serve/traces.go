@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// tracesPath is where a collector takes traces by OTLP over HTTP.
+	// tracesPath is the path of a collector for OTLP over HTTP.
 	tracesPath = "/v1/traces"
-	// flushTimeout bounds the wait for the last traces at the end.
+	// flushTimeout limits the export of the last traces at exit.
 	flushTimeout = 5 * time.Second
 )
 
-// A TraceCollector is what the flag of a command came to.
+// A TraceCollector is the value of the flag.
 type TraceCollector struct{ endpoint string }
 
 // Flags defines --traces-endpoint.
@@ -32,10 +32,9 @@ func (c *TraceCollector) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.endpoint, "traces-endpoint", "", "URL of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://collector:4318; empty sends none")
 }
 
-// Provider makes the spans of a program and sends them to the collector, or
-// drops them if there is none. Nothing is sent before the first span; a
-// collector that is away does not hold the program up. The caller calls flush
-// at the end.
+// Provider returns a tracer provider that exports the program's spans to the collector, or drops them if
+// there is none. It sends nothing before the first span, and an unavailable collector does not block the
+// program. The caller must call flush at exit.
 func (c *TraceCollector) Provider(ctx context.Context, program string) (provider trace.TracerProvider, flush func(), err error) {
 	if c.endpoint == "" {
 		return noop.NewTracerProvider(), func() {}, nil
@@ -56,6 +55,6 @@ func (c *TraceCollector) Provider(ctx context.Context, program string) (provider
 	return made, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
-		_ = made.Shutdown(ctx) // traces that nobody takes are lost, as they are while it runs
+		_ = made.Shutdown(ctx) // export is best effort
 	}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Waiting serves the health of a program that lives and cannot do its work yet: /healthz is well, and /readyz says
-// why not. When the function that it returns has been called the address is free again. An empty address serves none.
+// Waiting serves the health endpoints of a program that is alive but not ready: /healthz succeeds, and
+// /readyz fails with the reason. end stops the server and frees the address. An empty address disables it.
 func Waiting(ctx context.Context, address, why string) (end func(), err error) {
 	if address == "" {
 		return func() {}, nil
@@ -27,7 +27,7 @@ func Waiting(ctx context.Context, address, why string) (end func(), err error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // ends when it is closed
+		_ = server.Serve(listener) // returns when the server is closed
 	}()
 	return func() { _ = server.Close(); <-served }, nil
 }

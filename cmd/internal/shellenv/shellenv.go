@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shellenv prints variables so that a POSIX shell can eval them. It
-// must not decide which ones.
+// Package shellenv prints variables for eval in a POSIX shell.
 package shellenv
 
 import (
@@ -12,9 +11,8 @@ import (
 	"strings"
 )
 
-// Write prints one export line for each variable, sorted by name. Values are
-// quoted, so that eval takes any of them literally. A name that no shell
-// accepts is an error, and nothing is printed.
+// Write prints one export line for each variable, sorted by name. It quotes values, so that eval takes them
+// literally. If a name is invalid, it returns an error and prints nothing.
 func Write(w io.Writer, variables map[string]string) error {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -29,8 +27,8 @@ func Write(w io.Writer, variables map[string]string) error {
 	return nil
 }
 
-// Unset prints a line that unsets variables; without names it prints nothing.
-// A name that no shell accepts is an error, and nothing is printed.
+// Unset prints a line that unsets variables. Without names it prints nothing. If a name is invalid, it
+// returns an error and prints nothing.
 func Unset(w io.Writer, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -46,7 +44,7 @@ func Unset(w io.Writer, names []string) error {
 	return nil
 }
 
-// Quote makes one shell word of s. Words that need no quotes get none.
+// Quote quotes s as one shell word, if necessary.
 func Quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, special) {
 		return s

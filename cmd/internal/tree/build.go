@@ -12,14 +12,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
-// A Root names an object that a tree begins with.
+// A Root identifies the root object of a tree.
 type Root struct {
 	// Kind is BucketClaim, BucketAccess or Bucket.
 	Kind            string
 	Namespace, Name string
 }
 
-// Kinds of roots, as Kubernetes calls them.
+// Kinds of roots.
 const (
 	KindClaim  = "BucketClaim"
 	KindAccess = "BucketAccess"
@@ -27,9 +27,9 @@ const (
 	KindSecret = "Secret"
 )
 
-// Build makes the tree of each root. Without roots there is one for each claim, for
-// each access that uses none of them, and for each Bucket whose claim is gone. A root that does not exist is a node that
-// says so.
+// Build returns the tree of each root. Without roots there is one for each claim, for each access that uses
+// none of them, and for each Bucket whose claim no longer exists. A root that does not exist is a node with
+// that status.
 func Build(o *Objects, roots ...Root) []*Node {
 	b := builder{Objects: o, using: map[client.ObjectKey][]*cosiapi.BucketAccess{}}
 	for key, access := range o.Accesses {
@@ -59,12 +59,12 @@ func Build(o *Objects, roots ...Root) []*Node {
 type builder struct {
 	*Objects
 
-	// using are the accesses of each claim.
+	// using maps claims to the accesses that use them.
 	using map[client.ObjectKey][]*cosiapi.BucketAccess
 }
 
-// roots are all claims, the accesses of which no claim exists, and the Buckets that somebody must see to although, or since,
-// their claim is gone.
+// roots returns all claims, the accesses of which no claim exists, and the Buckets without a claim that need
+// attention.
 func (b builder) roots() []Root {
 	var all []Root
 	for key := range b.Claims {
@@ -91,7 +91,7 @@ func (b builder) roots() []Root {
 	return all
 }
 
-// claim is the tree of a claim: its Bucket and, if wanted, the accesses that use it.
+// claim returns the tree of a claim: its Bucket and, if requested, the accesses that use it.
 func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	claim := b.Claims[key]
 	if claim == nil {
@@ -103,7 +103,7 @@ func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	driver := b.classDriver(claim)
 	if name := bucketName(claim); name != "" {
 		bucket := b.bucket(name)
-		if n.State == Waiting && bucket.Status == reasons.NotFound { // the claim says that it is waited for
+		if n.State == Waiting && bucket.Status == reasons.NotFound { // the claim already reports that it waits for the Bucket
 			bucket.State, bucket.Do = Waiting, ""
 		}
 		n.Children = append(n.Children, bucket)
@@ -124,12 +124,12 @@ func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	return n
 }
 
-// bucketName is the Bucket that a claim has, or will have.
+// bucketName returns the name of a claim's Bucket, which may not exist yet.
 func bucketName(claim *cosiapi.BucketClaim) string {
 	return cmp.Or(claim.Status.BoundBucketName, claim.Spec.ExistingBucketName)
 }
 
-// classDriver is the driver of the claim's class; empty if that is not known.
+// classDriver returns the driver of the claim's class, or an empty string if it is unknown.
 func (b builder) classDriver(claim *cosiapi.BucketClaim) string {
 	if class := b.BucketClasses[claim.Spec.BucketClassName]; class != nil {
 		return class.Spec.DriverName
@@ -153,7 +153,7 @@ func (b builder) access(access *cosiapi.BucketAccess) *Node {
 	return n
 }
 
-// accessRoot is the tree of an access: what it needs comes before what it gives.
+// accessRoot returns the tree of an access, with claims and driver before Secrets.
 func (b builder) accessRoot(key client.ObjectKey) *Node {
 	access := b.Accesses[key]
 	if access == nil {
@@ -162,7 +162,7 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 	n := b.access(access)
 	for _, c := range access.Spec.BucketClaims {
 		claim := b.claim(client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}, false)
-		if n.State == Waiting && claim.Status == reasons.NotFound { // it may come yet, as the access says
+		if n.State == Waiting && claim.Status == reasons.NotFound { // the access already reports that it waits for the claim
 			claim.State = Waiting
 		}
 		n.Children = append(n.Children, claim)
@@ -173,7 +173,7 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 		driver = class.Spec.DriverName
 	}
 	Walk(n.Children, func(c *Node) {
-		if c.Kind == KindDriver && c.Name == driver { // a Bucket shows it already
+		if c.Kind == KindDriver && c.Name == driver { // already shown below a Bucket
 			driver = ""
 		}
 	})
@@ -196,7 +196,7 @@ func (b builder) bucket(name string) *Node {
 	return n
 }
 
-// bucketRoot is the tree of a Bucket: its claim with the accesses, and its driver.
+// bucketRoot returns the tree of a Bucket: its claim with the accesses, and its driver.
 func (b builder) bucketRoot(name string) *Node {
 	n := b.bucket(name)
 	bucket := b.Buckets[name]
@@ -206,7 +206,7 @@ func (b builder) bucketRoot(name string) *Node {
 	ref := bucket.Spec.BucketClaimRef
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	claim := b.claim(key, true)
-	if claim.Status == reasons.NotFound && n.Deleted != nil { // as it must be
+	if claim.Status == reasons.NotFound && n.Deleted != nil { // expected while the Bucket is terminating
 		claim.State, claim.Do = Good, ""
 	}
 	if known := b.Claims[key]; known != nil {
@@ -216,7 +216,7 @@ func (b builder) bucketRoot(name string) *Node {
 	return n
 }
 
-// secrets are those that an access fills.
+// secrets returns the Secrets of an access.
 func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 	nodes := make([]*Node, 0, len(access.Spec.BucketClaims))
 	for _, c := range access.Spec.BucketClaims {
@@ -224,7 +224,7 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 		secret := b.Secrets[key]
 		if secret == nil {
 			n := b.absent(KindSecret, key, "")
-			if n.Status == reasons.NotFound { // its access says what to do
+			if n.Status == reasons.NotFound { // the access says what to do
 				n.State = Waiting
 			}
 			nodes = append(nodes, n)
@@ -244,7 +244,7 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 	return nodes
 }
 
-// absent stands for an object that does not exist, or that the user may not read.
+// absent returns a node for an object that does not exist or that the user may not read.
 func (b builder) absent(kind string, key client.ObjectKey, do string) *Node {
 	n := &Node{Kind: kind, Namespace: key.Namespace, Name: key.Name}
 	if why := b.Unread[kind]; why != "" {

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// interval is how often the cluster is read at most while somebody looks.
+	// interval is the minimum time between two reads of the cluster.
 	interval = time.Second
-	// leisure is how many times longer than a reading the pause after it is, so that the
-	// page of a namespace with thousands of claims asks for a tenth of the time at most.
+	// leisure is the ratio of the pause to the duration of the read before it. It limits requests to a tenth
+	// of the time, even for a namespace with thousands of claims.
 	leisure = 9
 )
 
-// A state is what a reading of the cluster found.
+// A state is the result of reading the cluster.
 type state struct {
 	objects *Objects
 	events  []Event
-	// err says why the reading failed, and then there is nothing else.
+	// err is the error of the read. The other fields are then empty.
 	err error
 }
 
-// An Event is one that Kubernetes keeps about an object.
+// An Event is a Kubernetes Event about an object.
 type Event struct {
 	Of           Selection
 	Time         time.Time
@@ -42,16 +42,16 @@ type Event struct {
 	Times        int32
 }
 
-// A cluster is read for all who look at the page, by one of them at a time.
+// A cluster caches reads for all viewers of the page. Only one read runs at a time.
 type cluster struct {
 	options PageOptions
 
 	mu   sync.Mutex
 	last state
-	next time.Time // not before it
+	next time.Time // the earliest time of the next read
 }
 
-// read returns what the latest reading found, or reads again if it is time to.
+// read returns the latest state, after reading it again if it is old enough.
 func (c *cluster) read(ctx context.Context) state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *cluster) read(ctx context.Context) state {
 		return c.last
 	}
 	found := c.options.read(ctx)
-	if ctx.Err() != nil { // whoever asked has gone
+	if ctx.Err() != nil { // the client has disconnected
 		return c.last
 	}
 	c.last = found
@@ -77,8 +77,7 @@ func (o PageOptions) read(ctx context.Context) state {
 	return state{objects: objects, events: events, err: err}
 }
 
-// readEvents returns those about objects of COSI, the latest first; none if the user
-// may not read them.
+// readEvents returns the Events about objects of COSI, newest first, or none if the user may not read them.
 func (o PageOptions) readEvents(ctx context.Context) ([]Event, error) {
 	list := &eventsv1.EventList{}
 	err := o.Client.List(ctx, list, client.InNamespace(o.Namespace))
@@ -108,11 +107,11 @@ func eventOf(e *eventsv1.Event) Event {
 	if e.Series != nil {
 		shown.Time, shown.Times = e.Series.LastObservedTime.Time, e.Series.Count
 	}
-	if shown.Time.IsZero() { // of a controller that writes the older kind
+	if shown.Time.IsZero() { // an Event of the older kind
 		shown.Time, shown.Times = e.DeprecatedLastTimestamp.Time, max(1, e.DeprecatedCount)
 	}
-	// A writer's clock may be ahead, and its Event would stay the first. The API server, which counts whole seconds, knows
-	// when it was written.
+	// The creation timestamp of the API server, which has whole seconds, limits the time, because the clock
+	// of the Event's author may be ahead and the Event would always be first.
 	written := e.CreationTimestamp.Time
 	for _, field := range e.ManagedFields {
 		if field.Time != nil && field.Time.After(written) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree shows how claims, Buckets, accesses, Secrets and drivers hang
-// together, how far each is, what is wrong and what to do next. Read gets what a
-// user may read, Build makes the trees of it, which is a pure function, and
-// programs print them. Page draws them in a browser, as a map that changes while a
-// cluster does, with the Events, the time that each step took, and the objects of a
-// granted bucket.
+// Package tree shows how claims, Buckets, accesses, Secrets and drivers are related, their state, and for
+// each problem what to do next. Read reads the objects with the user's permissions, Build arranges them in
+// trees as a pure function, and programs print the trees. Page shows them in a browser as a map that is
+// updated live, with Events, the duration of each step, and the objects in a granted bucket.
 //
-// It must not write, and must not keep what is secret: of a Secret it knows the
-// names of its keys.
+// The package does not write to the API. Of a Secret it keeps only the names of the keys.
 package tree

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// A Driver is one that classes or objects name.
+// A Driver is a driver that classes or objects name.
 type Driver struct {
-	// Node says whether its sidecar runs, Hold what its Lease says.
+	// Node shows whether its sidecar runs, Hold the state of its Lease.
 	Node *Node
 	Hold Hold
-	// Classes name the driver, as Kind/name, in order.
+	// Classes are the classes that name the driver, sorted, as Kind/name.
 	Classes []string
 }
 
-// Drivers returns all drivers, in the order of their names.
+// Drivers returns all drivers, sorted by name.
 func Drivers(o *Objects) []Driver {
 	b := builder{Objects: o}
 	var all []Driver
@@ -37,7 +37,7 @@ func Drivers(o *Objects) []Driver {
 	return all
 }
 
-// sidecarSeen reports whether the sidecar of a driver has said anything of an object.
+// sidecarSeen reports whether the sidecar of a driver has set a condition on any object.
 func (o *Objects) sidecarSeen(driver string) bool {
 	for _, bucket := range o.Buckets {
 		if bucket.Spec.DriverName == driver && sidecarHasSeen(bucket.Status.Conditions) {

@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
-// node is an object that COSI works on, as its conditions judge it.
+// node returns the node of an object with conditions.
 func node(kind string, object client.Object, list []metav1.Condition) *Node {
 	created := object.GetCreationTimestamp()
 	n := &Node{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Conditions: plain(list), Created: &created, Deleted: object.GetDeletionTimestamp()}
@@ -45,7 +45,7 @@ func node(kind string, object client.Object, list []metav1.Condition) *Node {
 	return n
 }
 
-// plain returns conditions whose messages are harmless: drivers have a say in them.
+// plain returns the conditions with messages that are safe for a terminal. Drivers supply part of them.
 func plain(list []metav1.Condition) []metav1.Condition {
 	harmless := slices.Clone(list)
 	for i := range harmless {
@@ -54,7 +54,8 @@ func plain(list []metav1.Condition) []metav1.Condition {
 	return harmless
 }
 
-// provisioning judges an object that is to stay, by the condition that decides.
+// provisioning returns the state of an object that is not being deleted, and the condition that determines
+// it.
 func provisioning(list []metav1.Condition) (State, reasons.Word, *metav1.Condition) {
 	provisioned := meta.FindStatusCondition(list, cosiapi.ConditionProvisioned)
 	validated := meta.FindStatusCondition(list, cosiapi.ConditionResourcesValidated)
@@ -73,7 +74,7 @@ func provisioning(list []metav1.Condition) (State, reasons.Word, *metav1.Conditi
 		return Failed, reasons.Failed, validated
 	case is(provisioned, metav1.ConditionTrue):
 		return Good, reasons.Provisioned, provisioned
-	case is(failed, metav1.ConditionTrue): // it may pass, and says more than that somebody waits
+	case is(failed, metav1.ConditionTrue): // it may be temporary, and is more specific than a condition that waits
 		return Waiting, reasons.Waiting, failed
 	case provisioned == nil:
 		return Waiting, reasons.Waiting, &metav1.Condition{Reason: string(conditions.Initial), Message: "Waiting for COSI."}
@@ -82,7 +83,7 @@ func provisioning(list []metav1.Condition) (State, reasons.Word, *metav1.Conditi
 	}
 }
 
-// deletion judges an object that is to go.
+// deletion returns the state of an object that is being deleted.
 func deletion(list []metav1.Condition) (State, *metav1.Condition) {
 	failed := meta.FindStatusCondition(list, cosiapi.ConditionDeprovisionFailed)
 	switch {
@@ -97,19 +98,20 @@ func deletion(list []metav1.Condition) (State, *metav1.Condition) {
 	}
 }
 
-// foreignFinalizers are those that COSI does not take off.
+// foreignFinalizers returns the finalizers that COSI does not remove.
 func foreignFinalizers(object client.Object) []string {
 	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == cosiapi.ProtectionFinalizer })
 }
 
-// sidecarHasSeen reports whether a sidecar has said anything of an object.
+// sidecarHasSeen reports whether a sidecar has set one of the conditions.
 func sidecarHasSeen(list []metav1.Condition) bool {
 	return slices.ContainsFunc(list, func(c metav1.Condition) bool {
 		return conditions.Reason(c.Reason).Owner() == conditions.Sidecar
 	})
 }
 
-// driver is the node of a driver. seen says that its sidecar has worked on the object that asks; if not, it may have on another.
+// driver returns the node of a driver. seen means that its sidecar has processed the object that refers to
+// it; otherwise it may have processed another one.
 func (b builder) driver(name string, seen bool) *Node {
 	n := &Node{Kind: KindDriver, Name: Plain(name)}
 	if why := b.Unread["Lease"]; why != "" {
@@ -131,24 +133,24 @@ func (b builder) driver(name string, seen bool) *Node {
 	return n
 }
 
-// A Hold is what a Lease says of the component that works while it holds it.
+// A Hold is the state of a Lease, which a component holds while it is active.
 type Hold struct {
 	State   State
 	Status  reasons.Word
 	Message string
-	// By is who holds it, Owner the deployment that the name belongs to.
+	// By is the holder, Owner the deployment that the holder belongs to.
 	By, Owner string
-	// Renewed is when the Lease was renewed last; zero if it never was.
+	// Renewed is when the Lease was last renewed; zero if never.
 	Renewed time.Time
-	// Never says that nobody ever held a Lease, or that it does not exist.
+	// Never means that the Lease was never held or does not exist.
 	Never bool
 }
 
-// slack is how far the clocks of a cluster may differ before a Lease is taken for expired.
+// slack is the tolerated clock difference before a Lease counts as expired.
 const slack = 30 * time.Second
 
-// Holder judges a Lease; nil means that there is none. One look at a Lease cannot
-// tell a clock that is wrong from a holder that is gone, so it has some slack.
+// Holder evaluates a Lease; nil means that there is none. It allows for clock skew, because a single read
+// cannot distinguish skew from an expired holder.
 func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	if lease == nil {
 		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so nothing has run yet that would hold it."}

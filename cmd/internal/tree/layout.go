@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// Sizes of the map, in the units of its picture.
+// Sizes in the map, in SVG units.
 const (
 	boxWidth, boxHeight = 212, 62
 	gapAcross, gapDown  = 46, 16
 	betweenTrees        = 14
 )
 
-// A Map is a picture of trees, each from left to right.
+// A Map is a drawing of trees, each from left to right.
 type Map struct {
 	Width, Height int
 	Boxes         []Box
 	Lines         []Line
-	// Hidden is how many hang on those that are shown, and are not.
+	// Hidden is the number of nodes below the shown ones that are not shown.
 	Hidden int
 }
 
-// A Box is a node of a tree.
+// A Box is a node on the map.
 type Box struct {
 	X, Y, Width, Height int
-	// ID is the box's alone: that of its selection, which more boxes may lead to, behind a number for those after the first.
+	// ID is the unique ID of the box. It is the ID of its selection, with a numeric prefix if other boxes
+	// have the same selection.
 	ID        string
 	Node      *Node
 	Selection Selection
 	Selected  bool
 }
 
-// A Line leads from the right side of a box to the left side of one that hangs on it.
+// A Line connects the right side of a box with the left side of a child.
 type Line struct{ Path string }
 
-// layout places the nodes: a box stands beside the first one that hangs on it, and
-// no two overlap.
+// layout places the nodes. A box is level with its first child, and boxes do not overlap.
 func layout(roots []*Node, selected Selection) Map {
 	m := Map{}
 	for _, root := range roots {
@@ -56,8 +56,8 @@ func layout(roots []*Node, selected Selection) Map {
 	return m
 }
 
-// place puts a node at a depth below what was placed before, and returns where the
-// middle of its box is.
+// place places a node and its children at a depth, below the nodes placed before, and returns the vertical
+// center of its box.
 func (m *Map) place(n *Node, depth int, selected Selection) int {
 	x, y := depth*(boxWidth+gapAcross), m.Height
 	selection := selectionFor(n)
@@ -77,39 +77,40 @@ func (m *Map) place(n *Node, depth int, selected Selection) int {
 	return middle
 }
 
-// ViewWidth and ViewHeight leave room for the lines of the outermost boxes.
+// ViewWidth is the width including the borders of the outermost boxes.
 func (m Map) ViewWidth() int { return m.Width + lineRoom }
 
-// ViewHeight is beside ViewWidth.
+// ViewHeight is the height including the borders of the outermost boxes.
 func (m Map) ViewHeight() int { return m.Height + lineRoom }
 
 const (
 	lineRoom = 4
-	// inset is from the side of a box to its text; the others are from its top.
+	// inset is the distance from the side of a box to its text. The others are distances from its top.
 	inset, kindLine, nameLine, statusLine = 10, 17, 35, 52
-	// longest are the characters that fit in a box.
+	// longest is the number of characters that fit in a box.
 	longest = 24
 )
 
-// Class is how the style calls the state.
+// Class returns the CSS class of the state.
 func (b Box) Class() string { return strings.ToLower(string(b.Node.State)) }
 
-// TextX is where the words of the box begin.
+// TextX returns the x coordinate of the text.
 func (b Box) TextX() int { return b.X + inset }
 
-// KindY is where the kind stands.
+// KindY returns the y coordinate of the kind.
 func (b Box) KindY() int { return b.Y + kindLine }
 
-// NameY is where the name stands.
+// NameY returns the y coordinate of the name.
 func (b Box) NameY() int { return b.Y + nameLine }
 
-// StatusY is where the status stands.
+// StatusY returns the y coordinate of the status.
 func (b Box) StatusY() int { return b.Y + statusLine }
 
-// ShortName is the name, as far as it fits.
+// ShortName returns the name, shortened to fit.
 func (b Box) ShortName() string { return shortened(b.Node.Name, longest) }
 
-// ShortStatus is the status with its reason, behind a sign, for who sees no colours.
+// ShortStatus returns the status with its reason, prefixed with a symbol for users who cannot distinguish
+// colours.
 func (b Box) ShortStatus() string {
 	sign := map[State]string{Good: "✓", Waiting: "…", Failed: "✗", Unknown: "?"}[b.Node.State]
 	words := b.Node.Status
@@ -119,7 +120,7 @@ func (b Box) ShortStatus() string {
 	return sign + " " + shortened(words, longest)
 }
 
-// shortened is a text without its middle if it has more than n characters.
+// shortened removes the middle of a text that has more than n characters.
 func shortened(text string, n int) string {
 	runes := []rune(Plain(text))
 	if len(runes) <= n {

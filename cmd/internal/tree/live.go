@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// live sends what the page shows whenever that changes, as server-sent events, until
-// the browser goes. A proof of life keeps the connection.
+// live sends the contents of the page as server-sent events whenever they change, until the browser
+// disconnects. A periodic comment keeps the connection open.
 func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	selection := selectionOf(r.URL.Query())
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -27,8 +27,8 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			return
 		}
-		if _, err := fmt.Fprint(w, event); err != nil || controller.Flush() != nil { //nolint:gosec // html/template has escaped it
-			return // the browser has gone
+		if _, err := fmt.Fprint(w, event); err != nil || controller.Flush() != nil { //nolint:gosec // escaped by html/template
+			return // the browser has disconnected
 		}
 		if !pause(r.Context(), max(interval, leisure*time.Since(began))) {
 			return
@@ -36,12 +36,13 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message is a text as an event. A return ends a line of one, too, and names may hold some.
+// message encodes a text as a server-sent event. A carriage return also ends a line there, and names may
+// contain one.
 func message(text string) string {
 	return "data: " + strings.NewReplacer("\r", " ", "\n", "\ndata: ").Replace(text) + "\n\n"
 }
 
-// content is what changes of the page, with the time left out that changes by itself.
+// content returns the variable part of the page, without relative times, which change constantly.
 func (p *Page) content(ctx context.Context, selection Selection) string {
 	var text bytes.Buffer
 	if err := templates().ExecuteTemplate(&text, "content", p.view(ctx, selection)); err != nil {
@@ -50,7 +51,7 @@ func (p *Page) content(ctx context.Context, selection Selection) string {
 	return text.String()
 }
 
-// pause reports whether the time passed before ctx ended.
+// pause reports whether the duration elapsed before ctx ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

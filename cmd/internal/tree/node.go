@@ -8,22 +8,22 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
-// A State says how far what a node stands for is, of whatever kind it is.
+// A State is the state of a node, independent of its kind.
 type State string
 
-// The states, the graver ones behind.
+// The states, in increasing severity.
 const (
-	// Good is said of what is as it should be.
+	// Good means that the object is as desired.
 	Good State = "Good"
-	// Unknown is said of what the user may not read.
+	// Unknown means that the user may not read the object.
 	Unknown State = "Unknown"
-	// Waiting is said of what somebody is at work on, or will be.
+	// Waiting means that a component is or will be processing the object.
 	Waiting State = "Waiting"
-	// Failed is said of what does not become good by itself.
+	// Failed means that the object does not recover without a change.
 	Failed State = "Failed"
 )
 
-// gravity orders the states.
+// gravity returns the rank of the state by severity.
 func (s State) gravity() int {
 	switch s {
 	case Failed:
@@ -37,49 +37,48 @@ func (s State) gravity() int {
 	}
 }
 
-// Kinds of nodes that are no kinds of Kubernetes; the others are called as there.
+// Kinds of nodes that are not Kubernetes kinds.
 const (
 	KindDriver = "Driver"
 )
 
-// A Node is an object with those that hang on it.
+// A Node is an object with its children.
 type Node struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// State is for programs, Status is the word for it that fits the kind.
+	// State is for programs. Status is the word for the state that fits the kind.
 	State  State        `json:"state"`
 	Status reasons.Word `json:"status"`
-	// Reason and Message are those of the condition that decides, or say why the
-	// object cannot be shown.
+	// Reason and Message are those of the determining condition, or explain why the object cannot be shown.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Do is what to do next, if there is anything.
+	// Do is what to do next, if anything.
 	Do string `json:"do,omitempty"`
-	// Details are facts for who looks closer.
+	// Details are additional facts for the detailed view.
 	Details    []Detail           `json:"details,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	Created    *metav1.Time       `json:"created,omitempty"`
-	// Deleted is when the deletion of the object began.
+	// Deleted is the deletion timestamp.
 	Deleted  *metav1.Time `json:"deleted,omitempty"`
 	Children []*Node      `json:"children,omitempty"`
 }
 
-// A Detail is a fact with its name.
+// A Detail is a named fact.
 type Detail struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// detail adds a fact, unless there is none.
+// detail adds a fact unless the value is empty.
 func (n *Node) detail(name, value string) {
 	if value != "" {
 		n.Details = append(n.Details, Detail{Name: name, Value: Plain(value)})
 	}
 }
 
-// Worst is the gravest state of the objects in the trees. A driver whose sidecar
-// does not run is none of them: what is provisioned stays so.
+// Worst returns the most severe state of the objects in the trees. It ignores drivers whose sidecar does not
+// run, because existing buckets keep working.
 func Worst(nodes []*Node) State {
 	worst := Good
 	for _, n := range nodes {
@@ -92,8 +91,7 @@ func Worst(nodes []*Node) State {
 	return worst
 }
 
-// Walk calls visit for every node, parents first. An object that hangs in several
-// places is visited once.
+// Walk calls visit for every node, parents first. It visits an object with several parents once.
 func Walk(nodes []*Node, visit func(*Node)) {
 	walk(nodes, visit, map[[3]string]bool{})
 }

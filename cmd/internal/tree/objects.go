@@ -15,13 +15,13 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// A grant is what a Secret is filled for.
+// A grant is the access and the bucket for which a Secret is filled.
 type grant struct {
 	bucketID string
 	protocol cosi.ObjectProtocol_Type
 }
 
-// grantOf returns the grant of a Secret; nil for any other object.
+// grantOf returns the grant of a Secret, or nil for any other object.
 func grantOf(objects *Objects, n *Node) *grant {
 	if n.Kind != KindSecret {
 		return nil
@@ -41,11 +41,11 @@ func grantOf(objects *Objects, n *Node) *grant {
 	return nil
 }
 
-// listTimeout bounds the wait for a store.
+// listTimeout limits a request to a store.
 const listTimeout = 10 * time.Second
 
-// objects are the first keys of a bucket, by the credential of its Secret, which is
-// read for that alone and not kept.
+// objects returns the first keys in a bucket. It uses the credential of the Secret, which it reads for this
+// purpose and does not keep.
 func (o PageOptions) objects(ctx context.Context, n *Node, granted grant) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

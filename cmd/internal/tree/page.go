@@ -23,24 +23,24 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// PageOptions say what to show.
+// PageOptions configure the page.
 type PageOptions struct {
-	// Client has the rights of the user.
+	// Client has the user's permissions.
 	Client client.Reader
-	// Namespace limits the page to one; empty means all.
+	// Namespace limits the page to one namespace; empty means all.
 	Namespace string
-	// System is the namespace of the Leases of the sidecars.
+	// System is the namespace of the sidecars' Leases.
 	System string
-	// Now is the time in the cluster; nil means that of this machine.
+	// Now returns the current time in the cluster; nil means this machine's clock.
 	Now func(context.Context) time.Time
-	// Spans are those of controller and sidecars; nil if they run elsewhere, and the
-	// timeline then knows only what the objects say, in whole seconds.
+	// Spans are the spans of controller and sidecars. If they run in other processes it is nil, and the
+	// timeline uses only the timestamps of the objects, in whole seconds.
 	Spans *Spans
-	// Probers list the objects of granted buckets, by protocol; nil lists none.
+	// Probers list the objects in granted buckets, by protocol. Nil disables this.
 	Probers map[cosi.ObjectProtocol_Type]sanity.Prober
 }
 
-// A Page is served by its ServeHTTP, at an address of this machine alone.
+// A Page is an HTTP handler that accepts only requests to a loopback address.
 type Page struct {
 	options PageOptions
 	token   string
@@ -51,14 +51,14 @@ type Page struct {
 //go:embed page.html style.css page.js
 var files embed.FS
 
-// cookieOf names the cookie that holds the token, so that no address that somebody copies has it. Cookies know no
-// ports: each page on this machine has one of its own.
+// cookieOf returns the name of the cookie with the token. With a cookie, copied URLs do not contain the
+// token. The name includes the port because cookies do not distinguish ports.
 func cookieOf(host string) string {
-	_, port, _ := net.SplitHostPort(host) // without one it is 80
+	_, port, _ := net.SplitHostPort(host) // no port means 80
 	return "cooper-page-" + port
 }
 
-// NewPage returns a page with a token of its own.
+// NewPage returns a page with a new token.
 func NewPage(o PageOptions) *Page {
 	if o.Now == nil {
 		o.Now = func(context.Context) time.Time { return time.Now() }
@@ -71,12 +71,12 @@ func NewPage(o PageOptions) *Page {
 	return p
 }
 
-// URL is where a person opens the page that is served at address. It holds the token.
+// URL returns the URL of the page at an address, including the token.
 func (p *Page) URL(address net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: address.String(), Path: "/", RawQuery: url.Values{"token": {p.token}}.Encode()}).String()
 }
 
-// Listen returns a listener at an address of this machine. The error names any other.
+// Listen returns a listener at a loopback address, and an error for any other address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -92,10 +92,10 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve serves the page until ctx ends, which is no error.
+// Serve serves the page until ctx ends, which is not an error.
 func (p *Page) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{Handler: p, ReadHeaderTimeout: readTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // it serves nobody any more
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // closing disconnects all clients
 	defer stop()
 	if err := server.Serve(listener); ctx.Err() == nil {
 		return fmt.Errorf("serve the page: %w", err)
@@ -105,8 +105,8 @@ func (p *Page) Serve(ctx context.Context, listener net.Listener) error {
 
 const readTimeout = 10 * time.Second
 
-// ServeHTTP serves who has the token and comes by an address of this machine: a page
-// elsewhere whose name somebody points to this machine is another host.
+// ServeHTTP serves requests with the token to a loopback address. Checking the Host header prevents DNS
+// rebinding.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'")
@@ -137,7 +137,7 @@ func (p *Page) is(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(p.token)) == 1
 }
 
-// here reports whether a Host header is an address of this machine, and no name.
+// here reports whether a Host header is a loopback address rather than a name.
 func here(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *Page) file(w http.ResponseWriter, r *http.Request) {
 	http.ServeFileFS(w, r, files, strings.TrimPrefix(r.URL.Path, "/"))
 }
 
-// whole serves the page as it is now; the script keeps it so.
+// whole serves the complete page; the script updates it.
 func (p *Page) whole(w http.ResponseWriter, r *http.Request) {
 	view := p.view(r.Context(), selectionOf(r.URL.Query()))
 	if err := templates().ExecuteTemplate(w, "page", view); err != nil {

@@ -21,7 +21,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// a page whose cluster was read a moment ago, so that it needs none.
+// withState returns a page with a cached state, which needs no cluster.
 func withState(t *testing.T, found state) *Page {
 	t.Helper()
 	p := NewPage(PageOptions{Namespace: "app"})
@@ -29,7 +29,7 @@ func withState(t *testing.T, found state) *Page {
 	return p
 }
 
-// hostile is what somebody wrote who wants to be more than text.
+// hostile is text that attempts script and terminal injection.
 const hostile = `<script>alert("x")</script>` + "\x1b[2J"
 
 func someState() state {
@@ -109,7 +109,7 @@ func TestWhoIsServed(t *testing.T) {
 	}
 }
 
-// get returns the page at a path, by who has the token.
+// get returns the page at a path for a client with the token.
 func get(t *testing.T, p *Page, query string) string {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+query, http.NoBody)
@@ -305,7 +305,7 @@ func TestEventsOfAnObject(t *testing.T) {
 func TestNobodyWritesAnEventOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	found := someState()
-	for _, access := range found.objects.Accesses { // names of claims that do not exist may hold anything
+	for _, access := range found.objects.Accesses { // names of missing claims may contain anything
 		access.Spec.BucketClaims[0].BucketClaimName = "a\revent: x\r\r"
 	}
 	text := message(withState(t, found).content(t.Context(), Selection{}))

@@ -7,9 +7,8 @@ import (
 	"unicode"
 )
 
-// Plain makes a line of text that anybody may have written, such as the message of a
-// driver, harmless for a terminal: what does not print becomes a replacement
-// character, and what ends a line a space.
+// Plain makes untrusted text, such as a driver's message, safe for one line of a terminal. It replaces
+// nonprintable characters with the replacement character, and line breaks with spaces.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -21,7 +21,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Objects are what there is, as far as a user may read it.
+// Objects are the objects in the cluster that the user may read.
 type Objects struct {
 	Claims        map[client.ObjectKey]*cosiapi.BucketClaim
 	Accesses      map[client.ObjectKey]*cosiapi.BucketAccess
@@ -29,42 +29,39 @@ type Objects struct {
 	BucketClasses map[string]*cosiapi.BucketClass
 	AccessClasses map[string]*cosiapi.BucketAccessClass
 	Secrets       map[client.ObjectKey]*Secret
-	// Leases are those of the sidecars, by the name of their driver.
+	// Leases are the sidecars' Leases by driver name.
 	Leases map[string]*coordinationv1.Lease
-	// Unread says, for each kind that the user may not read, so.
+	// Unread has a message for each kind that the user may not read.
 	Unread map[string]string
 	// System is the namespace of the Leases.
 	System string
-	// Now is the time in the cluster.
+	// Now is the current time in the cluster.
 	Now time.Time
 }
 
-// A Secret is what may be shown of one.
+// A Secret holds the parts of a Secret that may be shown.
 type Secret struct {
-	// Keys are the names of its keys, in order.
+	// Keys are the sorted names of its keys.
 	Keys []string
-	// Owner is the object that it belongs to; empty without one.
+	// Owner is the UID of the owner; empty without one.
 	Owner   types.UID
 	Created metav1.Time
 }
 
-// Query says what to read.
+// Query selects what to read.
 type Query struct {
-	// Namespaces are those whose claims and accesses are read; metav1.NamespaceAll
-	// means all.
+	// Namespaces are the namespaces of the claims and accesses to read; metav1.NamespaceAll means all.
 	Namespaces []string
-	// Buckets are the names of Buckets that are read with the claims and accesses of
-	// their namespaces, in addition to those of the claims.
+	// Buckets are the names of Buckets to read in addition to those of the claims.
 	Buckets []string
-	// System is the namespace of the Leases of the sidecars.
+	// System is the namespace of the sidecars' Leases.
 	System string
-	// Now is the time in the cluster.
+	// Now is the current time in the cluster.
 	Now time.Time
 }
 
-// Read reads what the rights of a client allow. It is an error if those do not
-// allow to list claims and accesses, for then there is nothing to show; what else
-// may not be read is in Unread.
+// Read reads the objects that the client's permissions allow. It returns an error if the client may not list
+// claims and accesses. Unread lists other kinds that may not be read.
 func Read(ctx context.Context, c client.Reader, q Query) (*Objects, error) {
 	o := &Objects{
 		Claims: map[client.ObjectKey]*cosiapi.BucketClaim{}, Accesses: map[client.ObjectKey]*cosiapi.BucketAccess{},
@@ -118,7 +115,7 @@ func (o *Objects) readNamespace(ctx context.Context, c client.Reader, namespace 
 	return nil
 }
 
-// unreadable notes that the user may not read a kind, and returns any other error.
+// unreadable records that the user may not read a kind, and returns any other error.
 func (o *Objects) unreadable(kind string, err error) error {
 	if apierrors.IsForbidden(err) {
 		o.Unread[kind] = unreadableText(kind)
@@ -158,8 +155,8 @@ func (o *Objects) readClasses(ctx context.Context, c client.Reader) error {
 	return nil
 }
 
-// readBuckets lists them if those of all namespaces are wanted, and gets those of
-// the claims otherwise: a namespace has few of the many of a cluster.
+// readBuckets lists all Buckets if all namespaces are selected. Otherwise it gets those of the claims,
+// because a namespace uses few of the Buckets in a cluster.
 func (o *Objects) readBuckets(ctx context.Context, c client.Reader, all bool) error {
 	if all {
 		list := &cosiapi.BucketList{}
@@ -180,7 +177,7 @@ func (o *Objects) readBuckets(ctx context.Context, c client.Reader, all bool) er
 }
 
 func (o *Objects) readBucket(ctx context.Context, c client.Reader, name string) error {
-	if len(content.IsPathSegmentName(name)) > 0 { // who makes a claim may name anything
+	if len(content.IsPathSegmentName(name)) > 0 { // claims may contain invalid names
 		return nil
 	}
 	bucket := &cosiapi.Bucket{}
@@ -191,7 +188,7 @@ func (o *Objects) readBucket(ctx context.Context, c client.Reader, name string) 
 	return o.unreadable(KindBucket, client.IgnoreNotFound(err))
 }
 
-// readSecrets reads the Secrets that accesses name, and forgets their values at once.
+// readSecrets reads the Secrets that accesses name, and discards their values.
 func (o *Objects) readSecrets(ctx context.Context, c client.Reader) error {
 	for key, access := range o.Accesses {
 		for _, claim := range access.Spec.BucketClaims {
@@ -217,7 +214,7 @@ func shown(secret *corev1.Secret) *Secret {
 	return s
 }
 
-// Drivers are the names of all drivers that objects and classes name, in order.
+// Drivers returns the sorted names of all drivers that objects and classes name.
 func (o *Objects) Drivers() []string {
 	names := map[string]bool{}
 	for _, class := range o.BucketClasses {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Selection names the object that the page shows more of; the zero value is none.
+// A Selection is the object that the page shows in detail. The zero value selects none.
 type Selection struct {
 	Kind, Namespace, Name string
-	// Objects asks for the objects of the bucket, which are read only then.
+	// Objects requests the list of objects in the bucket.
 	Objects bool
 }
 
@@ -18,14 +18,14 @@ func selectionFor(n *Node) Selection {
 	return Selection{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
 }
 
-// selectionOf reads what an address selects.
+// selectionOf parses the selection in a URL query.
 func selectionOf(query url.Values) Selection {
 	kind, rest, _ := strings.Cut(query.Get("select"), "/")
 	namespace, name, _ := strings.Cut(rest, "/")
 	return Selection{Kind: kind, Namespace: namespace, Name: name, Objects: query.Has("objects")}
 }
 
-// Address is that of the page with this selection.
+// Address returns the URL of the page with this selection.
 func (s Selection) Address() string {
 	if s.Name == "" {
 		return "/"
@@ -37,16 +37,16 @@ func (s Selection) Address() string {
 	return "/?" + query.Encode()
 }
 
-// ID names the object in an address and in the page.
+// ID identifies the object in URLs and in the page.
 func (s Selection) ID() string { return s.Kind + "/" + s.Namespace + "/" + s.Name }
 
-// WithObjects is the same with the objects of its bucket.
+// WithObjects returns the selection with the list of objects.
 func (s Selection) WithObjects() Selection {
 	s.Objects = true
 	return s
 }
 
-// without is the object alone.
+// without returns the selection without the list of objects.
 func (s Selection) without() Selection {
 	s.Objects = false
 	return s

@@ -14,13 +14,13 @@ import (
 // sdktrace.SpanProcessor.
 type Spans struct {
 	mu sync.Mutex
-	// traces are those that are kept, in the order of their first span to end.
+	// traces are the kept traces; order lists them by their first completed span.
 	order  []trace.TraceID
 	traces map[trace.TraceID][]sdktrace.ReadOnlySpan
 	kept   int
 }
 
-// keptSpans bounds the memory that spans take to some ten MiB.
+// keptSpans limits the memory of spans to about 10 MiB.
 const keptSpans = 10_000
 
 // OnStart implements sdktrace.SpanProcessor.
@@ -32,7 +32,7 @@ func (s *Spans) Shutdown(context.Context) error { return nil }
 // ForceFlush implements sdktrace.SpanProcessor.
 func (s *Spans) ForceFlush(context.Context) error { return nil }
 
-// OnEnd implements sdktrace.SpanProcessor. The oldest traces go when there are too many.
+// OnEnd implements sdktrace.SpanProcessor. It drops the oldest traces above the limit.
 func (s *Spans) OnEnd(span sdktrace.ReadOnlySpan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,13 +50,13 @@ func (s *Spans) OnEnd(span sdktrace.ReadOnlySpan) {
 	}
 }
 
-// reconcile is what one reconcile did: its own span and those within it.
+// reconcile is the span of one reconcile with its child spans.
 type reconcile struct {
 	root   sdktrace.ReadOnlySpan
 	within []sdktrace.ReadOnlySpan
 }
 
-// reconciles returns those of the objects, by their kind, namespace and name.
+// reconciles returns the reconciles of the objects.
 func (s *Spans) reconciles(of map[Selection]bool) []reconcile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Spans) reconciles(of map[Selection]bool) []reconcile {
 	return found
 }
 
-// objectOf is what a reconcile is about, as package reconciler records it in a span.
+// objectOf returns the object of a reconcile from the attributes that package reconciler sets.
 func objectOf(span sdktrace.ReadOnlySpan) Selection {
 	s := Selection{}
 	for _, a := range span.Attributes() {

@@ -14,23 +14,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A bar is something that took time, or that is known to have happened at one.
+// A bar is a period or a point in time on the timeline.
 type bar struct {
-	// object is what it is about, name what it is.
+	// object is the object it belongs to, name its name.
 	object, name string
-	kind         string // reconcile, step, call or fact, which is also its class in the page
+	kind         string // reconcile, step, call or fact; also the CSS class
 	begin, end   time.Time
-	failed       string // how it failed
+	failed       string // the error, if any
 }
 
 const (
-	// shortest is the least time that a step must have taken to be shown.
+	// shortest is the minimum duration of a step that is shown.
 	shortest = time.Millisecond
-	// mostBars bounds the picture to what a person can read.
+	// mostBars limits the number of bars.
 	mostBars = 80
 )
 
-// bars are what controller and sidecars did for the objects, in order.
+// bars returns what controller and sidecars did for the objects, in chronological order.
 func (s *Spans) bars(of map[Selection]bool) []bar {
 	var all []bar
 	for _, r := range s.reconciles(of) {
@@ -41,9 +41,9 @@ func (s *Spans) bars(of map[Selection]bool) []bar {
 			case span == r.root:
 				b.kind = "reconcile"
 			case span.SpanKind() == trace.SpanKindClient:
-				b.kind, b.name = "call", path.Base(b.name) // of an RPC the method
+				b.kind, b.name = "call", path.Base(b.name) // the method of an RPC
 			case span.SpanKind() == trace.SpanKindServer:
-				continue // the call says the same
+				continue // the same information as the call
 			default:
 				b.kind = "step"
 			}
@@ -63,7 +63,7 @@ func (s *Spans) bars(of map[Selection]bool) []bar {
 
 var _ sdktrace.SpanProcessor = (*Spans)(nil)
 
-// facts are what the objects themselves say about when things happened.
+// facts returns the timestamps in the objects.
 func facts(nodes []*Node) []bar {
 	var all []bar
 	for _, n := range nodes {
@@ -80,33 +80,33 @@ func facts(nodes []*Node) []bar {
 	return all
 }
 
-// A Timeline is a picture of bars, from top to bottom as they began.
+// A Timeline is a drawing of bars, from top to bottom in the order of their start.
 type Timeline struct {
 	Width, Height, Left int
 	Rows                []Row
 	Pauses              []Pause
-	// Earlier is how many bars before these are not shown.
+	// Earlier is the number of earlier bars that are not shown.
 	Earlier int
-	// Exact says that it is from spans; the objects themselves know whole seconds.
+	// Exact means that the times are from spans. Objects have only whole seconds.
 	Exact bool
 }
 
-// A Row is one bar with its words.
+// A Row is one bar with its label.
 type Row struct {
 	Y, X, Width  int
 	Object, Name string
 	Kind, Failed string
-	// Offset is the time since the first bar began, Took that from its begin to its end.
+	// Offset is the time since the start of the first bar, Took the duration.
 	Offset, Took string
 }
 
-// A Pause is a place where nothing happened for a time that the picture leaves out.
+// A Pause is a place at which the drawing omits an idle period.
 type Pause struct {
 	X    int
 	Took string
 }
 
-// Sizes of the timeline, in the units of its picture.
+// Sizes in the timeline, in SVG units.
 const (
 	rowHeight    = 22
 	wordsWidth   = 420
@@ -114,10 +114,10 @@ const (
 	pauseWidth   = 26
 	thinnest     = 3
 	behindBars   = 90
-	pauseShorter = 4 // a pause is left out if it takes more than a quarter of what is busy
+	pauseShorter = 4 // pauses longer than a quarter of the busy time are omitted
 )
 
-// draw makes the picture of bars that are in order.
+// draw draws bars, which must be in order.
 func draw(bars []bar, exact bool) *Timeline {
 	t := &Timeline{Left: wordsWidth, Exact: exact, Earlier: max(0, len(bars)-mostBars)}
 	bars = bars[t.Earlier:]
@@ -126,7 +126,7 @@ func draw(bars []bar, exact bool) *Timeline {
 	}
 	axis := newAxis(bars)
 	first := bars[0].begin
-	right := barsWidth // or more, where there are many pauses
+	right := barsWidth // may grow with many pauses
 	for i, b := range bars {
 		from := axis.x(b.begin)
 		row := Row{
@@ -146,14 +146,14 @@ func draw(bars []bar, exact bool) *Timeline {
 	return t
 }
 
-// A span of time.
+// A span is a period of time.
 type span struct{ begin, end time.Time }
 
-// An axis maps times to places, and gives long pauses the width of a gap.
+// An axis maps times to coordinates, and shortens long pauses to the width of a gap.
 type axis struct {
 	first  time.Time
 	pauses []span
-	scale  float64 // places for each nanosecond
+	scale  float64 // units per nanosecond
 }
 
 func newAxis(bars []bar) axis {
@@ -193,7 +193,7 @@ func (a axis) x(at time.Time) int {
 	return int(float64(shown)*a.scale) + gaps*pauseWidth
 }
 
-// short writes a duration in as few characters as a person needs.
+// short formats a duration concisely.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -212,16 +212,16 @@ const (
 	longestWords, longestObject  = 64, 34
 )
 
-// TextY is where the words of the row stand.
+// TextY returns the y coordinate of the row's text.
 func (r Row) TextY() int { return r.Y + textLine }
 
-// BarY is the top of the bar.
+// BarY returns the y coordinate of the bar's top.
 func (r Row) BarY() int { return r.Y + barLine }
 
-// After is where the words behind the bar begin.
+// After returns the x coordinate of the text after the bar.
 func (r Row) After() int { return r.X + r.Width + behindBar }
 
-// ShortWords are the object and the name, as far as they fit.
+// ShortWords returns the object and the name, shortened to fit.
 func (r Row) ShortWords() string {
 	return shortened(r.Object, longestObject) + ": " + shortened(r.Name, longestWords-longestObject)
 }

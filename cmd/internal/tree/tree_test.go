@@ -28,7 +28,7 @@ func condition(kind string, status metav1.ConditionStatus, reason conditions.Rea
 	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), Message: "Message of " + string(reason) + "."}
 }
 
-// TestStateOfAnObject judges a claim by its conditions alone.
+// TestStateOfAnObject determines the state of a claim from its conditions only.
 func TestStateOfAnObject(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -92,7 +92,7 @@ func TestStateOfAnObject(t *testing.T) {
 	}
 }
 
-// TestABucketThatIsAwaited is one that an administrator has not imported yet, and one that was lost.
+// TestABucketThatIsAwaited covers a Bucket that an administrator has not imported yet, and one that was lost.
 func TestABucketThatIsAwaited(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[conditions.Reason]tree.State{conditions.WaitingForBucket: tree.Waiting, conditions.BucketMissing: tree.Failed} {
@@ -109,7 +109,7 @@ func TestABucketThatIsAwaited(t *testing.T) {
 	}
 }
 
-// TestAClaimThatIsAwaited is one that an access names and that does not exist yet.
+// TestAClaimThatIsAwaited covers a claim that an access names and that does not exist yet.
 func TestAClaimThatIsAwaited(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[conditions.Reason]tree.State{conditions.WaitingForBucketClaim: tree.Waiting, conditions.Terminal: tree.Failed} {
@@ -127,7 +127,7 @@ func TestAClaimThatIsAwaited(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAClaim are the Buckets that somebody must see to and whose claim is gone.
+// TestWhatIsLeftOfAClaim covers Buckets without a claim that need attention.
 func TestWhatIsLeftOfAClaim(t *testing.T) {
 	t.Parallel()
 	buckets := map[string]*cosiapi.Bucket{}
@@ -159,7 +159,7 @@ func TestWhatIsLeftOfAClaim(t *testing.T) {
 	}
 }
 
-// TestADriverThatHasWorked has done so on another object than the one that asks.
+// TestADriverThatHasWorked covers a sidecar that has processed another object than the one that refers to it.
 func TestADriverThatHasWorked(t *testing.T) {
 	t.Parallel()
 	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Status: cosiapi.BucketAccessStatus{DriverName: "d"}}
@@ -205,7 +205,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestWorst also sees that a driver is no reason to call its buckets failed.
+// TestWorst also verifies that a driver's state does not make its buckets failed.
 func TestWorst(t *testing.T) {
 	t.Parallel()
 	of := func(state tree.State, children ...*tree.Node) *tree.Node {

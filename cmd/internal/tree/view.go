@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	// mostTrees and mostEvents bound what one page shows.
+	// mostTrees and mostEvents limit what a page shows.
 	mostTrees  = 50
 	mostEvents = 30
-	// KindStore is the kind of the node that stands for where buckets are.
+	// KindStore is the kind of the node for a backend.
 	KindStore = "Store"
 )
 
-// A View is what the template shows.
+// A View is the data of the template.
 type View struct {
 	Namespace string
-	// Problem says why nothing can be shown, or not all.
+	// Problem explains why nothing, or not everything, can be shown.
 	Problem string
 	// Good, Waiting and Failed count claims and accesses.
 	Good, Waiting, Failed int
 	Map                   Map
-	// More is how many trees, and what else hangs on those that are there, are not on the map.
+	// More is the number of trees and of descendants of shown trees that are not on the map.
 	More   int
 	Events []Event
 	// Selected is nil if nothing is selected.
 	Selected *Selected
 }
 
-// Selected is what the page shows of one object.
+// Selected is the detailed view of one object.
 type Selected struct {
 	Node     *Node
 	Timeline *Timeline
-	// CanList says that the objects of its bucket can be shown.
+	// CanList means that the objects in its bucket can be listed.
 	CanList bool
-	// Objects are those of its bucket, if they were asked for; Problem says why not.
+	// Objects are the keys of the objects in its bucket, if requested. Problem is the error.
 	Objects []string
 	Listed  bool
 	Problem string
 }
 
-// view reads the cluster, or takes the last reading, and selects.
+// view returns the view of the current state with a selection.
 func (p *Page) view(ctx context.Context, selection Selection) View {
 	found := p.cluster.read(ctx)
 	v := View{Namespace: p.options.Namespace}
@@ -74,7 +74,7 @@ func (p *Page) view(ctx context.Context, selection Selection) View {
 	return v
 }
 
-// shownOf are the first trees, and that of the selection.
+// shownOf returns the first trees, and the tree of the selection.
 func shownOf(roots []*Node, around *Node) []*Node {
 	shown := roots[:mostTrees]
 	if around != nil && !slices.Contains(shown, around) {
@@ -83,7 +83,7 @@ func shownOf(roots []*Node, around *Node) []*Node {
 	return shown
 }
 
-// urgency orders trees: what is wrong comes first.
+// urgency returns the rank of a tree. Problems come first.
 func urgency(n *Node) int {
 	return slices.Index([]State{Failed, Waiting, Good}, Worst([]*Node{n}))
 }
@@ -104,7 +104,7 @@ func (v *View) count(roots []*Node) {
 	})
 }
 
-// addStores hangs on each driver below a Bucket the endpoint that its status names.
+// addStores adds the endpoint in a Bucket's status as a child of its driver.
 func addStores(nodes []*Node, objects *Objects) {
 	for _, n := range nodes {
 		if bucket := objects.Buckets[n.Name]; n.Kind == KindBucket && bucket != nil {
@@ -118,13 +118,13 @@ func addStores(nodes []*Node, objects *Objects) {
 	}
 }
 
-// endpointOf is where the bucket is, by the first of its protocols that says so.
+// endpointOf returns the endpoint of the bucket, from the first of its protocols that has one.
 func endpointOf(bucket *cosiapi.Bucket) string {
 	info := bucket.Status.BucketInfo
 	return cmp.Or(info[secretkeys.S3Endpoint], info[secretkeys.AzureStorageAccount], info[secretkeys.GCSProjectID])
 }
 
-// find returns the selected node, and the tree that it is in.
+// find returns the selected node and its tree.
 func find(roots []*Node, selection Selection) (selected, root *Node) {
 	for _, root := range roots {
 		for _, n := range all(root) {
@@ -136,7 +136,7 @@ func find(roots []*Node, selection Selection) (selected, root *Node) {
 	return nil, nil
 }
 
-// all are a node and those that hang on it.
+// all returns a node with its descendants.
 func all(n *Node) []*Node {
 	nodes := []*Node{n}
 	for _, child := range n.Children {
@@ -145,7 +145,7 @@ func all(n *Node) []*Node {
 	return nodes
 }
 
-// eventsOf are the latest of the selected object, or of all.
+// eventsOf returns the latest Events of the selected object, or of all objects.
 func eventsOf(events []Event, selected *Node) []Event {
 	var shown []Event
 	for _, e := range events {
@@ -162,7 +162,7 @@ func (p *Page) selected(ctx context.Context, objects *Objects, n, around *Node, 
 	for _, part := range all(around) {
 		of[selectionFor(part)] = true
 	}
-	if n != around { // the timeline of a claim has all that is done for it, that of another object its own
+	if n != around { // the timeline of a claim covers its whole tree, that of another object only itself
 		of = map[Selection]bool{selectionFor(n): true}
 	}
 	if p.options.Spans != nil {
@@ -185,5 +185,5 @@ func (p *Page) selected(ctx context.Context, objects *Objects, n, around *Node, 
 	return s
 }
 
-// WithObjects is the address that asks for the objects, too.
+// WithObjects returns the URL that also requests the objects.
 func (s *Selected) WithObjects() string { return selectionFor(s.Node).WithObjects().Address() }

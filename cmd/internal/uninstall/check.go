@@ -18,22 +18,22 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Options say of what.
+// Options select what is uninstalled.
 type Options struct {
-	// Driver is the name of the driver that goes; empty means that COSI goes.
+	// Driver is the name of the driver to uninstall; empty means all of COSI.
 	Driver string
-	// Namespaces are those to look into for accesses and claims; none means all.
+	// Namespaces are the namespaces to search for accesses and claims; none means all.
 	Namespaces []string
 }
 
-// shown is how many objects of a kind are listed. What this says is read by people, in the log of a hook.
+// shown is how many objects of a kind are listed. The output is for users, in the log of a hook.
 const shown = 20
 
-// pageSize is how many objects are read at a time.
+// pageSize is the page size of list requests.
 const pageSize = 100
 
-// Check returns an error that says what would be stranded and what to do, and nil if nothing would be. An API server
-// without the group of COSI has no objects of its kinds.
+// Check returns an error that lists the objects that would be orphaned and says what to do, or nil. An API
+// server without the API group of COSI has no such objects.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -54,7 +54,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	l := look{client: c, driver: o.Driver}
 	for _, namespace := range namespaces {
 		err = errors.Join(err, l.accesses(ctx, namespace))
-		if o.Driver == "" { // what a driver made for a claim is a Bucket
+		if o.Driver == "" { // a bucket that a driver created for a claim has a Bucket
 			err = errors.Join(err, l.claims(ctx, namespace))
 		}
 	}
@@ -64,7 +64,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	return l.verdict()
 }
 
-// A look is what was found, a line for each object.
+// A look is the result, with a line for each object.
 type look struct {
 	client client.Client
 	driver string
@@ -104,15 +104,15 @@ func (l *look) buckets(ctx context.Context) error {
 	})
 }
 
-// known says whether the API server has the group of COSI, in whatever version. If it does, a kind that it does not serve
-// as this program knows it may still have objects.
+// known reports whether the API server has COSI's API group in any version. If so, a kind that it does not
+// serve in this program's version may still have objects.
 func known(config *rest.Config) (bool, error) {
 	c, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return false, fmt.Errorf("reach the API server: %w", err)
 	}
 	list, err := c.ServerGroups()
-	if err == nil && len(list.Groups) == 0 { // it shows them to nobody
+	if err == nil && len(list.Groups) == 0 { // the server returned none to this user
 		err = errors.New("it names no groups")
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func known(config *rest.Config) (bool, error) {
 	return slices.ContainsFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == cosiapi.GroupName }), nil
 }
 
-// pages lists objects, some at a time: a Pod that looks has little memory.
+// pages lists objects page by page, because the Pod of the hook has little memory.
 func pages[L client.ObjectList](ctx context.Context, c client.Client, namespace string, empty func() L, each func(L)) error {
 	for next := ""; ; {
 		list := empty()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestCheck asks before each uninstallation that there may be, as an API server has the objects.
+// TestCheck checks each kind of uninstallation against the objects in an API server.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfMany has more objects than are read at a time, or shown.
+// TestCheckOfMany has more objects than fit on a page or are listed.
 func TestCheckOfMany(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
@@ -111,7 +111,7 @@ func TestCheckOfMany(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutCRDs asks an API server that does not know the kinds any more.
+// TestCheckWithoutCRDs checks an API server from which the CRDs have been deleted.
 func TestCheckWithoutCRDs(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true, CRDs: map[string][]byte{}})
@@ -120,7 +120,7 @@ func TestCheckWithoutCRDs(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnotherVersion asks an API server that has the kinds, but not as this program knows them.
+// TestCheckOfAnotherVersion checks an API server that serves the kinds in another version.
 func TestCheckOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	manifests, err := deploy.CRDs()
@@ -137,7 +137,7 @@ func TestCheckOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutRights names the namespace in which nothing was seen.
+// TestCheckWithoutRights verifies that the error names the namespace that could not be read.
 func TestCheckWithoutRights(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

@@ -13,15 +13,15 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 )
 
-// CommandName is the first argument of a program that is to be this command.
+// CommandName is the first argument that selects this subcommand.
 const CommandName = "check-uninstall"
 
-// Note is for the help of that program.
+// Note returns a note for the program's help text.
 func Note(program string) string {
 	return fmt.Sprintf("\n`%s %s` says what would be left behind without it; see its own --help.\n", program, CommandName)
 }
 
-// Command is this command as a part of a program, which is that of a driver or of all.
+// Command returns this subcommand for a program, which checks either one driver or all of COSI.
 func Command(program string, ofDriver bool) serve.Command {
 	o := Options{}
 	api := apiserver.Access{}

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command e2e-client is the workload of the tests on clusters: it uses buckets with
-// what Pods get from access Secrets, and an ordinary client of S3. Its arguments are
-// where the keys of Secrets are: "env" for the environment, otherwise a directory.
-// It stores an object in each bucket, reads it, and says so. With "stay" for the
-// last argument it then waits until it is told to end; with "again" it begins again
-// and again until then, and says what failed.
+// Command e2e-client is the workload of the tests on clusters. It uses buckets with an ordinary S3 client and
+// the access Secrets of its Pod. Its arguments are the locations of Secrets: "env" for the environment,
+// otherwise a directory. It stores an object in each bucket, reads it, and reports success. If the last
+// argument is "stay", it then waits until it is stopped; if it is "again", it repeats this until it is
+// stopped, and reports failures.
 //
-// "fill FILE" writes until the file's volume is full, "remove FILE" makes room.
-// Without arguments it fails, as a program that crashes does.
+// "fill FILE" writes until the file's volume is full, and "remove FILE" frees the space. Without arguments it
+// fails, to simulate a crashing program.
 package main
 
 import (
@@ -71,7 +70,7 @@ func useAll(ctx context.Context, sources []string) error {
 	return nil
 }
 
-// interval is how often a workload uses its buckets that does so again and again.
+// interval is the pause between repetitions.
 const interval = 200 * time.Millisecond
 
 func again(ctx context.Context, sources []string) {
@@ -89,7 +88,7 @@ func again(ctx context.Context, sources []string) {
 	}
 }
 
-// fill writes until that fails.
+// fill writes until the volume is full.
 func fill(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -99,7 +98,7 @@ func fill(path string) error {
 	for err == nil {
 		_, err = file.Write(make([]byte, block))
 	}
-	_ = file.Close() // its end is missing anyway
+	_ = file.Close() // the file is incomplete anyway
 	if !errors.Is(err, syscall.ENOSPC) {
 		return err
 	}

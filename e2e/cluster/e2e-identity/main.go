@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command e2e-identity is a workload without a credential: it exchanges the token
-// of its Pod's ServiceAccount for what its cloud takes, as the clouds' own clients
-// do, stores an object in its bucket, reads it, and says so. What it gets in its
-// environment is that of an access Secret, and what those clients read.
+// Command e2e-identity is a workload without a stored credential. It exchanges the token of its Pod's
+// ServiceAccount for a cloud credential, as the clouds' own clients do, stores an object in its bucket, reads
+// it, and reports success. Its environment contains the access Secret and the variables of those clients.
 package main
 
 import (
@@ -58,7 +57,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// useS3 has a role of AWS.
+// useS3 uses an AWS role.
 func useS3(ctx context.Context) (string, error) {
 	endpoint, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
 	if err != nil {
@@ -88,7 +87,8 @@ func useS3(ctx context.Context) (string, error) {
 	return read(object)
 }
 
-// useAzure has a managed identity. The Secret has no key for the container's URL, which CONTAINER_URL is.
+// useAzure uses a managed identity. The Secret has no key for the container's URL, so CONTAINER_URL contains
+// it.
 func useAzure(ctx context.Context) (string, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(os.Getenv("COSI_CERTIFICATE_AUTHORITY"))) {
@@ -96,7 +96,7 @@ func useAzure(ctx context.Context) (string, error) {
 	}
 	trusting := azcore.ClientOptions{Transport: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
 	login, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-		ClientOptions: trusting, DisableInstanceDiscovery: true, // of clouds that Microsoft does not know
+		ClientOptions: trusting, DisableInstanceDiscovery: true, // for clouds that Microsoft does not list
 	})
 	if err != nil {
 		return "", fmt.Errorf("identity: %w", err)
@@ -115,7 +115,8 @@ func useAzure(ctx context.Context) (string, error) {
 	return read(response.Body)
 }
 
-// useGCS has a principal of a workload identity pool: GOOGLE_APPLICATION_CREDENTIALS says how, without a secret.
+// useGCS uses a principal of a workload identity pool. GOOGLE_APPLICATION_CREDENTIALS names a configuration
+// without secrets.
 func useGCS(ctx context.Context) (string, error) {
 	config, err := os.ReadFile(os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"))
 	if err != nil {

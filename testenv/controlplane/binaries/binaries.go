@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries finds the executables of a control plane: those that the user names or has, those of envtest, which
-// it downloads, and otherwise those that it builds from Go modules. It must not start them.
+// Package binaries finds the executables of a control plane: those that the user names or has installed,
+// those of envtest, which it downloads, and otherwise those that it builds from Go modules. It does not start
+// them.
 package binaries
 
 import (
@@ -18,14 +19,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// Version is the release of Kubernetes that is built.
+// Version is the release of Kubernetes to build.
 const Version = "v1.37.2"
 
-// Oldest is the oldest release of Kubernetes that will do, in its last patch: the first whose API server always serves
-// the selectable fields of our CRDs, by which a sidecar watches what is its driver's alone.
+// Oldest is the last patch of the oldest supported release of Kubernetes. It is the first release in which
+// selectable fields of CRDs cannot be disabled; sidecars use them to watch only the objects of their driver.
 const Oldest = "v1.32.13"
 
-// assetsVariable is the environment variable that users of envtest know: a directory with their own executables.
+// assetsVariable is the environment variable of envtest that names a directory with executables.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 // Names of the executables.
@@ -36,7 +37,8 @@ const (
 	ControllerManager = "kube-controller-manager"
 )
 
-// Each module has only the files that it is built from: its name in the cache does not change with other programs.
+// Each module contains only the files that it is built from, so its cache key does not depend on other
+// programs.
 var (
 	//go:embed template/gomod.txt template/gosum.txt template/parent template/kube-apiserver template/etcd template/kubectl
 	template embed.FS
@@ -46,33 +48,34 @@ var (
 	oldestTemplate embed.FS
 )
 
-// Paths are those of the executables of a control plane.
+// Paths are the paths of the executables of a control plane.
 type Paths struct {
 	APIServer, Etcd, ControllerManager, Kubectl string
 }
 
-// Options say where the executables come from. The zero value means, in this order: those of KUBEBUILDER_ASSETS, those
-// beside this program, those in the store of setup-envtest, those that an earlier call has built, those of a release of
-// envtest, which Find downloads to that store, and those that Find builds in the user's cache directory. A kubectl that
-// is still missing is taken from the PATH. Executables that are too old are not used.
+// Options configure where executables come from. With the zero value, Find uses, in this order: those of
+// KUBEBUILDER_ASSETS, those next to this program, those in the store of setup-envtest, those that an earlier
+// call has built, those of a release of envtest, which Find downloads to that store, and those that Find
+// builds in the user's cache directory. A kubectl that is still missing is taken from the PATH. Executables
+// that are too old are ignored.
 type Options struct {
-	// Assets is a directory with kube-apiserver, etcd and, if possible, kubectl and kube-controller-manager; it takes
-	// precedence over KUBEBUILDER_ASSETS. What it lacks of the latter two comes from elsewhere.
+	// Assets is a directory with kube-apiserver, etcd and, optionally, kubectl and kube-controller-manager.
+	// It takes precedence over KUBEBUILDER_ASSETS. If it lacks one of the latter two, Find gets it elsewhere.
 	Assets string
-	// Own builds all four, static and of one release, to be copied elsewhere. It ignores what the machine has and
-	// downloads nothing.
+	// Own builds all four executables statically and from one release, so that they can be copied to other
+	// machines. It ignores existing executables and downloads none.
 	Own bool
-	// Oldest builds the API server of the release Oldest, and leaves aside any other.
+	// Oldest builds the API server of the release Oldest and ignores others.
 	Oldest bool
-	// CacheDir is where executables are built and kept; empty means the directory cooper in os.UserCacheDir.
+	// CacheDir is the directory for built executables. Empty means the directory cooper in os.UserCacheDir.
 	CacheDir string
-	// Progress gets lines that say which executables are used and, while they are downloaded or built, how far that is.
-	// On a terminal one line is kept current. It may be nil.
+	// Progress receives lines about the executables in use and about the progress of downloads and builds. On
+	// a terminal, one line is updated. It may be nil.
 	Progress io.Writer
 }
 
-// Find returns the executables, which exist when it returns without an error. A download takes seconds, a build
-// minutes; ctx ends both. Only a build needs the go command.
+// Find returns the paths of the executables, which exist unless it returns an error. A download takes
+// seconds, a build minutes; ctx cancels both. Only a build needs the go command.
 func Find(ctx context.Context, o Options) (Paths, error) { return find(ctx, o, publicSite) }
 
 func find(ctx context.Context, o Options, s site) (Paths, error) {
@@ -101,18 +104,18 @@ func find(ctx context.Context, o Options, s site) (Paths, error) {
 	}, nil
 }
 
-// controlPlane is the module that is built if the programs of envtest cannot be downloaded.
+// controlPlane returns the module to build if the programs of envtest cannot be downloaded.
 func controlPlane() gobuild.Module {
 	return gobuild.Module{Name: "control-plane", Version: Version, Template: files(template), LinkFlags: LinkFlags(Version)}
 }
 
-// controllerManager is the module of the program that envtest lacks.
+// controllerManager returns the module of the program that envtest lacks.
 func controllerManager() gobuild.Module {
 	return gobuild.Module{Name: "controller-manager", Version: Version, Template: files(managerTemplate), LinkFlags: LinkFlags(Version)}
 }
 
-// oldestServer is the module of the API server of Oldest. What is not optimized takes less time to compile than it loses
-// in the few tests that use it.
+// oldestServer returns the module of the API server of the release Oldest. It is compiled without
+// optimization: the saved compile time exceeds the time lost in the few tests that use it.
 func oldestServer() gobuild.Module {
 	return gobuild.Module{
 		Name: "oldest", Version: Oldest, Template: files(oldestTemplate), ModFile: "oldest.mod", LinkFlags: LinkFlags(Oldest),
@@ -123,12 +126,12 @@ func oldestServer() gobuild.Module {
 func files(template embed.FS) fs.FS {
 	sub, err := fs.Sub(template, "template")
 	if err != nil {
-		panic(err) // the path is not valid, which is all that Sub checks
+		panic(err) // Sub fails only for an invalid path
 	}
 	return sub
 }
 
-// build adds to found the programs that are not in it, from the cache directory.
+// build builds the programs that are missing in found, or takes them from the cache directory, and adds them.
 func build(ctx context.Context, o Options, progress *gobuild.Progress, found map[string]string, module gobuild.Module, programs ...string) error {
 	wanted := slices.DeleteFunc(programs, func(program string) bool { return found[program] != "" })
 	if len(wanted) == 0 {
@@ -149,8 +152,8 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	return nil
 }
 
-// LinkFlags tell the components which release they are, as the release build of Kubernetes does; without a version
-// kube-apiserver does not start.
+// LinkFlags sets the version of the components as the release build of Kubernetes does. kube-apiserver does
+// not start without a version.
 func LinkFlags(version string) string {
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
@@ -159,7 +162,7 @@ func LinkFlags(version string) string {
 	return strings.Join(flags, " ")
 }
 
-// CacheDir returns asked or, if that is empty, the directory of Cooper in the user's cache.
+// CacheDir returns asked, or Cooper's directory in the user's cache if asked is empty.
 func CacheDir(asked string) (string, error) {
 	if asked != "" {
 		return filepath.Abs(asked)

@@ -14,18 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// allPrograms are what a directory needs so that nothing is built.
+// allPrograms are the programs of a directory that needs no build.
 var allPrograms = []string{"kube-apiserver", "etcd", "kube-controller-manager", "kubectl"}
 
 func TestFind(t *testing.T) {
 	const newer, older = "v1.99.0", "v1.31.9"
 	tests := map[string]struct {
-		// assets, setupEnvtest and path are the versions of executables in the directory of KUBEBUILDER_ASSETS, in those
-		// of setup-envtest, and on the PATH.
+		// assets, setupEnvtest and path are the versions of the executables in KUBEBUILDER_ASSETS, in the
+		// directories of setup-envtest, and on the PATH.
 		assets       map[string]string
 		setupEnvtest map[string]string
 		path         map[string]string
-		// want is the directory of each program, wantSaid what is said of them.
+		// want is the directory of each program, wantSaid the expected messages.
 		want     map[string]string
 		wantSaid []string
 		wantErr  []string
@@ -83,7 +83,7 @@ func TestFind(t *testing.T) {
 			t.Setenv("PATH", dirs["path"])
 			t.Setenv("XDG_DATA_HOME", filepath.Join(root, "data"))
 			t.Setenv("KUBEBUILDER_ASSETS", "")
-			t.Setenv("ENVTEST_INSTALLED_ONLY", "true") // TestDownload downloads
+			t.Setenv("ENVTEST_INSTALLED_ONLY", "true") // TestDownload covers downloads
 			if tc.assets != nil {
 				t.Setenv("KUBEBUILDER_ASSETS", dirs["assets"])
 			}
@@ -121,7 +121,7 @@ func TestFindWithoutAHomeDirectorySaysWhatToSet(t *testing.T) {
 	wantParts(t, err.Error(), "cannot tell where to keep the control plane", "set HOME or XDG_CACHE_HOME")
 }
 
-// versionsOf are programs of one version.
+// versionsOf returns programs of the same version.
 func versionsOf(version string, programs ...string) map[string]string {
 	all := map[string]string{}
 	for _, program := range programs {
@@ -130,7 +130,7 @@ func versionsOf(version string, programs ...string) map[string]string {
 	return all
 }
 
-// install puts programs into dir that do nothing but tell their version.
+// install writes programs into dir that only print their version.
 func install(t *testing.T, dir string, programs map[string]string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -143,7 +143,7 @@ func install(t *testing.T, dir string, programs map[string]string) {
 	}
 }
 
-// script is a program that does nothing but tell its version.
+// script returns a program that only prints its version.
 func script(name, version string) string {
 	if name == Etcd {
 		version = "3.6.1"

@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// installedOnlyVariable is the environment variable by which users of setup-envtest forbid downloads.
+// installedOnlyVariable is the environment variable of setup-envtest that forbids downloads.
 const installedOnlyVariable = "ENVTEST_INSTALLED_ONLY"
 
 // archived are the programs in an archive of envtest.
@@ -32,26 +32,27 @@ var archived = []string{APIServer, Etcd, Kubectl}
 
 // A site publishes archives of envtest.
 type site struct {
-	// index is the URL of the list of archives with their checksums; empty means that of setup-envtest.
+	// index is the URL of the list of archives with their checksums. Empty means that of setup-envtest.
 	index string
-	// answer limits the requests that precede the download, together. A network that allows no download costs no more.
+	// answer limits the total time of the requests before the download, so that a blocked network costs no
+	// more.
 	answer time.Duration
-	// stall limits how long a download may receive nothing.
+	// stall limits how long a download may receive no data.
 	stall time.Duration
 }
 
-// publicSite is the one of setup-envtest.
+// publicSite is the site of setup-envtest.
 var publicSite = site{answer: 2 * time.Second, stall: 10 * time.Second}
 
 // archive is a release of envtest for this platform.
 type archive struct {
 	item     store.Item
 	checksum versions.PlatformItem
-	size     int64 // in bytes; 0 if the site does not say
+	size     int64 // in bytes; 0 if unknown
 }
 
-// download adds a release to the store of setup-envtest and returns its programs by name. One process per cache
-// directory downloads at a time; others wait, and use what it stored.
+// download adds a release to the store of setup-envtest and returns its programs by name. One process per
+// cache directory downloads at a time. Others wait and use the stored release.
 func (s site) download(ctx context.Context, cache string, progress *gobuild.Progress) (map[string]string, error) {
 	root, err := store.DefaultStoreDir()
 	if err != nil {
@@ -87,8 +88,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 	return inDirectory(ctx, dir, archived...)
 }
 
-// choose returns the newest release for this platform that is not newer than Version, apart from its patch, nor older
-// than Oldest.
+// choose returns the newest release for this platform, from Oldest up to the minor version of Version.
 func (s site) choose(ctx context.Context, client *remote.HTTPClient) (archive, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.answer, fmt.Errorf("no answer within %v", s.answer))
 	defer cancel()
@@ -97,7 +97,7 @@ func (s site) choose(ctx context.Context, client *remote.HTTPClient) (archive, e
 		return archive{}, orCause(ctx, err)
 	}
 	platform := versions.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	for _, r := range releases { // the newest first
+	for _, r := range releases { // newest first
 		if of := releaseOf(r.Version); compare(of, parseRelease(Version)) > 0 || compare(of, parseRelease(Oldest)) < 0 {
 			continue
 		}
@@ -144,8 +144,8 @@ func (s site) add(ctx context.Context, client remote.Client, to *store.Store, a 
 	return nil
 }
 
-// size asks the site for the size of an archive, which setup-envtest does not return. This is also the first request
-// to the host of the archives, which need not be that of the index.
+// size requests the size of an archive, which setup-envtest does not return. This is also the first request
+// to the host of the archives, which may differ from that of the index.
 func size(ctx context.Context, index string, item store.Item) (int64, error) {
 	listed, err := request(ctx, http.MethodGet, index)
 	if err != nil {
@@ -166,7 +166,7 @@ func size(ctx context.Context, index string, item store.Item) (int64, error) {
 		return 0, err
 	}
 	if err := archive.Body.Close(); err != nil || archive.StatusCode != http.StatusOK {
-		return 0, err // the bar needs the size, the download does not
+		return 0, err // only the progress bar needs the size
 	}
 	return max(0, archive.ContentLength), nil
 }
@@ -183,15 +183,15 @@ func request(ctx context.Context, method, url string) (*http.Response, error) {
 	return response, nil
 }
 
-// orCause returns why ctx ended if it has, otherwise err.
+// orCause returns the cause of the end of ctx if it has ended, and otherwise err.
 func orCause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) //nolint:wrapcheck // an error of this file, or the end of the caller's context
+		return context.Cause(ctx) //nolint:wrapcheck // an error of this file, or the caller's cause
 	}
 	return err
 }
 
-// writerFunc is called for each write, whatever is written.
+// writerFunc is an io.Writer that calls the function on each write and discards the data.
 type writerFunc func()
 
 func (f writerFunc) Write(content []byte) (int, error) {

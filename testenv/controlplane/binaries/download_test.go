@@ -29,22 +29,22 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// soon is a limit for requests that are never answered, late one for those that are.
+// soon is a limit for requests that are never answered, late one for requests that are.
 const soon, late = 50 * time.Millisecond, time.Minute
 
-// published is what a download site has.
+// published configures the contents of a download site.
 type published struct {
-	// versions are those of the archives, without the v.
+	// versions are the versions of the archives, without the v.
 	versions []string
-	// content is that of all archives; nil means programs of their version.
+	// content is the content of all archives. Nil means programs of the archive's version.
 	content []byte
-	// checksum is listed for all archives in place of the right one.
+	// checksum replaces the checksum of all archives.
 	checksum string
-	// index and archives replace the handlers of either.
+	// index and archives replace the HTTP handlers.
 	index, archives http.HandlerFunc
 }
 
-// mirror is a download site on this machine.
+// mirror is a local download site.
 type mirror struct {
 	server *httptest.Server
 	// requests counts all requests, downloads those of archives.
@@ -96,7 +96,7 @@ func (m *mirror) site() site {
 	return site{index: m.server.URL + "/index.yaml", answer: late, stall: late}
 }
 
-// packed is an archive as envtest publishes it, with programs that only print their version.
+// packed returns an archive in envtest's format, with programs that only print their version.
 func packed(t *testing.T, version string) []byte {
 	t.Helper()
 	var content bytes.Buffer
@@ -118,10 +118,10 @@ func packed(t *testing.T, version string) []byte {
 	return content.Bytes()
 }
 
-// unanswered is a request that waits until the client gives up.
+// unanswered handles a request by waiting until the client gives up.
 func unanswered(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// half answers a GET with the first byte of two, and then does what follows.
+// half sends the first of two bytes in response to GET, and then calls follows.
 func half(follows http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "2")
@@ -133,8 +133,8 @@ func half(follows http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// bareMachine has no go command, no programs and no store. It returns the directories of the store and of Cooper's cache,
-// which has a controller manager.
+// bareMachine simulates a machine without a go command, programs and store. It returns the directories of the
+// store and of Cooper's cache, which contains a controller manager.
 func bareMachine(t *testing.T) (stored, cache string) {
 	t.Helper()
 	root := t.TempDir()
@@ -174,18 +174,18 @@ func inStore(stored, version string) string {
 func TestDownload(t *testing.T) {
 	tests := map[string]struct {
 		site published
-		// installed are programs in the store, of version 1.37.4.
+		// installed are the programs in the store, of version 1.37.4.
 		installed []string
-		// built are programs that an earlier call has built.
+		// built are the programs that an earlier call has built.
 		built []string
 		env   map[string]string
-		// answer and stall are limits of the site; 0 means late.
+		// answer and stall are the limits of the site; 0 means late.
 		answer, stall time.Duration
-		// want is the release in the store that is used; with wantBuilt it is none but what is built.
+		// want is the release in the store that is used. wantBuilt means that only built programs are used.
 		want      string
 		wantBuilt bool
 		wantSaid  []string
-		// silent says that the site gets no request.
+		// silent means that the site gets no request.
 		silent bool
 	}{
 		"takes the newest patch of our minor release": {
@@ -285,7 +285,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// nothingIn checks that the store has no release, not even a part of one.
+// nothingIn checks that the store contains no release and no part of one.
 func nothingIn(t *testing.T, stored string) {
 	t.Helper()
 	if found, err := filepath.Glob(filepath.Join(stored, "*")); len(found) > 0 || err != nil {
@@ -293,7 +293,8 @@ func nothingIn(t *testing.T, stored string) {
 	}
 }
 
-// TestDownloadsAtTheSameTime begins a second call during the download of the first, which ends once the second waits.
+// TestDownloadsAtTheSameTime starts a second call during the download of the first, which completes once the
+// second one waits.
 func TestDownloadsAtTheSameTime(t *testing.T) { //nolint:paralleltest // bareMachine sets environment variables
 	stored, cache := bareMachine(t)
 	downloading, waiting, content := make(chan struct{}), make(chan struct{}), packed(t, "1.37.4")

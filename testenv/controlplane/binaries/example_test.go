@@ -11,7 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// The first call on a machine that has none builds the executables, and says on the standard error how far it is.
+// The first call on a machine without executables downloads or builds them, and reports its progress on
+// standard error.
 func ExampleFind() {
 	paths, err := binaries.Find(context.Background(), binaries.Options{Progress: os.Stderr})
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
 )
 
-// oldest returns the oldest releases that are used of what the machine has: Oldest, and the first kubectl whose wait
-// knows --for=create.
+// oldest returns the minimum releases of installed executables: Oldest, and the first kubectl that supports
+// wait --for=create.
 func oldest() map[string]release {
 	return map[string]release{APIServer: parseRelease(Oldest), Etcd: {3, 5}, Kubectl: {1, 31}}
 }
 
-// ready returns the executables that need not be built, by name, and says which those are. Assets that the user names
-// must be complete and new enough; what else the machine has is ignored otherwise.
+// ready returns the executables that need not be built, by name, and reports them. Assets that the user names
+// must be complete and new enough. Other unsuitable executables are ignored.
 func ready(ctx context.Context, o Options, s site, progress *gobuild.Progress) (map[string]string, error) {
 	if assets := cmp.Or(o.Assets, os.Getenv(assetsVariable)); assets != "" {
 		dir, err := filepath.Abs(assets)
@@ -62,8 +62,8 @@ func ready(ctx context.Context, o Options, s site, progress *gobuild.Progress) (
 	return withKubectl(ctx, found, progress), nil
 }
 
-// installed returns the executables beside this program, or else those of the best release in the store of setup-envtest;
-// nil if there are none.
+// installed returns the executables next to this program, or else those of the best release in the store of
+// setup-envtest, or nil.
 func installed(ctx context.Context, progress *gobuild.Progress) map[string]string {
 	if program, err := os.Executable(); err == nil {
 		if found := inInstallation(ctx, progress, filepath.Dir(program), APIServer, Etcd); found != nil {
@@ -78,7 +78,8 @@ func installed(ctx context.Context, progress *gobuild.Progress) map[string]strin
 	return nil
 }
 
-// inInstallation returns the executables in dir, and says why it does not use those of a directory with a kube-apiserver.
+// inInstallation returns the executables in dir. If dir has a kube-apiserver that cannot be used, it reports
+// why.
 func inInstallation(ctx context.Context, progress *gobuild.Progress, dir string, programs ...string) map[string]string {
 	found, err := inDirectory(ctx, dir, programs...)
 	if err != nil && isExecutable(filepath.Join(dir, APIServer)) {
@@ -87,7 +88,8 @@ func inInstallation(ctx context.Context, progress *gobuild.Progress, dir string,
 	return found
 }
 
-// stored returns the directories of the store of setup-envtest: the newest release first, those newer than Version last.
+// stored returns the directories of the store of setup-envtest, newest release first, with those newer than
+// Version at the end.
 func stored(ctx context.Context) []string {
 	root, err := store.DefaultStoreDir()
 	if err != nil {
@@ -97,7 +99,7 @@ func stored(ctx context.Context) []string {
 	platform := versions.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	items, err := all.List(logr.NewContext(ctx, logr.Discard()), store.Filter{Version: versions.AnyVersion, Platform: platform})
 	if err != nil {
-		return nil // there is no such directory
+		return nil // the store does not exist
 	}
 	tooNew := func(item store.Item) bool { return compare(releaseOf(item.Version), parseRelease(Version)) > 0 }
 	var dirs []string
@@ -111,7 +113,7 @@ func stored(ctx context.Context) []string {
 	return dirs
 }
 
-// inDirectory returns the executables in dir, if the programs are among them and new enough.
+// inDirectory returns the executables in dir if they include programs and are new enough.
 func inDirectory(ctx context.Context, dir string, programs ...string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, program := range programs {
@@ -132,7 +134,7 @@ func inDirectory(ctx context.Context, dir string, programs ...string) (map[strin
 	return found, nil
 }
 
-// withKubectl returns found with the kubectl of the PATH, if found has none, and says what is used.
+// withKubectl adds the kubectl of the PATH if found has none, and reports which one is used.
 func withKubectl(ctx context.Context, found map[string]string, progress *gobuild.Progress) map[string]string {
 	if found == nil {
 		found = map[string]string{}
@@ -158,13 +160,13 @@ type release [2]int
 
 var releasePattern = regexp.MustCompile(`(\d+)\.(\d+)\.\d+`)
 
-// parseRelease returns the first version in text; the zero release if there is none.
+// parseRelease returns the first version in text, or the zero release if there is none.
 func parseRelease(text string) release {
 	match := releasePattern.FindStringSubmatch(text)
 	if match == nil {
 		return release{}
 	}
-	major, _ := strconv.Atoi(match[1]) // digits, so at worst too many of them
+	major, _ := strconv.Atoi(match[1]) // digits, so at worst out of range
 	minor, _ := strconv.Atoi(match[2])
 	return release{major, minor}
 }
@@ -173,7 +175,7 @@ func releaseOf(version versions.Concrete) release { return release{version.Major
 
 func compare(a, b release) int { return slices.Compare(a[:], b[:]) }
 
-// newEnough asks the executable for its version.
+// newEnough runs the executable to check its version.
 func newEnough(ctx context.Context, program, path string) error {
 	arguments := []string{"--version"}
 	if program == Kubectl {

@@ -41,8 +41,9 @@ func TestTemplateRequiresTheNamedVersion(t *testing.T) {
 	}
 }
 
-// TestTheOldestHasTheOtherModulesOfTheTemplate compares what is not of the release of Kubernetes: compiled once, it is
-// there for both, which is a quarter of what the oldest is made of. It does not compile with newer versions of two.
+// TestTheOldestHasTheOtherModulesOfTheTemplate compares the modules that are not part of the Kubernetes
+// release. If their versions are equal, they are compiled once for both, which saves a quarter of the build
+// of the oldest release. That release does not compile with newer versions of two modules.
 func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 	t.Parallel()
 	var all [2]map[string]string
@@ -62,8 +63,9 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 	}
 }
 
-// TestTemplateHasTheVersionsOfCooper compares the modules that both have: of these, what is compiled for the control
-// plane is there for Cooper, which saves a new machine a third of the time.
+// TestTemplateHasTheVersionsOfCooper compares the modules that the template shares with Cooper. If the
+// versions are equal, packages compiled for the control plane are reused for Cooper, which saves a third of
+// the time on a new machine.
 func TestTemplateHasTheVersionsOfCooper(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("template/gomod.txt")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobuildtest checks templates of modules that gobuild builds. It must not build them.
+// Package gobuildtest checks templates of modules that gobuild builds. It does not build them.
 package gobuildtest
 
 import (
@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Formatted fails the test if a program of a template is not formatted, or if the template has fewer files of programs.
+// Formatted fails the test if a Go file of a template is not formatted, or if there are fewer than least
+// files.
 func Formatted(t *testing.T, template fs.FS, least int) {
 	t.Helper()
 	programs, err := fs.Glob(template, "template/*/*.go.txt")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries builds from Go modules what a node needs besides a control plane and Debian's packages. It must
-// not start it.
+// Package binaries builds the Go programs that a node needs in addition to a control plane and Debian
+// packages. It does not start them.
 //
-// It uses the standard library alone, so that a program that only builds is itself there within seconds.
+// It uses only the standard library, so that a program that only builds compiles within seconds.
 package binaries
 
 import (
@@ -26,28 +26,27 @@ const (
 	Scheduler         = "kube-scheduler"
 	ControllerManager = "kube-controller-manager"
 	Proxy             = "kube-proxy"
-	// Pause is what the first container of each Pod runs.
+	// Pause runs in the first container of each Pod.
 	Pause = "pause"
-	// DNS responds with the addresses of Services.
+	// DNS resolves the names of Services.
 	DNS = "dns"
-	// Guard holds the namespaces of a node.
+	// Guard holds the Linux namespaces of a node.
 	Guard = "cooper-node"
 )
 
-// plugins are those of the network of Pods.
+// plugins is the module path of the CNI plugins.
 const plugins = "github.com/containernetworking/plugins/plugins"
 
-// Options say where the executables are built.
+// Options configure where the executables are built.
 type Options struct {
-	// CacheDir is where executables are built and kept; empty means the directory cooper in os.UserCacheDir.
+	// CacheDir is the directory for built executables. Empty means the directory cooper in os.UserCacheDir.
 	CacheDir string
-	// Progress gets a line while they are built, which says how far that is. It may be nil.
+	// Progress receives lines about the progress of the build. It may be nil.
 	Progress io.Writer
 }
 
-// Find returns the directory with the executables of the names above and the plugins of the network, which it builds
-// first if needed. That takes minutes, of which those of a control plane are a part: a package that both have is
-// compiled once.
+// Find returns the directory with the executables named above and the CNI plugins. It builds them first if
+// needed, which takes minutes; packages that the control plane shares are compiled once.
 func Find(ctx context.Context, o Options) (string, error) {
 	cache, err := binaries.CacheDir(o.CacheDir)
 	if err != nil {

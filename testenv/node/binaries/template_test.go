@@ -17,8 +17,8 @@ func TestTemplateIsFormattedGo(t *testing.T) {
 	gobuildtest.Formatted(t, template, 9)
 }
 
-// TestTemplateHasTheVersionsOfTheControlPlane compares the modules that both have: of these, what is compiled for the
-// control plane is there for the node.
+// TestTemplateHasTheVersionsOfTheControlPlane compares the modules that the templates share. If the versions
+// are equal, packages compiled for the control plane are reused for the node.
 func TestTemplateHasTheVersionsOfTheControlPlane(t *testing.T) {
 	t.Parallel()
 	own, err := fs.ReadFile(template, "template/gomod.txt")
@@ -43,7 +43,7 @@ func TestTemplateHasTheVersionsOfTheControlPlane(t *testing.T) {
 	}
 }
 
-// TestTheGuardOfProcessesIsTheControlPlanes compares a file that both templates have.
+// TestTheGuardOfProcessesIsTheControlPlanes compares a file that both templates contain.
 func TestTheGuardOfProcessesIsTheControlPlanes(t *testing.T) {
 	t.Parallel()
 	own, err := fs.ReadFile(template, "template/parent/parent.go.txt")

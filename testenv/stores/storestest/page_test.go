@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheVersionIsThatOfThePage for a store of the machine, of which is compared what it can do, and not for one that is pinned.
+// TestTheVersionIsThatOfThePage verifies that the version is ignored for an installed store and compared for
+// a pinned one.
 func TestTheVersionIsThatOfThePage(t *testing.T) {
 	t.Parallel()
 	written := Row{Store: "Ceph RGW", Version: "16.2.15", Driver: "S3, `rgw`", Quotas: "yes", Suite: "MUST 1/1", Installed: true}
@@ -34,7 +35,7 @@ func TestTheVersionIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// outcome notes what a test is told, in place of ending it.
+// outcome is a testing.TB that records the result.
 type outcome struct {
 	testing.TB
 
@@ -45,7 +46,7 @@ func (o *outcome) Fatal(...any) { o.failed = true }
 
 func (o *outcome) Skip(...any) { o.skipped = true }
 
-// TestMissing skips nothing where stores are required.
+// TestMissing verifies that a missing store fails the test where stores are required.
 func TestMissing(t *testing.T) {
 	for name, test := range map[string]struct {
 		variable string

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storestest starts stores for tests, and keeps the page that says what was found out about each. It must hold no
-// checks of drivers.
+// Package storestest starts stores for tests, and maintains the page with the results for each store. It
+// contains no checks of drivers.
 package storestest
 
 import (
@@ -22,10 +22,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// requireVariable says that no test may be skipped because a store is missing.
+// requireVariable, if set, makes tests fail instead of being skipped when a store is missing.
 const requireVariable = "COOPER_REQUIRE_STORES"
 
-// Missing skips the test for want of a store, or of a program to try it with, or fails it where COOPER_REQUIRE_STORES is set.
+// Missing skips the test because a store or a client program is missing, or fails it if COOPER_REQUIRE_STORES
+// is set.
 func Missing(t testing.TB, why error) {
 	t.Helper()
 	if os.Getenv(requireVariable) != "" || !errors.Is(why, fs.ErrNotExist) && !errors.Is(why, exec.ErrNotFound) {
@@ -35,7 +36,8 @@ func Missing(t testing.TB, why error) {
 	}
 }
 
-// Ceph starts a Ceph in a directory of its own until the test ends. Without its programs the test is Missing.
+// Ceph starts a Ceph in a new directory for the duration of the test. If its programs are missing, it calls
+// Missing.
 func Ceph(t *testing.T, options stores.CephOptions) *stores.Ceph {
 	t.Helper()
 	if err := stores.FindCeph(); err != nil {
@@ -54,32 +56,33 @@ func Ceph(t *testing.T, options stores.CephOptions) *stores.Ceph {
 	return ceph
 }
 
-// page has a row for each store, written by the test that calls Current if COOPER_UPDATE is set.
+// page has a row for each store. The test that calls Current writes it if COOPER_UPDATE is set.
 const page = "docs/reference/stores.md"
 
-// Row is what was found out about a store.
+// Row is the result for a store.
 type Row struct {
-	// Store is its name, and Version what of it was tried.
+	// Store is the store's name, Version the tested version.
 	Store, Version string
-	// Installed says that the store is the one of this machine, in whatever version it has.
+	// Installed means that the store is installed on the machine, in any version.
 	Installed bool
-	// Driver is the driver with the type of its backend.
+	// Driver is the driver and its backend type.
 	Driver string
-	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are what was seen to work: "yes", "no", or how.
+	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are the tested features: "yes",
+	// "no", or how they work.
 	Accounts, Modes, SeveralBuckets, Rotation, Quotas, ServiceAccounts string
-	// TLS says whether it was reached by its own.
+	// TLS says whether the test used the store's own TLS.
 	TLS string
-	// Suite is the verdict of the conformance suite, or why there is none.
+	// Suite is the verdict of the conformance suite, or the reason why it was not run.
 	Suite string
 }
 
-// String is the row of the table.
+// String returns the row in Markdown.
 func (r Row) String() string {
 	cells := []string{r.Store, r.Version, r.Driver, r.Accounts, r.Modes, r.SeveralBuckets, r.Rotation, r.Quotas, r.ServiceAccounts, r.TLS, r.Suite}
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// YesNo is how a cell says it.
+// YesNo returns "yes" or "no".
 func YesNo(yes bool) string {
 	if yes {
 		return "yes"
@@ -87,7 +90,7 @@ func YesNo(yes bool) string {
 	return "no"
 }
 
-// heading begins the table in page.txt.
+// heading is the table header in the page.
 const heading = `| store | version | driver and type | accounts | modes | several buckets | rotation | quotas | service accounts | TLS | conformance suite |
 |---|---|---|---|---|---|---|---|---|---|---|
 `
@@ -95,8 +98,8 @@ const heading = `| store | version | driver and type | accounts | modes | severa
 //go:embed page.txt
 var around string
 
-// Current compares the page with what it is with this row, or writes that if COOPER_UPDATE is set. Of a store that is Installed
-// only what it can do is compared.
+// Current compares the row with the page, or updates the page if COOPER_UPDATE is set. The version of an
+// Installed store is not compared.
 func (r Row) Current(t *testing.T) {
 	t.Helper()
 	docstest.CurrentPage(t, page, func(old string) []byte {
@@ -107,7 +110,7 @@ func (r Row) Current(t *testing.T) {
 	})
 }
 
-// rows are the lines of a page by store and driver.
+// rows returns the rows of a page by store and driver.
 func rows(page string) map[string]string {
 	_, table, _ := strings.Cut(page, heading)
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -122,7 +125,7 @@ func rows(page string) map[string]string {
 
 func (r Row) key() string { return r.Store + r.Driver }
 
-// asVersionOf is the row with the version that the page has for it, if that may differ.
+// asVersionOf returns the row with the page's version if the store is Installed.
 func (r Row) asVersionOf(page string) Row {
 	if line, found := rows(page)[r.key()]; found && r.Installed {
 		r.Version = strings.Split(line, " | ")[1]
@@ -130,7 +133,7 @@ func (r Row) asVersionOf(page string) Row {
 	return r
 }
 
-// render returns the page with the row in the place of the one of its store and driver.
+// render returns the page with the row added or replaced.
 func render(old string, row Row) []byte {
 	rows := rows(old)
 	rows[row.key()] = row.String()

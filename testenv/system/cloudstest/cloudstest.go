@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstest makes the drivers of the three clouds parts of a system of a test. It must not start the stores.
+// Package cloudstest creates the drivers of the three clouds for a system in a test. It does not start the
+// stores.
 package cloudstest
 
 import (
@@ -21,14 +22,14 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// Served is a driver that is served in this process.
+// Served returns a driver that is served in this process.
 func Served(name string, driver driverkit.Driver) system.Driver {
 	return system.Driver{Name: name, Serve: func(ctx context.Context, endpoint string) error {
 		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: slog.New(slog.DiscardHandler)})
 	}}
 }
 
-// S3 is the driver of S3 on a store, with its credential store.
+// S3 returns the S3 driver for a store, with its credential store.
 func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.Driver {
 	tb.Helper()
 	root := store.Root()
@@ -45,7 +46,7 @@ func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.
 	return Served(containers.S3DriverName, driver)
 }
 
-// Azure is the driver of Azure Blob Storage on a store.
+// Azure returns the Azure Blob Storage driver for a store.
 func Azure(tb testing.TB, store containers.Azure) system.Driver {
 	tb.Helper()
 	key, _ := store.Keys(azurefake.DefaultAccount)
@@ -61,7 +62,7 @@ func Azure(tb testing.TB, store containers.Azure) system.Driver {
 	return Served(containers.AzureDriverName, driver)
 }
 
-// GCS is the driver of Google Cloud Storage on a store.
+// GCS returns the Google Cloud Storage driver for a store.
 func GCS(tb testing.TB, store containers.GCS) system.Driver {
 	tb.Helper()
 	key, err := store.AdminKey("")

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// A claim gets its bucket from an in-memory driver, by the real controller, sidecar and API server.
+// A claim gets its bucket from an in-memory driver, with the real controller, sidecar and API server.
 func ExampleStart() {
 	exampletest.Run(func(t testing.TB) { // in a test: TestFirstBucket
 		driver, part := systemtest.NewDriver(t, memdriver.Options{})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemtest starts whole systems for tests, on the control plane that the tests of a binary share. It must
-// add nothing but what ties a system to a test: its namespace, its messages and its end.
+// Package systemtest starts whole systems for tests on the shared control plane of a test binary. It only
+// adds a namespace, messages and cleanup to package system.
 package systemtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// waitTimeout is for what a test waits for; it is generous because it only delays failures.
+// waitTimeout limits waits. It is long because it only delays failures.
 const waitTimeout = 2 * time.Minute
 
 // System is a system of one test.
@@ -28,14 +28,14 @@ type System struct {
 
 	// Env is the test's view of the control plane.
 	Env *testenv.Env
-	// Namespace is where the test works, and the only one that the system works in unless the options named others.
+	// Namespace is the test's namespace. The system is limited to it unless the options name others.
 	Namespace string
 
 	tb testing.TB
 }
 
-// Start starts a system with a namespace of its own on the control plane that the tests of the binary share, and stops
-// it at the end of the test.
+// Start starts a system with its own namespace on the shared control plane, and stops it at the end of the
+// test.
 func Start(tb testing.TB, o system.Options) *System {
 	tb.Helper()
 	return StartOn(tb, testenv.Start(tb, testenv.Options{}), o)
@@ -65,8 +65,9 @@ func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 	return s
 }
 
-// NewDriver returns an in-memory driver, and how it is part of a system. A Bucket names only its driver and so may reach each
-// system with one of that name: without a name in the options the driver gets one that no other test has.
+// NewDriver returns an in-memory driver and its configuration for a system. Without a name in the options,
+// the driver gets a unique name, because Buckets are cluster-scoped and would be served by every system with
+// a driver of that name.
 func NewDriver(tb testing.TB, o memdriver.Options) (*memdriver.Driver, system.Driver) {
 	tb.Helper()
 	if o.Name == "" {
@@ -86,7 +87,8 @@ func (s *System) Create(objects ...client.Object) {
 	}
 }
 
-// WaitCondition waits until object, which is read into it, has the condition True for its generation.
+// WaitCondition waits until object has the condition with status True for its generation. It reads the object
+// into object.
 func (s *System) WaitCondition(object client.Object, condition string) {
 	s.tb.Helper()
 	ctx, cancel := context.WithTimeout(s.tb.Context(), waitTimeout)
@@ -96,7 +98,7 @@ func (s *System) WaitCondition(object client.Object, condition string) {
 	}
 }
 
-// Delete deletes object and waits until it is gone.
+// Delete deletes object and waits until it no longer exists.
 func (s *System) Delete(object client.Object) {
 	s.tb.Helper()
 	ctx, cancel := context.WithTimeout(s.tb.Context(), waitTimeout)

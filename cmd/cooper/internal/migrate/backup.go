@@ -23,10 +23,10 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// oldVersion is the version of the kinds that go.
+// oldVersion is the API version to migrate from.
 const oldVersion = "v1alpha1"
 
-// oldKinds are the kinds of v1alpha1 by their resources, which v1alpha2 has, too.
+// oldKinds maps resources of v1alpha1 to their kinds. v1alpha2 uses the same names.
 var oldKinds = map[string]string{
 	"buckets": "Bucket", "bucketclaims": "BucketClaim", "bucketaccesses": "BucketAccess",
 	"bucketclasses": "BucketClass", "bucketaccessclasses": "BucketAccessClass",
@@ -38,10 +38,10 @@ type old struct {
 	fields
 }
 
-// fields are those of v1alpha1 that a migration needs. Its kinds have no two fields of one name that mean different
-// things, so that one type does for all of them.
+// fields are the fields of v1alpha1 that a migration needs. No two kinds use the same field name with
+// different meanings, so one type covers all kinds.
 type fields struct {
-	// DriverName and AuthenticationType are those of a class, which has no spec.
+	// DriverName and AuthenticationType belong to classes, which have no spec.
 	DriverName         string `json:"driverName"`
 	AuthenticationType string `json:"authenticationType"`
 
@@ -68,22 +68,22 @@ type fields struct {
 	} `json:"status"`
 }
 
-// key is namespace and name, or the name of what is in no namespace.
+// key returns "namespace/name", or the name of a cluster-scoped object.
 func (o *old) key() string { return key(o.GetNamespace(), o.GetName()) }
 
 func key(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
-// essence is what must be the same in the backup as in the cluster: another object or bucket, another account, a
-// deletion that began.
+// essence returns the parts of an object that must be the same in the backup and in the cluster: its UID,
+// spec and status, and whether it is terminating.
 func (o *old) essence() string {
 	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
-	delete(spec, "deletionPolicy") // which is changed on the way
+	delete(spec, "deletionPolicy") // may change during the migration
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
-	text, _ := json.Marshal([]any{o.GetUID(), spec, status, o.GetDeletionTimestamp() != nil}) //nolint:errchkjson // comes from JSON
+	text, _ := json.Marshal([]any{o.GetUID(), spec, status, o.GetDeletionTimestamp() != nil}) //nolint:errchkjson // decoded from JSON, so it can be encoded
 	return string(text)
 }
 
-// olds are objects of v1alpha1: by kind, in the order of their keys.
+// olds are objects of v1alpha1 by kind, sorted by key.
 type olds map[string][]*old
 
 func (all olds) add(object map[string]any) error {
@@ -97,12 +97,12 @@ func (all olds) add(object map[string]any) error {
 	return nil
 }
 
-// find returns the place of a key among the objects of a kind, and whether it has one.
+// find returns the index of a key among the objects of a kind, and whether it exists.
 func (all olds) find(kind, key string) (at int, found bool) {
 	return slices.BinarySearchFunc(all[kind], key, func(one *old, key string) int { return cmp.Compare(one.key(), key) })
 }
 
-// get returns an object, nil if there is none.
+// get returns an object, or nil if it does not exist.
 func (all olds) get(kind, key string) *old {
 	if at, found := all.find(kind, key); found {
 		return all[kind][at]
@@ -110,7 +110,7 @@ func (all olds) get(kind, key string) *old {
 	return nil
 }
 
-// readBackup returns the objects of v1alpha1 in a file, which may hold others.
+// readBackup reads the objects of v1alpha1 from a file. It ignores other objects.
 func readBackup(path string) (olds, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -140,7 +140,7 @@ func readBackup(path string) (olds, error) {
 	return all, nil
 }
 
-// addEach adds an object, or those of a list.
+// addEach adds an object, or each item of a list.
 func (all olds) addEach(object map[string]any) error {
 	items, isList := object["items"].([]any)
 	for _, item := range items {

@@ -24,29 +24,30 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 )
 
-// programs are parts of the names of the images by which v1alpha1's controller and sidecars are recognized.
+// programs are substrings of the image names of v1alpha1's controller and sidecars.
 var programs = []string{"objectstorage-controller", "objectstorage-sidecar"}
 
-// A cluster is what is known of the one that the plan is for.
+// A cluster is the state of the cluster that the plan is for.
 type cluster struct {
-	// old are the objects of v1alpha1 that it has. going are the kinds of them whose CRD is being deleted, oldCRDs the
-	// resources that are v1alpha1's still, newCRDs those of v1alpha2.
+	// old are the objects of v1alpha1 in the cluster. going are the kinds whose CRD is terminating. oldCRDs
+	// are the resources that still store v1alpha1, newCRDs those that have v1alpha2.
 	old              olds
 	going            map[string]bool
 	oldCRDs, newCRDs []string
-	// workloads are the commands, without kubectl, that stop what runs v1alpha1's programs; pods are Pods that do.
+	// workloads are the kubectl arguments that stop the workloads of v1alpha1. pods are the Pods that run its
+	// programs.
 	workloads, pods []string
-	// secrets are the metadata of those Secrets that the plan is about, users the Pods that use them.
+	// secrets are the metadata of the Secrets in the plan, users the Pods that use them.
 	secrets map[string]*metav1.PartialObjectMetadata
 	users   map[string][]string
-	// What there is of v1alpha2.
+	// The objects of v1alpha2.
 	buckets  map[string]*cosiapi.Bucket
 	claims   map[string]*cosiapi.BucketClaim
 	accesses map[string]*cosiapi.BucketAccess
 	classes  map[string]*cosiapi.BucketAccessClass
 }
 
-// survey reads a cluster.
+// survey reads the state of a cluster.
 func survey(ctx context.Context, c client.Client, backup olds, o Options) (*cluster, error) {
 	now := &cluster{
 		old: olds{}, going: map[string]bool{}, secrets: map[string]*metav1.PartialObjectMetadata{}, users: map[string][]string{},
@@ -68,10 +69,10 @@ func survey(ctx context.Context, c client.Client, backup olds, o Options) (*clus
 	return now, nil
 }
 
-// absent reports whether an error says that there is no such object or kind.
+// absent reports whether an error means that the object or kind does not exist.
 func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// list reads a list; of a kind that the cluster does not have, it is empty.
+// list reads a list. It is empty if the cluster does not have the kind.
 func list(ctx context.Context, c client.Client, into client.ObjectList) error {
 	if err := c.List(ctx, into); err != nil && !absent(err) {
 		return fmt.Errorf("list %T: %w", into, err)
@@ -176,7 +177,8 @@ func (now *cluster) readWorkloads(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// readSecrets looks for the Secret of each access, and for one of the new name. Their values are not sent.
+// readSecrets reads the metadata of each access's Secret and of its successor. The API server does not send
+// their values.
 func (now *cluster) readSecrets(ctx context.Context, c client.Client, backup olds, o Options) error {
 	for _, access := range backup["BucketAccess"] {
 		for _, name := range []string{access.Spec.SecretName, access.Spec.SecretName + o.Suffix} {
@@ -214,7 +216,7 @@ func (now *cluster) readPods(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// secretsOf are the names of the Secrets that a Pod uses as files or variables, each once.
+// secretsOf returns the names of the Secrets that a Pod mounts or reads into variables, without duplicates.
 func secretsOf(pod corev1.PodSpec) []string {
 	var names []string
 	for _, v := range pod.Volumes {
@@ -246,7 +248,8 @@ func secretsOf(pod corev1.PodSpec) []string {
 	return slices.Compact(names)
 }
 
-// fits reports whether the backup has all that the cluster still has of v1alpha1, which goes with its CRDs.
+// fits returns an error unless the backup contains all objects of v1alpha1 in the cluster. They are deleted
+// with their CRDs.
 func (now *cluster) fits(backup olds, path string) error {
 	var differ []string
 	for _, resource := range now.oldCRDs {
@@ -261,7 +264,7 @@ func (now *cluster) fits(backup olds, path string) error {
 			}
 		}
 		for _, saved := range backup[kind] {
-			// What was being deleted goes as soon as its finalizers do.
+			// Objects that were already terminating disappear once their finalizers are removed.
 			if !now.going[kind] && saved.GetDeletionTimestamp() == nil && now.old.get(kind, saved.key()) == nil {
 				differ = append(differ, fmt.Sprintf("%s %s is not in the cluster any more", kind, saved.key()))
 			}

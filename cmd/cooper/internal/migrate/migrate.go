@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migrate plans how the buckets of COSI v1alpha1 become those of v1alpha2, for `cooper migrate`: from a backup
-// of the old objects and what a cluster says, it writes what is left to be done, and the manifests. It only reads, and
-// of Secrets only their metadata. Nothing in it may create, change or delete an object.
+// Package migrate plans the migration of buckets from COSI v1alpha1 to v1alpha2 for `cooper migrate`. From a
+// backup of the old objects and the state of the cluster it prints the remaining steps and the new manifests.
+// It only reads: it creates, changes and deletes no object, and it reads only the metadata of Secrets.
 package migrate
 
 import (
@@ -20,23 +20,23 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Options say what moves, and to which driver.
+// Options select what to migrate, and to which driver.
 type Options struct {
-	// Backup is the file with the objects of v1alpha1, as kubectl get -o yaml writes them.
+	// Backup is the file with the objects of v1alpha1, as written by kubectl get -o yaml.
 	Backup string
-	// From is the driver that has the buckets under v1alpha1, Driver the one that serves them from now on; empty means
-	// the same one.
+	// From is the driver that serves the buckets under v1alpha1. Driver is the driver that serves them after
+	// the migration; empty means the same one.
 	From, Driver string
-	// IDPrefix comes before the old ID of a bucket in the new driver's ID of it.
+	// IDPrefix is prepended to the old bucket ID to get the bucket ID of the new driver.
 	IDPrefix string
-	// AccessClasses are the BucketAccessClasses of the new credentials, by the names of the old ones.
+	// AccessClasses maps old BucketAccessClasses to those of the new credentials.
 	AccessClasses map[string]string
-	// Suffix is added to the name of an old Secret for that of the new one.
+	// Suffix is appended to the name of an old Secret to get the name of the new one.
 	Suffix string
 }
 
-// Run writes what is to be done: comments for people, with the commands, and the manifests to apply. What is done
-// already is said to be, so that it can be asked again after each step, and after any that was interrupted.
+// Run writes the plan: comments that explain each step, with the commands, and the manifests to apply. It
+// reports steps that are done, so users can run it again after each step and after an interruption.
 func Run(ctx context.Context, config *rest.Config, o Options, to io.Writer) error {
 	if o.Driver == "" {
 		o.Driver = o.From

@@ -41,9 +41,9 @@ import (
 )
 
 const (
-	// root is the repository, seen from this directory.
+	// root is the root of the repository.
 	root = "../../../.."
-	// oldObjects are the page's; moreObjects are what goes wrong beside them.
+	// oldObjects are the objects of the how-to; moreObjects add the cases that fail.
 	crdFile     = root + "/docs/howto/v1alpha1/crds.yaml"
 	oldObjects  = root + "/docs/howto/v1alpha1/objects.yaml"
 	moreObjects = `
@@ -73,7 +73,7 @@ spec: {bucketClassName: store, protocols: [S3]}
 `
 )
 
-// A world is a cluster with v1alpha1 and a store with a bucket of it.
+// A world is a cluster with v1alpha1 and a store with one of its buckets.
 type world struct {
 	*testenv.Env
 
@@ -84,7 +84,7 @@ type world struct {
 	options    migrate.Options
 }
 
-// start makes a cluster that never had v1alpha2.
+// start creates a cluster in which v1alpha2 was never installed.
 func start(t *testing.T) *world {
 	t.Helper()
 	crds := map[string][]byte{}
@@ -100,7 +100,7 @@ func start(t *testing.T) *world {
 	w.shell("kubectl create namespace team-a && kubectl apply -f "+oldObjects+" && kubectl apply -f -", moreObjects)
 	w.shell("kubectl -n team-a delete --wait=false bucketclaims.objectstorage.k8s.io going", "")
 	access := w.old("BucketAccess", "team-a", "photos")
-	w.Create(&corev1.Secret{ // as if v1alpha1 had given it an owner
+	w.Create(&corev1.Secret{ // owned by an object of v1alpha1
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "team-a", Name: "photos", Finalizers: []string{"cosi.objectstorage.k8s.io/secret-protection"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "objectstorage.k8s.io/v1alpha1", Kind: "BucketAccess", Name: "photos", UID: access.GetUID()}},
@@ -126,7 +126,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// shell runs commands as an administrator would.
+// shell runs a script as the administrator would.
 func (w *world) shell(script, stdin string) string {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), "bash", "-euo", "pipefail", "-c", script)
@@ -163,7 +163,7 @@ func (w *world) client(id, secret string) *s3.Client {
 	})
 }
 
-// read returns the object of before.
+// read reads the object that was stored before the migration.
 func (w *world) read(c *s3.Client) (string, error) {
 	object, err := c.GetObject(w.t.Context(), &s3.GetObjectInput{Bucket: aws.String("photos-of-team-a"), Key: aws.String("old")})
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *world) read(c *s3.Client) (string, error) {
 	return string(text), err
 }
 
-// backup runs the command of the page.
+// backup runs the backup command of the how-to.
 func (w *world) backup() {
 	w.t.Helper()
 	kinds := []string{"buckets", "bucketclaims", "bucketaccesses", "bucketclasses", "bucketaccessclasses"}
@@ -184,7 +184,8 @@ func (w *world) backup() {
 	w.shell("kubectl get --all-namespaces "+strings.Join(kinds, ",")+" -o yaml >"+w.options.Backup, "")
 }
 
-// plan asks again until the answer stays: nothing but a step may change it, and the end of a deletion.
+// plan prints the plan repeatedly until it is stable. Only a step, or a deletion that completes, may change
+// the plan.
 func (w *world) plan() string {
 	w.t.Helper()
 	ask := func() string {
@@ -194,7 +195,7 @@ func (w *world) plan() string {
 		}
 		return text.String()
 	}
-	const most = 10 // what is being deleted may go between two plans, but only once
+	const most = 10 // an object may disappear between two plans, but only once
 	before, plan := ask(), ask()
 	for n := 0; n < most && before != plan; n++ {
 		before, plan = plan, ask()
@@ -210,7 +211,7 @@ var (
 	command  = regexp.MustCompile(`(?m)^# {6}(kubectl .*)$`)
 )
 
-// next is the first command that the plan has up to a step, empty if those steps are done.
+// next returns the first command of the plan up to and including a step. It is empty if those steps are done.
 func next(plan, last string) string {
 	for _, at := range stepLine.FindAllStringSubmatchIndex(plan, -1) {
 		if plan[at[2]:at[3]] > last {
@@ -227,9 +228,9 @@ func next(plan, last string) string {
 	return ""
 }
 
-// TestMigration follows the plan on a cluster that has v1alpha1, as somebody who is interrupted
-// after each command and asks again. In the end the object of before is read with the new credential, and
-// with the old one, too, and nothing that was there before was touched but what the plan names.
+// TestMigration follows the plan on a cluster with v1alpha1 and prints a new plan after each command. At the
+// end, both the new and the old credential can read the object that was stored before, and only the objects
+// that the plan names were changed.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs a control plane of its own; TestPlan, TestOrder and TestBackupFits have the rules")
@@ -254,7 +255,7 @@ func TestMigration(t *testing.T) {
 	w.backup()
 
 	w.follow("3")
-	w.shell("kubectl delete crd bucketaccesses.objectstorage.k8s.io --wait=false", "") // hangs until the finalizers are off
+	w.shell("kubectl delete crd bucketaccesses.objectstorage.k8s.io --wait=false", "") // blocked by the finalizers
 	w.follow("4")
 	if left := w.shell("kubectl get crd -o name", ""); strings.Contains(left, "objectstorage.k8s.io") {
 		t.Errorf("left of v1alpha1:\n%s", left)
@@ -264,7 +265,7 @@ func TestMigration(t *testing.T) {
 	w.shell("kubectl apply -f "+root+"/docs/tutorial/1-classes.yaml", "")
 	plan := w.plan()
 	w.shell("kubectl apply -f -", plan)
-	w.shell("kubectl apply -f -", plan) // may be repeated
+	w.shell("kubectl apply -f -", plan) // applying again must be harmless
 	w.shell(next(w.plan(), "6"), "")
 
 	fresh := testenv.Get(w.Env, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "photos-v1alpha2"}}).Data
@@ -295,7 +296,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// follow runs the commands up to a step one by one, and asks again after each.
+// follow runs the commands up to and including a step one by one and prints a new plan after each.
 func (w *world) follow(step string) {
 	w.t.Helper()
 	const most = 100
@@ -310,7 +311,7 @@ func (w *world) follow(step string) {
 	w.t.Fatalf("after %d commands the plan is not done:\n%s", most, w.plan())
 }
 
-// serve starts COSI v1alpha2 with the driver that the plan names.
+// serve starts COSI v1alpha2 with the driver of the plan.
 func (w *world) serve() {
 	w.t.Helper()
 	credential := w.store.Root()

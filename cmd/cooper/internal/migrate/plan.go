@@ -16,19 +16,19 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// A plan is what becomes of the claims of one driver.
+// A plan is the migration of the claims of one driver.
 type plan struct {
 	claims []*claimMove
-	// unclaimed are Buckets that no claim has, lost accesses whose claim is not there. others counts the Buckets of other
-	// drivers.
+	// unclaimed are Buckets without a claim, lost the accesses whose claim does not exist. others counts the
+	// Buckets of other drivers.
 	unclaimed, lost []*old
 	others          map[string]int
 }
 
-// A claimMove is what becomes of one claim.
+// A claimMove is the migration of one claim.
 type claimMove struct {
 	claim, was *old
-	// skip is why nothing is planned for it, notes is what one should know.
+	// skip is the reason why the claim is not migrated. notes are remarks for the administrator.
 	skip     string
 	notes    []string
 	bucket   *cosiapi.Bucket
@@ -37,7 +37,7 @@ type claimMove struct {
 	accesses []*accessMove
 }
 
-// An accessMove is what becomes of one access.
+// An accessMove is the migration of one access.
 type accessMove struct {
 	access *old
 	skip   string
@@ -45,7 +45,7 @@ type accessMove struct {
 	done   bool
 }
 
-// plan decides for each claim and access; it is a pure function of the three.
+// plan computes the migration of each claim and access. It is a pure function of options, backup and cluster.
 func (o Options) plan(backup olds, now *cluster) plan {
 	p := plan{others: map[string]int{}}
 	claims := by(backup["BucketClaim"], func(claim *old) string { return claim.Status.BucketName })
@@ -83,7 +83,7 @@ func (o Options) plan(backup olds, now *cluster) plan {
 	return p
 }
 
-// by groups objects.
+// by groups objects by a key.
 func by(all []*old, group func(*old) string) map[string][]*old {
 	groups := map[string][]*old{}
 	for _, one := range all {
@@ -92,7 +92,7 @@ func by(all []*old, group func(*old) string) map[string][]*old {
 	return groups
 }
 
-// shareNoSecret leaves out accesses that have their Secret with another one, as v1alpha1 allows.
+// shareNoSecret skips accesses that share their Secret with another access, which v1alpha1 allows.
 func (p plan) shareNoSecret() {
 	first := map[string]string{}
 	for _, a := range p.moved() {
@@ -105,7 +105,7 @@ func (p plan) shareNoSecret() {
 	}
 }
 
-// owner is the claim that a Bucket names, empty if it names none.
+// owner returns the claim that a Bucket names, or an empty string.
 func (o *old) owner() string {
 	if o.Spec.BucketClaim == nil {
 		return ""
@@ -113,7 +113,7 @@ func (o *old) owner() string {
 	return key(o.Spec.BucketClaim.Namespace, o.Spec.BucketClaim.Name)
 }
 
-// unfit says why a claim cannot move; empty if it can.
+// unfit returns the reason why a claim cannot be migrated, or an empty string.
 func unfit(claim, was *old) string {
 	switch {
 	case claim.GetDeletionTimestamp() != nil:
@@ -134,7 +134,7 @@ func unfit(claim, was *old) string {
 	}
 }
 
-// moveClaim makes the Bucket and the claim. sharing are all claims that have the bucket.
+// moveClaim creates the manifests of the Bucket and the claim. sharing are all claims that use the bucket.
 func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 	claim, was := m.claim, m.was
 	name := was.GetName()
@@ -178,7 +178,8 @@ func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 	}
 }
 
-// idOf is the new driver's ID of a bucket. A driver that stays, behind our sidecar, has IDs that may hold any character.
+// idOf returns the new driver's ID of a bucket. If the driver stays the same and runs with Cooper's sidecar,
+// its IDs may contain any character.
 func (o Options) idOf(id string) string {
 	if o.Driver == o.From && o.IDPrefix == "" {
 		return cosi.EscapeID(id)
@@ -186,7 +187,7 @@ func (o Options) idOf(id string) string {
 	return o.IDPrefix + id
 }
 
-// moveAccess makes the new access. was is its old class, nil if that is gone.
+// moveAccess creates the manifest of the new access. was is its old class, or nil if it no longer exists.
 func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster) {
 	access := a.access
 	className, secret := o.AccessClasses[access.Spec.ClassName], access.Spec.SecretName+o.Suffix
@@ -230,12 +231,13 @@ func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster)
 	case !sameAccess(has.Spec, a.made.Spec):
 		a.skip = "there is another access of this name in v1alpha2, with another class, claim or Secret: give the manifest another name by hand, or take that one away if nobody needs it"
 	default:
-		a.made.Spec = has.Spec // with modes that somebody has edited
+		a.made.Spec = has.Spec // keeps access modes that a user has edited
 		a.done = meta.IsStatusConditionTrue(has.Status.Conditions, cosiapi.ConditionProvisioned)
 	}
 }
 
-// unfitClass says why a new class cannot stand for an old one; each is nil if it is not there.
+// unfitClass returns the reason why a new class cannot replace an old one. Each may be nil if it does not
+// exist.
 func (o Options) unfitClass(name string, class *cosiapi.BucketAccessClass, was *old) string {
 	switch {
 	case class == nil:
@@ -249,7 +251,7 @@ func (o Options) unfitClass(name string, class *cosiapi.BucketAccessClass, was *
 	}
 }
 
-// protocolOf is the protocol of an access, which need not name one if its claim has only one.
+// protocolOf returns the protocol of an access. The access may omit it if its claim has exactly one.
 func protocolOf(access *old, m *claimMove) (cosiapi.Protocol, error) {
 	names := []string{access.Spec.Protocol}
 	if names[0] == "" {
@@ -265,7 +267,8 @@ func protocolOf(access *old, m *claimMove) (cosiapi.Protocol, error) {
 	return protocols[0], nil
 }
 
-// sameAccess reports whether two accesses differ in nothing but modes, which are for a person to decide.
+// sameAccess reports whether two accesses are equal apart from their access modes, which the administrator
+// chooses.
 func sameAccess(a, b cosiapi.BucketAccessSpec) bool {
 	without := func(spec cosiapi.BucketAccessSpec) *cosiapi.BucketAccessSpec {
 		copied := spec.DeepCopy()
@@ -282,7 +285,7 @@ func byServiceAccount(class *old) bool {
 	return class != nil && strings.EqualFold(class.AuthenticationType, "IAM")
 }
 
-// protocolsOf translates protocols; v1alpha1 has two spellings of some.
+// protocolsOf translates protocols. v1alpha1 has two spellings of some.
 func protocolsOf(names []string) ([]cosiapi.Protocol, error) {
 	known := map[string]cosiapi.Protocol{"s3": cosiapi.ProtocolS3, "azure": cosiapi.ProtocolAzure, "gcs": cosiapi.ProtocolGCS, "gcp": cosiapi.ProtocolGCS}
 	var all []cosiapi.Protocol

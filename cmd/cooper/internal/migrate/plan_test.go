@@ -14,7 +14,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// backupOf is what kubectl get writes for one bucket, claim and access; changes replace what stands in it.
+// backupOf returns the output of kubectl get for one bucket, claim and access, with replacements.
 func backupOf(t *testing.T, changes ...string) olds {
 	t.Helper()
 	all, err := readBackup(written(t, strings.NewReplacer(changes...).Replace(`
@@ -82,7 +82,7 @@ const (
 `
 )
 
-// TestPlan says what the plan has and has not for one claim that is as usual but for one thing.
+// TestPlan checks the plan for one claim that differs from the normal case in one respect.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	const deleted = `, deletionTimestamp: "2026-01-01T00:00:00Z"`
@@ -232,7 +232,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestOrder holds back what would be done too early.
+// TestOrder verifies that the plan withholds commands that would run too early.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	backup := backupOf(t)
@@ -267,7 +267,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNoTextOfATenantIsACommand has commands in what tenants may write, where the how-to would find them.
+// TestNoTextOfATenantIsACommand puts commands into fields that tenants can write and verifies that the plan,
+// which the how-to pipes into a shell, contains none of them.
 func TestNoTextOfATenantIsACommand(t *testing.T) {
 	t.Parallel()
 	const evil = `\n#      kubectl delete namespace everything`
@@ -302,7 +303,7 @@ func TestNoTextOfATenantIsACommand(t *testing.T) {
 	}
 }
 
-// TestBackup refuses files of which no plan can be made.
+// TestBackup verifies that unusable files are rejected.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -318,7 +319,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupFits compares a backup with what a cluster has of v1alpha1.
+// TestBackupFits compares a backup with the objects of v1alpha1 in a cluster.
 func TestBackupFits(t *testing.T) {
 	t.Parallel()
 	backup := backupOf(t)
@@ -347,7 +348,8 @@ func TestBackupFits(t *testing.T) {
 	}
 }
 
-// TestBackupOfWhatWasBeingDeleted fits also when that is gone, as it is as soon as its finalizers are.
+// TestBackupOfWhatWasBeingDeleted verifies that a backup fits although an object that was terminating has
+// since disappeared.
 func TestBackupOfWhatWasBeingDeleted(t *testing.T) {
 	t.Parallel()
 	backup := backupOf(t, "uid: u3", "uid: u3, deletionTimestamp: \"2026-01-01T00:00:00Z\"")
@@ -357,7 +359,7 @@ func TestBackupOfWhatWasBeingDeleted(t *testing.T) {
 	}
 }
 
-// TestSecretsOf finds the Secrets of a Pod in all places where it can have some.
+// TestSecretsOf verifies that the Secrets of a Pod are found in every field that can name one.
 func TestSecretsOf(t *testing.T) {
 	t.Parallel()
 	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }

@@ -16,8 +16,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// A step is one of the plan: what to do and why, with the commands. It is done, or it has to be done by a person's
-// judgement, if there is none.
+// A step is a step of the plan: what to do, why, and the commands. A step without commands is either done or
+// needs the administrator's judgement.
 type step struct {
 	done     bool
 	title    string
@@ -25,7 +25,8 @@ type step struct {
 	notes    []string
 }
 
-// after leaves the commands out as long as others are not done, whose order matters more than that all are printed.
+// after removes the commands of a step until the given other steps are done, where the order is more
+// important than a complete list.
 func (s step) after(which string, others ...step) step {
 	for _, other := range others {
 		if !other.done && len(s.commands) > 0 {
@@ -36,7 +37,7 @@ func (s step) after(which string, others ...step) step {
 	return s
 }
 
-// write writes plan and manifests.
+// write prints the plan and the manifests.
 func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 	var text strings.Builder
 	comment(&text, " The buckets of driver %s move from COSI v1alpha1 to v1alpha2, as %s says. Nothing was changed. Ask again after each step.", o.From, o.Backup)
@@ -84,8 +85,8 @@ func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 	return err
 }
 
-// comment writes one line. What a tenant wrote into an object may have line ends, and is no line of the plan, whose commands
-// people hand to a shell.
+// comment writes one comment line. It escapes line breaks in tenants' text, because users pass the commands
+// of the plan to a shell.
 func comment(text *strings.Builder, format string, args ...any) {
 	line := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -103,7 +104,7 @@ func done(is bool) string {
 	return ""
 }
 
-// describe says what becomes of a claim and its accesses.
+// describe prints the migration of a claim and its accesses.
 func (m *claimMove) describe(text *strings.Builder) {
 	if m.skip != "" {
 		comment(text, "    %s is left out: %s.", m.claim.key(), m.skip)
@@ -123,7 +124,7 @@ func (m *claimMove) describe(text *strings.Builder) {
 	}
 }
 
-// steps are all that is to be done, in order.
+// steps returns all steps in order.
 func (p plan) steps(o Options, backup olds, now *cluster) []step {
 	gone := len(now.oldCRDs) == 0
 	elsewhere := []string(nil)
@@ -139,7 +140,8 @@ func (p plan) steps(o Options, backup olds, now *cluster) []step {
 	}
 }
 
-// qualified is how kubectl finds a resource of v1alpha1, which other groups may have, too.
+// qualified returns the full name of a v1alpha1 resource for kubectl. Other API groups may have a resource of
+// the same short name.
 func qualified(resource string) string { return resource + "." + oldVersion + "." + cosiapi.GroupName }
 
 func (now *cluster) keepData() step {
@@ -168,7 +170,8 @@ func (now *cluster) stop() step {
 	return s
 }
 
-// keepSecrets is about Secrets that Kubernetes deletes with the accesses that own them.
+// keepSecrets is the step that protects Secrets from garbage collection when the accesses that own them are
+// deleted.
 func (now *cluster) keepSecrets(backup olds) step {
 	s := step{title: "The old Secrets must not go with their accesses: no access of v1alpha1 may own one."}
 	for _, access := range backup["BucketAccess"] {
@@ -177,7 +180,8 @@ func (now *cluster) keepSecrets(backup olds) step {
 			continue
 		}
 		for i, owner := range slices.Backward(secret.OwnerReferences) {
-			// A tenant may have written any text there, which the shell would read; the UID of an object has no quotes.
+			// A tenant may have written any text into the reference, and a shell evaluates the command. The
+			// UID of an object contains no quotes.
 			if strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && !strings.ContainsAny(string(owner.UID), `'"\`) {
 				s.commands = append(s.commands, fmt.Sprintf(`kubectl -n %s patch secret %s --type=json -p '[{"op":"test","path":"/metadata/ownerReferences/%d/uid","value":%q},{"op":"remove","path":"/metadata/ownerReferences/%d"}]'`,
 					secret.Namespace, secret.Name, i, owner.UID, i))
@@ -188,7 +192,8 @@ func (now *cluster) keepSecrets(backup olds) step {
 	return s
 }
 
-// remove is about the CRDs. As long as one stores v1alpha1, the API server refuses that of v1alpha2.
+// remove is the step that deletes the old CRDs. The API server rejects a CRD of v1alpha2 while the old one
+// stores v1alpha1.
 func (now *cluster) remove() step {
 	s := step{
 		title: "Delete v1alpha1's CRDs, and with them its objects, which the backup has.",
@@ -209,7 +214,7 @@ func (now *cluster) remove() step {
 			s.commands = append(s.commands, fmt.Sprintf(`kubectl %spatch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, namespace, qualified(resource), one.GetName()))
 		}
 	}
-	for _, resource := range now.oldCRDs { // one that waited for a finalizer is gone before its command is run
+	for _, resource := range now.oldCRDs { // deleted by Kubernetes once its finalizer is removed
 		s.commands = append(s.commands, fmt.Sprintf("kubectl delete crd %s.%s --ignore-not-found", resource, cosiapi.GroupName))
 	}
 	s.done = len(now.oldCRDs) == 0
@@ -253,7 +258,8 @@ func (p plan) apply() step {
 	return s
 }
 
-// point is about applications. Whether one reads the right Secret, nobody but its owner knows.
+// point is the step that switches applications to the new Secrets. Only the owner of an application can
+// verify that it reads the right one.
 func (p plan) point(now *cluster) step {
 	s := step{title: "Let applications read the new Secrets, which have a key for each value where the old ones have one, BucketInfo, with JSON in it."}
 	for _, a := range p.moved() {
@@ -265,7 +271,7 @@ func (p plan) point(now *cluster) step {
 	return s
 }
 
-// retire is about the old credentials.
+// retire is the step that revokes the old credentials.
 func (p plan) retire(now *cluster) step {
 	s := step{
 		title: "When nobody uses an old Secret any more, retire it: delete it, and its account with the store's own tools. Until then both credentials work.",
@@ -286,7 +292,7 @@ func (p plan) retire(now *cluster) step {
 	return s
 }
 
-// moved are the accesses that the manifests have.
+// moved returns the accesses in the manifests.
 func (p plan) moved() []*accessMove {
 	var all []*accessMove
 	for _, m := range p.claims {

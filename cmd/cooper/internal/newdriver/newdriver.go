@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package newdriver writes the skeleton of a COSI driver, whose tests pass before anything is changed. It must not
-// build or run it.
+// Package newdriver writes the skeleton of a COSI driver for `cooper new-driver`. The tests of the skeleton
+// pass before any change. The package does not build or run it.
 package newdriver
 
 import (
@@ -20,37 +20,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// module is where a driver gets its SDK from.
+// module is the Go module of the driver SDK.
 const module = "github.com/cooper-cosi/cooper"
 
-// maxName is how long the name of a driver may be in a class.
+// maxName is the maximum length of a driver name in a class.
 const maxName = 63
 
 //go:embed all:template
 var embedded embed.FS
 
-// Options say what driver it is to be.
+// Options describe the new driver.
 type Options struct {
-	// Driver is the DNS name by which classes will choose it.
+	// Driver is the DNS name of the driver, by which classes choose it.
 	Driver string
-	// Module is the path of its Go module; empty makes one of the name.
+	// Module is the path of its Go module. Empty derives it from the name.
 	Module string
-	// Dir is the directory to make; empty makes one of the name, in the working directory.
+	// Dir is the directory to create. Empty means a directory with the name of the program in the working
+	// directory.
 	Dir string
-	// Version is that of Cooper which the driver is built with.
+	// Version is the version of Cooper to build the driver with.
 	Version string
-	// Checkout is a directory with the sources of Cooper to build with in place of a published version; empty is none.
+	// Checkout is a directory with the sources of Cooper to use in place of a published version. Empty means
+	// none.
 	Checkout string
-	// Out is told what to do next.
+	// Out receives the instructions for the next steps.
 	Out io.Writer
 }
 
-// skeleton is what the templates are filled with.
+// skeleton is the data for the templates.
 type skeleton struct {
 	Driver, Program, Name, Module, Version, Checkout string
 }
 
-// Make writes the skeleton into a directory that does not exist yet. It is there whole or, after an error, not at all.
+// Make creates the skeleton in a new directory. On error it leaves no directory.
 func Make(o Options) error {
 	s, err := o.skeleton()
 	if err != nil {
@@ -77,10 +79,10 @@ func Make(o Options) error {
 	return nil
 }
 
-// modulePath is what a path in go.mod may be made of.
+// modulePath matches the paths that are valid in go.mod.
 var modulePath = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
 
-// release is the version of a Cooper that was published, and no one between two.
+// release matches a published version of Cooper, and no pseudo-version.
 var release = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z]+(\.\d+)?)?$`)
 
 func (o Options) skeleton() (skeleton, error) {
@@ -110,9 +112,9 @@ func (o Options) skeleton() (skeleton, error) {
 	return s, nil
 }
 
-// write makes dir of templates, by way of one beside it that is removed if anything fails.
+// write renders the templates into dir. It uses a temporary sibling directory, which it removes on error.
 func write(templates fs.FS, s skeleton, dir string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // sources, as others' tools make them
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // source files with the usual permissions
 		return err
 	}
 	unfinished, err := os.MkdirTemp(filepath.Dir(dir), ".unfinished-")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package newdriver //nolint:testpackage // what fails in the middle cannot be had from outside
+package newdriver //nolint:testpackage // a partial failure cannot be provoked from outside
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/settings"
 )
 
-// root is the repository, seen from this directory.
+// root is the root of the repository.
 const root = "../../../.."
 
-// TestMake looks at the files as their readers do; the pages docs/howto/write-a-driver.md and docs/tutorial/vendor.md
-// build them, test them and claim a bucket.
+// TestMake checks the generated files. The pages docs/howto/write-a-driver.md and docs/tutorial/vendor.md
+// build and test them and claim a bucket.
 func TestMake(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -200,7 +200,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfAFailure fails at the last of two files.
+// TestNothingIsLeftOfAFailure fails at the second of two files and verifies that no directory is left.
 func TestNothingIsLeftOfAFailure(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rundir is the directory of one `cooper up`: who uses it, where its
-// files are, and what other commands need to know of what runs. It must not
-// start or stop anything.
+// Package rundir manages the directory of one `cooper up`: its lock, its file names, and the information that
+// other commands need about the running system. It does not start or stop anything.
 package rundir
 
 import (
@@ -26,7 +25,7 @@ type Dir struct {
 	path string
 }
 
-// Default is where a system keeps its files when nobody says otherwise.
+// Default returns the default directory of a system.
 func Default() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -35,8 +34,8 @@ func Default() (string, error) {
 	return filepath.Join(cache, "cooper", "up"), nil
 }
 
-// Option is the option, with a space before it, by which a command finds the
-// directory; it is empty for the default one.
+// Option returns the command-line option that selects the directory, with a leading space. It is empty for
+// the default directory.
 func Option(path string) string {
 	if standard, err := Default(); err == nil && standard == path {
 		return ""
@@ -44,7 +43,7 @@ func Option(path string) string {
 	return " --data " + shellenv.Quote(path)
 }
 
-// At returns the directory at a path, which need not exist.
+// At returns the directory at a path. It need not exist.
 func At(path string) (Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -53,59 +52,59 @@ func At(path string) (Dir, error) {
 	return Dir{path: absolute}, nil
 }
 
-// Path is the absolute path of the directory.
+// Path returns the absolute path of the directory.
 func (d Dir) Path() string { return d.path }
 
-// ControlPlane is for the state of the API server.
+// ControlPlane returns the directory for the state of the API server.
 func (d Dir) ControlPlane() string { return filepath.Join(d.path, "control-plane") }
 
-// Store is for the data of one fake store.
+// Store returns the directory for the data of one fake store.
 func (d Dir) Store(name string) string { return filepath.Join(d.path, "stores", name) }
 
-// Credentials is for the credential store of one driver.
+// Credentials returns the directory for the credential store of one driver.
 func (d Dir) Credentials(driver string) string { return filepath.Join(d.path, "credentials", driver) }
 
-// Kubeconfig is the kubeconfig file of the administrator.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (d Dir) Kubeconfig() string { return filepath.Join(d.path, "kubeconfig") }
 
-// Bin is for executables that the user gets on the PATH.
+// Bin returns the directory for executables that `cooper env` adds to the PATH.
 func (d Dir) Bin() string { return filepath.Join(d.path, "bin") }
 
-// KubectlCache is for what kubectl remembers of the API server.
+// KubectlCache returns the directory for kubectl's discovery cache.
 func (d Dir) KubectlCache() string { return filepath.Join(d.path, "kubectl-cache") }
 
-// Log is the file with the logs of controller, sidecars and drivers.
+// Log returns the path of the log file of the controller, the sidecars and the drivers.
 func (d Dir) Log() string { return filepath.Join(d.path, "cooper.log") }
 
-// Ports is for the ports of the last run.
+// Ports returns the path of the file with the ports of the last run.
 func (d Dir) Ports() string { return filepath.Join(d.path, "ports.json") }
 
 func (d Dir) lock() string   { return filepath.Join(d.path, "lock") }
 func (d Dir) info() string   { return filepath.Join(d.path, "cooper.json") }
 func (d Dir) marker() string { return filepath.Join(d.path, "CREATED-BY-COOPER") }
 
-// Info is what other processes can read about what runs.
+// Info is the published information about a running system.
 type Info struct {
-	// PID is the process that holds the directory.
+	// PID is the process that holds the lease of the directory.
 	PID int `json:"pid"`
-	// Started is when it took hold of it.
+	// Started is when that process acquired the lease.
 	Started time.Time `json:"started"`
 	// Ready is true once everything runs and the sample is provisioned.
 	Ready bool `json:"ready"`
-	// Namespace is where the sample was applied.
+	// Namespace is the namespace of the sample.
 	Namespace string `json:"namespace,omitempty"`
 	// Sockets is the directory of the drivers' sockets.
 	Sockets string `json:"sockets,omitempty"`
 	// Secrets are the names of the access Secrets of the sample.
 	Secrets []string `json:"secrets,omitempty"`
-	// StoreAdministrator are the variables by which clients act as root of the S3
+	// StoreAdministrator holds the environment variables that give clients the root credential of the S3
 	// store.
 	StoreAdministrator map[string]string `json:"storeAdministrator,omitempty"`
-	// Services are the URLs of what runs, by what it is.
+	// Services holds the URLs of the running services by service name.
 	Services map[string]string `json:"services,omitempty"`
 }
 
-// HeldError says that a living process uses the directory.
+// HeldError is returned when a running process uses the directory.
 type HeldError struct {
 	Path string
 	Info Info
@@ -121,28 +120,27 @@ func (e *HeldError) Error() string {
 	return text + ". Use it (cooper env" + option + "), end it (cooper down" + option + "), or start another one with --data DIR"
 }
 
-// NotOursError says that a directory holds something else.
+// NotOursError is returned when a directory holds files that Cooper did not write.
 type NotOursError struct{ Path string }
 
 func (e *NotOursError) Error() string {
 	return fmt.Sprintf("%s holds files that cooper did not make: nothing was touched. Name an empty or a new directory", e.Path)
 }
 
-// A Lease is the right to use a directory. The kernel takes it back when the
-// process ends, kill -9 included.
+// A Lease is the exclusive right to use a directory. The kernel releases it when the process ends, even after
+// SIGKILL.
 type Lease struct {
 	Dir
 
-	// Previous is what the last process had published if it was killed.
+	// Previous is the last information of an earlier process that was killed.
 	Previous Info
 
 	file *os.File
 	held Info
 }
 
-// Acquire makes the directory if needed and takes it for this process. It
-// returns a *HeldError while a living process has it, and a *NotOursError if
-// it holds files of somebody else.
+// Acquire creates the directory if necessary and locks it for this process. It returns a *HeldError if a
+// running process holds it, and a *NotOursError if it contains files that Cooper did not write.
 func (d Dir) Acquire() (*Lease, error) {
 	if err := d.claim(); err != nil {
 		return nil, err
@@ -153,14 +151,14 @@ func (d Dir) Acquire() (*Lease, error) {
 	}
 	if err := lockExclusively(file); err != nil {
 		held := &HeldError{Path: d.path}
-		held.Info, _ = d.read() // for the message only
+		held.Info, _ = d.read() // used only in the message
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(held, file.Close())
 		}
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", d.lock(), err), file.Close())
 	}
-	// What a killed process left there must not be taken for our own word.
-	previous, _ := d.read() // there need not be any
+	// Stale information of a killed process must not be published as this process's.
+	previous, _ := d.read() // the file may not exist
 	if err := os.Remove(d.info()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("use directory %s: %w", d.path, err), file.Close())
 	}
@@ -168,17 +166,16 @@ func (d Dir) Acquire() (*Lease, error) {
 	return lease, lease.Publish(func(*Info) {})
 }
 
-// lockPatience is how long a lock that is only looked at may be in the way.
+// lockPatience is how long to wait for readers, which hold the lock briefly.
 const lockPatience = 200 * time.Millisecond
 
-// lockExclusively locks the file. Those who only look hold the lock for a
-// moment, so it tries for a little longer than that.
+// lockExclusively locks the file. Readers hold the lock only for a moment, so it retries for lockPatience.
 func lockExclusively(file *os.File) error {
 	deadline := time.After(lockPatience)
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err //nolint:wrapcheck // the caller recognizes a held lock by this error
+			return err //nolint:wrapcheck // the caller checks for this error
 		}
 		select {
 		case <-deadline:
@@ -188,7 +185,7 @@ func lockExclusively(file *os.File) error {
 	}
 }
 
-// claim marks an empty directory as ours.
+// claim marks an empty directory as Cooper's.
 func (d Dir) claim() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("use directory %s: %w", d.path, err)
@@ -206,8 +203,7 @@ func (d Dir) claim() error {
 	return nil
 }
 
-// Clear removes the state of an earlier run. The caller has ended the
-// processes that used it.
+// Clear removes the state of an earlier run. The caller must have ended its processes.
 func (l *Lease) Clear() error {
 	for _, path := range []string{l.ControlPlane(), filepath.Dir(l.Store("any")), filepath.Dir(l.Credentials("any"))} {
 		if err := os.RemoveAll(path); err != nil {
@@ -217,8 +213,7 @@ func (l *Lease) Clear() error {
 	return nil
 }
 
-// Publish changes what other processes can read. They see the old text or the
-// whole new one.
+// Publish changes the published information atomically.
 func (l *Lease) Publish(change func(*Info)) error {
 	change(&l.held)
 	content, err := json.MarshalIndent(l.held, "", "  ")
@@ -235,7 +230,7 @@ func (l *Lease) Publish(change func(*Info)) error {
 	return nil
 }
 
-// Release frees the directory and takes back what was published.
+// Release removes the published information and unlocks the directory.
 func (l *Lease) Release() error {
 	err := os.Remove(l.info())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -244,9 +239,8 @@ func (l *Lease) Release() error {
 	return errors.Join(err, l.file.Close())
 }
 
-// Holder returns what the process that uses the directory has published; ok is
-// false if there is none. While the process starts or ends it has published
-// nothing: the Info is then empty.
+// Holder returns the information that the process holding the directory has published. ok is false if no
+// process holds it. The Info is empty while the process starts or stops.
 func (d Dir) Holder() (info Info, ok bool, err error) {
 	file, err := os.OpenFile(d.lock(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,8 +264,8 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 	return info, true, err
 }
 
-// Abandoned says whether a process that used the directory could not take back
-// what it had published. While one uses it, that is true as well.
+// Abandoned reports whether published information exists that its process could not remove. It is also true
+// while a process uses the directory.
 func (d Dir) Abandoned() bool {
 	_, err := os.Stat(d.info())
 	return err == nil

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sample applies manifests to a cluster and waits until what they
-// claim is provisioned. It must not know what the manifests hold beyond their
-// kinds.
+// Package sample applies manifests to a cluster and waits until their claims and accesses are provisioned.
 package sample
 
 import (
@@ -31,22 +29,21 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// fieldOwner is the field manager of what Apply applies.
+// fieldOwner is the field manager of Apply.
 const fieldOwner = client.FieldOwner("cooper")
 
-// pollInterval is how often Wait looks.
+// pollInterval is the poll interval of Wait.
 const pollInterval = 100 * time.Millisecond
 
 // A Document is one object of a manifest.
 type Document struct {
-	// Source says where it stands, for a person: file and document number.
+	// Source is the file and document number, for messages.
 	Source string
 	Object *unstructured.Unstructured
 }
 
-// Read reads all documents of the YAML files in the root of files, sorted by
-// file name. A document that is no Kubernetes object is an error that names
-// file and document.
+// Read reads all documents of the YAML files in the root of files, sorted by file name. It returns an error
+// with the file and document number if a document is not a Kubernetes object.
 func Read(files fs.FS) ([]Document, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -88,7 +85,7 @@ func parse(name string, content []byte) ([]Document, error) {
 			return nil, fmt.Errorf("%s is not valid YAML: %w", source, err)
 		}
 		if len(object.Object) == 0 {
-			continue // a document of comments only
+			continue // contains only comments
 		}
 		if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
 			return nil, fmt.Errorf("%s is no Kubernetes object: apiVersion, kind and metadata.name are needed", source)
@@ -97,10 +94,9 @@ func parse(name string, content []byte) ([]Document, error) {
 	}
 }
 
-// Apply makes the namespace and applies the documents, in their order. Objects
-// that name no namespace go to the given one. An error names the document and
-// repeats what the API server said; what was applied before stays. An API server
-// that is too busy to answer is asked again until ctx ends.
+// Apply creates the namespace and applies the documents in order. Objects without a namespace are created in
+// the given one. An error names the document and includes the API server's message; documents that were
+// already applied remain. Apply retries until ctx ends while the API server is overloaded.
 func Apply(ctx context.Context, c client.Client, namespace string, documents []Document) error {
 	err := Answered(ctx, func() error {
 		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -113,7 +109,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		var mapping *meta.RESTMapping
 		err := Answered(ctx, func() (err error) {
 			mapping, err = c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-			return err //nolint:wrapcheck // it is, below
+			return err //nolint:wrapcheck // wrapped below
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
@@ -135,8 +131,8 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 	return nil
 }
 
-// Answered repeats a call until the API server answers it or ctx ends. The caller
-// guarantees that the call can be repeated; its last error comes back, with the cause why ctx ended if it did.
+// Answered repeats an idempotent call until the API server answers or ctx ends. If ctx ends, it returns the
+// last error together with the cause.
 func Answered(ctx context.Context, call func() error) error {
 	var err error
 	_ = wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
@@ -149,23 +145,23 @@ func Answered(ctx context.Context, call func() error) error {
 	return err
 }
 
-// busy reports whether a call failed since the API server was slow, broke the connection, or said that it or its etcd is
-// starting or has too much to do. One that nobody listens for is not busy.
+// busy reports whether a call failed because the API server timed out, broke the connection, or reported that
+// it or etcd is starting or overloaded. A refused connection does not count.
 func busy(err error) bool {
 	return utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsInternalError(err)
 }
 
-// remember writes onto an object what kubectl apply writes there. Whoever applies
-// the same manifest with kubectl afterwards is not warned, and can remove a field.
+// remember writes the annotation that kubectl apply writes. Users can then apply the same manifest with
+// kubectl without a warning, and can remove fields.
 func remember(object *unstructured.Unstructured) error {
 	applied, annotations := object.DeepCopy(), object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	// kubectl writes the annotations also where there are none.
+	// kubectl writes the annotations field even if it is empty.
 	if err := unstructured.SetNestedStringMap(applied.Object, annotations, "metadata", "annotations"); err != nil {
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	}
@@ -178,10 +174,9 @@ func remember(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// Wait waits until each BucketClaim and BucketAccess of the documents, which
-// have been applied, is provisioned. report is called with a line whenever what
-// is waited for changes. When one cannot be provisioned, or ctx ends, the error
-// says which and why.
+// Wait waits until each BucketClaim and BucketAccess in the applied documents is provisioned. It calls report
+// with one line whenever the pending objects change. If an object cannot be provisioned or ctx ends, the
+// error names the object and the reason.
 func Wait(ctx context.Context, c client.Client, documents []Document, report func(string)) error {
 	for _, d := range documents {
 		kind := d.Object.GetKind()

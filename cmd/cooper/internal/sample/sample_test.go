@@ -107,8 +107,7 @@ func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// busyAtFirst is a way to an API server that does not answer the first request for
-// each URL.
+// busyAtFirst is a transport that fails the first request to each URL, as an overloaded API server does.
 type busyAtFirst struct {
 	http.RoundTripper
 	says  error

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package standalone runs the Kubernetes API alone, ready for a controller and
-// sidecars that run elsewhere, for `cooper control-plane`. It must not start a
-// component of COSI.
+// Package standalone runs a Kubernetes API server for `cooper control-plane`, prepared for a controller and
+// sidecars that run elsewhere. It starts no component of COSI.
 package standalone
 
 import (
@@ -27,45 +26,41 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// Options say what API server to run.
+// Options configure the API server.
 type Options struct {
-	// Data is a directory that keeps the state for the next start; empty keeps
-	// none.
+	// Data is the directory in which state persists between runs. Empty means a temporary directory.
 	Data string
-	// Port is the TCP port of the API server; 0 means a free one.
+	// Port is the TCP port of the API server; 0 means a free port.
 	Port int
-	// AllInterfaces listens on every address, not on 127.0.0.1 alone.
+	// AllInterfaces listens on all addresses instead of 127.0.0.1 only.
 	AllInterfaces bool
-	// Kubeconfigs is the directory that gets a kubeconfig for each component.
+	// Kubeconfigs is the output directory for the kubeconfig of each component.
 	Kubeconfigs string
-	// Server is the host and port by which the components reach the API server;
-	// empty means the address that it listens on.
+	// Server is the host and port at which the components reach the API server. Empty means the address that
+	// it listens on.
 	Server string
-	// HostServer is the same for people outside of the components' network;
-	// empty means that of Server.
+	// HostServer is the host and port for clients outside the components' network. Empty means Server.
 	HostServer string
-	// Drivers are the names of the drivers whose sidecars may work.
+	// Drivers are the names of the drivers whose sidecars get permissions.
 	Drivers []string
-	// HealthAddress serves /readyz once everything is in place; empty serves
-	// none.
+	// HealthAddress is the address of /readyz, which responds once startup is complete. Empty disables it.
 	HealthAddress string
-	// ReplaceCRDs lets ours take the place of others' CRDs in Data.
+	// ReplaceCRDs allows Cooper's CRDs to replace foreign CRDs in Data.
 	ReplaceCRDs bool
-	// Progress gets a short line for each thing done.
+	// Progress receives a short line for each completed step.
 	Progress io.Writer
 }
 
 // Names of the files in Options.Kubeconfigs.
 const (
-	// AdminFile is for an administrator beside the components, HostFile for one
-	// outside of their network.
+	// AdminFile is for an administrator in the components' network, HostFile for one outside it.
 	AdminFile = "admin.kubeconfig"
 	HostFile  = "host.kubeconfig"
 	// ControllerFile is for cosi-controller.
 	ControllerFile = "cosi-controller.kubeconfig"
 )
 
-// SidecarFile is the name of the file for the sidecar of a driver.
+// SidecarFile returns the name of the kubeconfig file for the sidecar of a driver.
 func SidecarFile(driver string) string { return "cosi-sidecar-" + driver + ".kubeconfig" }
 
 // maxPort is the highest TCP port.
@@ -74,8 +69,7 @@ const maxPort = 65535
 // readHeaderTimeout bounds a request to the health address.
 const readHeaderTimeout = 5 * time.Second
 
-// Run runs the API server until ctx ends, which is no error. Whenever it
-// returns, nothing is left running.
+// Run runs the API server until ctx ends, which is not an error. It stops all processes before it returns.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -109,7 +103,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return o.serveHealth(ctx)
 }
 
-// validate finds what can be found before anything is started.
+// validate checks the options before anything is started.
 func (o Options) validate() error {
 	if o.Kubeconfigs == "" {
 		return errors.New("--kubeconfigs is not set: give a directory for the files by which components reach the API server")
@@ -162,7 +156,7 @@ func (o Options) write(name string, config *rest.Config, server string) error {
 	return controlplane.WriteKubeconfig(filepath.Join(o.Kubeconfigs, name), config, "default")
 }
 
-// serveHealth reports that everything is in place, until ctx ends.
+// serveHealth serves /readyz until ctx ends.
 func (o Options) serveHealth(ctx context.Context) error {
 	if o.HealthAddress == "" {
 		<-ctx.Done()
@@ -170,7 +164,7 @@ func (o Options) serveHealth(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no response
+		_, _ = io.WriteString(w, "ok\n") // the client may have disconnected
 	})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.HealthAddress)
 	if err != nil {

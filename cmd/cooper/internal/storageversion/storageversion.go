@@ -24,19 +24,20 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 )
 
-// Options of Migrate.
+// Options configure Migrate.
 type Options struct {
-	// Version is the storage version that every CRD must have already, such as v1beta1.
+	// Version is the storage version that every CRD must already have, such as v1beta1.
 	Version string
-	// PageSize is how many objects are listed at once.
+	// PageSize is the number of objects in one list request.
 	PageSize int64
-	// Out gets a line for each CRD.
+	// Out receives a line for each CRD.
 	Out io.Writer
 }
 
-// Migrate rewrites all objects in the storage version o.Version and sets status.storedVersions of the CRDs to it alone.
-// It changes nothing unless all CRDs store that version. A CRD that is done is skipped, so it can be repeated after an
-// error. It returns an error if an object was not rewritten; status.storedVersions of its CRD then stays as it was.
+// Migrate rewrites all objects in the storage version o.Version and sets status.storedVersions of the CRDs to
+// that version only. It changes nothing unless all CRDs store that version. It skips CRDs that are done, so
+// it can be repeated after an error. It returns an error if an object was not rewritten;
+// status.storedVersions of its CRD is then unchanged.
 func Migrate(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -63,7 +64,7 @@ func Migrate(ctx context.Context, config *rest.Config, o Options) error {
 	return errors.Join(problems...)
 }
 
-// read returns Cooper's CRDs of a cluster, or an error if one does not store the version.
+// read returns Cooper's CRDs in a cluster, or an error if one does not store the version.
 func read(ctx context.Context, c client.Client, version string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	ours, err := crds.Ours()
 	if err != nil {
@@ -83,7 +84,7 @@ func read(ctx context.Context, c client.Client, version string) ([]*apiextension
 	return ours, errors.Join(problems...)
 }
 
-// migrate rewrites the objects of one CRD and then its status.
+// migrate rewrites the objects of one CRD and then updates its status.
 func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, o Options) error {
 	kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: o.Version, Kind: crd.Spec.Names.Kind}
 	rewritten := 0
@@ -93,10 +94,10 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 		page.SetGroupVersionKind(kind.GroupVersion().WithKind(crd.Spec.Names.ListKind))
 		return page, c.List(ctx, page, &client.ListOptions{Raw: &opts, Limit: opts.Limit, Continue: opts.Continue})
 	}
-	all := pager.New(list) // which goes on when a continue token expires
+	all := pager.New(list) // continues after an expired continue token
 	all.PageSize = o.PageSize
 	err := all.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		object := item.(*metav1.PartialObjectMetadata) //nolint:forcetypeassert // an item of the list above
+		object := item.(*metav1.PartialObjectMetadata) //nolint:forcetypeassert // the pager returns PartialObjectMetadata
 		object.SetGroupVersionKind(kind)
 		if err := rewrite(ctx, c, object); err != nil {
 			problems = append(problems, fmt.Errorf("rewrite %s: %w", client.ObjectKeyFromObject(object), err))
@@ -108,8 +109,8 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return fmt.Errorf("%w\nstatus.storedVersions stays %q", err, crd.Status.StoredVersions)
 	}
-	// The patch is guarded by the resourceVersion from before the first object was rewritten: if the CRD has changed since,
-	// objects may have been stored in another version.
+	// The patch requires the resourceVersion from before the first object was rewritten. If the CRD has
+	// changed since, objects may have been stored in another version.
 	crd.Status.StoredVersions = []string{o.Version}
 	if err := c.Status().Update(ctx, crd); err != nil {
 		return fmt.Errorf("write status.storedVersions: %w; run this again", err)
@@ -118,12 +119,12 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 	return nil
 }
 
-// rewrite has the API server store an object again. A patch that changes no field is a write if, and only if, the stored
-// bytes differ, as they do in another version.
+// rewrite makes the API server store an object again. A patch without changes causes a write if and only if
+// the stored bytes differ, which is the case for another version.
 func rewrite(ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata) error {
 	err := c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte("{}")))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // deleted meanwhile, or written by others, and that in the storage version
+		return nil // deleted, or already rewritten in the storage version
 	}
-	return err //nolint:wrapcheck // the caller says of which object
+	return err //nolint:wrapcheck // the caller adds the object's name
 }

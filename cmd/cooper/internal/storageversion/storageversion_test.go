@@ -35,7 +35,7 @@ const (
 	pageSize = 3
 )
 
-// versions returns Cooper's CRDs with v1alpha2 and the next version, of which they store one, or with one of them alone.
+// versions returns Cooper's CRDs with the given served versions, one of which is the storage version.
 func versions(t *testing.T, storage string, served ...string) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	all, err := crds.Ours()
@@ -61,7 +61,8 @@ type world struct {
 	c client.Client
 }
 
-// newWorld starts a control plane that stores v1alpha2 and serves the next version, too, with some objects of each kind.
+// newWorld starts a control plane that stores v1alpha2 and also serves the next version, with some objects of
+// each kind.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	manifests := map[string][]byte{}
@@ -81,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	if w.c, err = client.New(w.Config(), client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 2*pageSize + 1 { // so that there are several pages
+	for i := range 2*pageSize + 1 { // more than one page
 		meta := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("object-%d", i)}
 		global := metav1.ObjectMeta{Name: meta.Name, Finalizers: []string{cosiapi.ProtectionFinalizer}}
 		w.Create(&cosiapi.Bucket{ObjectMeta: global, Spec: cosiapi.BucketSpec{
@@ -96,11 +97,11 @@ func newWorld(t *testing.T) *world {
 		w.Create(&cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}, Spec: cosiapi.BucketClassSpec{DriverName: "x", DeletionPolicy: cosiapi.DeletionPolicyRetain}})
 		w.Create(&cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}, Spec: cosiapi.BucketAccessClassSpec{DriverName: "x", AuthenticationType: cosiapi.AuthenticationTypeKey}})
 	}
-	w.Delete(&cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "object-0"}}) // one that waits for its finalizer
+	w.Delete(&cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "object-0"}}) // terminating, blocked by its finalizer
 	return w
 }
 
-// install changes the versions of the CRDs, and waits until a version is served.
+// install changes the versions of the CRDs and waits until a version is served.
 func (w *world) install(definitions []*apiextensionsv1.CustomResourceDefinition, version string) error {
 	w.t.Helper()
 	for _, crd := range definitions {
@@ -124,7 +125,7 @@ func (w *world) install(definitions []*apiextensionsv1.CustomResourceDefinition,
 	return nil
 }
 
-// list returns the objects of a CRD by their names, without what differs between versions.
+// list returns the objects of a CRD by name, without the fields that differ between versions.
 func (w *world) list(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, version string) (map[string]any, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.ListKind})
@@ -168,7 +169,7 @@ func (w *world) stored() map[string][]string {
 	return stored
 }
 
-// patches counts the patches of our objects so far.
+// patches returns the number of patches of Cooper's objects so far.
 func (w *world) patches() int {
 	return len(w.Audit(controlplane.AuditFilter{Verbs: []string{"patch"}, Resources: []string{"buckets", "bucketclaims", "bucketaccesses", "bucketclasses", "bucketaccessclasses"}}))
 }
@@ -180,7 +181,7 @@ func migrate(t *testing.T, config *rest.Config, version string) (string, error) 
 	return out.String(), err
 }
 
-// TestMigrate goes to the next storage version until v1alpha2 can be dropped, and back until the next one can.
+// TestMigrate migrates to the next storage version until v1alpha2 can be dropped, and back.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -208,7 +209,7 @@ func TestMigrate(t *testing.T) {
 		if said, err := migrate(t, w.Config(), step.to); err != nil || strings.Count(said, "nothing to do") != 5 || w.patches() != patches {
 			t.Errorf("a second time: %v, and %d patches\n%s", err, w.patches()-patches, said)
 		}
-		// Objects that are still stored in a version that the CRD lacks cannot be read.
+		// Objects stored in a version that the CRD no longer has cannot be read.
 		if err := w.install(versions(t, step.to, step.to), step.to); err != nil {
 			t.Fatalf("without %s: %v", step.from, err)
 		}
@@ -218,7 +219,8 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateGoesOn is refused some objects, and goes on where it ended when it is run again.
+// TestMigrateGoesOn makes the API server reject some objects and verifies that a second run completes the
+// migration.
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,21 +13,20 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
-// ApplyOptions say what to apply to a system that runs elsewhere.
+// ApplyOptions select what to apply to a remote system.
 type ApplyOptions struct {
-	// Kubeconfig is the file that says how to reach its API server.
+	// Kubeconfig is the kubeconfig file of its API server.
 	Kubeconfig string
 	// Manifests, Namespace and SampleTimeout are as in Options.
 	Manifests     fs.FS
 	Namespace     string
 	SampleTimeout time.Duration
-	// Out gets the environment of each granted credential, Progress a line for
-	// what is waited for.
+	// Out receives the environment of each granted credential, Progress a line for each pending object.
 	Out, Progress io.Writer
 }
 
-// Apply applies manifests, waits until what they claim is provisioned, and
-// prints the keys of each access Secret as variables of a shell.
+// Apply applies manifests, waits until their claims and accesses are provisioned, and prints the keys of each
+// access Secret as shell variables.
 func Apply(ctx context.Context, o ApplyOptions) error {
 	documents, err := sample.Read(o.Manifests)
 	if err != nil {

@@ -51,7 +51,7 @@ func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, erro
 	}, nil
 }
 
-// newAzureDriver makes the driver that has the key of the fake's storage account.
+// newAzureDriver creates a driver with the key of the fake's storage account.
 func newAzureDriver(o Options, server *azurefake.Server) (*azuredriver.Driver, error) {
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	return azuredriver.New(azuredriver.Options{TracerProvider: o.tracer, Config: azuredriver.Config{

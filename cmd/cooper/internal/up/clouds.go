@@ -9,7 +9,7 @@ import (
 	"log/slog"
 )
 
-// clouds returns what starts the store of each cloud.
+// clouds returns the function that starts each cloud's store.
 func clouds() []func(context.Context, Options, *slog.Logger) (*store, error) {
 	return []func(context.Context, Options, *slog.Logger) (*store, error){startS3, startAzure, startGCS}
 }

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 )
 
-// clouds returns what starts the one store of a cooper that is built without the SDKs of the others.
+// clouds returns the function that starts the only store of an S3-only build.
 func clouds() []func(context.Context, Options, *slog.Logger) (*store, error) {
 	return []func(context.Context, Options, *slog.Logger) (*store, error){startS3}
 }

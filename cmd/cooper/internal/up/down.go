@@ -16,11 +16,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// downPoll is how often Down looks whether the process is gone.
+// downPoll is how often Down checks whether the process has exited.
 const downPoll = 50 * time.Millisecond
 
-// Down ends the process that uses the directory and waits until it is gone, or
-// ends what a killed one left running. Both succeed; so does finding nothing.
+// Down ends the process that uses the directory and waits until it has exited, or removes the leftovers of a
+// killed one. It succeeds if there is nothing to do.
 func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 	info, ok, err := dir.Holder()
 	if err != nil {
@@ -32,8 +32,8 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 	if info.PID == 0 {
 		return fmt.Errorf("the process that uses %s is just starting or ending; try again", dir.Path())
 	}
-	// The process that holds the lock wrote its own ID after it had removed that
-	// of an earlier one, so this is no foreign process.
+	// The process wrote its own ID after it acquired the lock and removed the previous ID, so the PID is not
+	// stale.
 	if err := syscall.Kill(info.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("end process %d: %w", info.PID, err)
 	}
@@ -48,8 +48,8 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 	return nil
 }
 
-// removeLeftovers ends and removes what a killed process left of itself outside
-// of its state, which the next start goes on with.
+// removeLeftovers ends the processes and removes the files that a killed process left outside its state. The
+// state is kept for the next start.
 func removeLeftovers(dir rundir.Dir, progress io.Writer) (err error) {
 	if !dir.Abandoned() {
 		if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 )
 
-// TestDown looks for what a process left that was killed, and for what it says
-// when there is nothing.
+// TestDown removes the leftovers of a killed process, and checks the message when there are none.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	dir, err := rundir.At(filepath.Join(t.TempDir(), "data"))
@@ -46,7 +45,7 @@ func TestDown(t *testing.T) {
 	down("nothing runs on")
 }
 
-// abandon leaves in the directory what a process leaves that is killed.
+// abandon writes the files that a killed process leaves in the directory.
 func abandon(t *testing.T, dir rundir.Dir, sockets string) {
 	t.Helper()
 	lease, err := dir.Acquire()

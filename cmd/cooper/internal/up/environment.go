@@ -30,27 +30,26 @@ import (
 const (
 	// endpointKey is the key of an S3 access Secret that holds the URL.
 	endpointKey = "AWS_ENDPOINT_URL"
-	// secretPoll is how often awaitCurrent looks.
+	// secretPoll is the poll interval of awaitCurrent.
 	secretPoll = 100 * time.Millisecond
 )
 
-// EnvironmentOptions say which credential to print.
+// EnvironmentOptions select the credential to print.
 type EnvironmentOptions struct {
 	Dir rundir.Dir
 	// Namespace and Secret name an access Secret; empty means those of the
 	// sample.
 	Namespace, Secret string
-	// StoreAdministrator prints the root credential of the S3 store in the place of a granted one.
+	// StoreAdministrator prints the root credential of the S3 store instead of a granted credential.
 	StoreAdministrator bool
-	// Granted is the value of GrantedVariable in the shell that asks.
+	// Granted is the value of GrantedVariable in the calling shell.
 	Granted string
-	// Out gets the variables, Notes what else there is to say.
+	// Out receives the variables, Notes receives remarks.
 	Out, Notes io.Writer
 }
 
-// Environment prints, ready for eval, how to reach what runs: KUBECONFIG, a
-// PATH with kubectl, and the keys of an access Secret as variables. Variables
-// that an earlier call set, and that no Secret grants any more, are unset.
+// Environment prints shell commands for eval that set KUBECONFIG, a PATH with kubectl, and the keys of an
+// access Secret. It unsets variables that an earlier call set and that no Secret grants now.
 func Environment(ctx context.Context, o EnvironmentOptions) error {
 	info, ok, err := o.Dir.Holder()
 	if err != nil {
@@ -90,15 +89,14 @@ func Environment(ctx context.Context, o EnvironmentOptions) error {
 		return err
 	}
 	if missing != nil && o.Secret == "" {
-		// The user took the sample's access away. The way to the API server
-		// is still of use.
+		// The sample's access was deleted. The variables for the API server are still useful.
 		fmt.Fprintf(o.Notes, "cooper: %v\n", missing)
 		return nil
 	}
 	return missing
 }
 
-// secret is the access Secret that is asked for, if one is.
+// secret returns the requested access Secret, if any.
 func (o EnvironmentOptions) secret(info rundir.Info) (types.NamespacedName, bool) {
 	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Secret}
 	if key.Namespace == "" {
@@ -110,18 +108,17 @@ func (o EnvironmentOptions) secret(info rundir.Info) (types.NamespacedName, bool
 	return key, key.Name != ""
 }
 
-// laptopVariables lead to the API server, whatever is claimed there.
+// laptopVariables returns the variables for access to the API server.
 func laptopVariables(dir rundir.Dir) map[string]string {
 	return map[string]string{
 		"KUBECONFIG": dir.Kubeconfig(),
-		// What kubectl remembers of an API server is of no use to the next one.
+		// kubectl's cache is not valid for another API server.
 		"KUBECACHEDIR": dir.KubectlCache(),
 		"PATH":         withDirectory(os.Getenv("PATH"), dir.Bin()),
 	}
 }
 
-// withDirectory puts a directory first on a PATH. It is there once, however
-// often a shell evaluates what this prints.
+// withDirectory prepends a directory to a PATH. Repeated evaluation adds it only once.
 func withDirectory(path, directory string) string {
 	directories := []string{directory}
 	for _, other := range filepath.SplitList(path) {
@@ -149,23 +146,22 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 }
 
 const (
-	// gcsName is what the report calls the fake of Google Cloud.
+	// gcsName is the name of the Google Cloud fake in the report.
 	gcsName = "Cloud Storage and IAM"
-	// gcsEndpointKey is a variable beside those of a GCS access Secret, which has no URL: clients know
-	// Google's, and need that of a fake.
+	// gcsEndpointKey is an additional variable for GCS. The access Secret has no URL because clients have
+	// Google's built in; they need the URL of a fake.
 	gcsEndpointKey = "GCS_ENDPOINT_URL"
 )
 
-// addEndpoint adds the URL that a GCS access Secret does not have.
+// addEndpoint adds the URL that is missing from a GCS access Secret.
 func addEndpoint(info rundir.Info, variables map[string]string) {
 	if variables[secretkeys.Protocol] == string(cosiapi.ProtocolGCS) {
 		variables[gcsEndpointKey] = info.Services[gcsName]
 	}
 }
 
-// awaitCurrent waits until an access Secret names an endpoint that this run
-// serves. One that an earlier run filled names that run's until the sidecar
-// has seen that the driver's endpoint moved.
+// awaitCurrent waits until an access Secret names an endpoint of this run. A Secret from an earlier run
+// contains the old endpoint until the sidecar updates it.
 func (r *running) awaitCurrent(ctx context.Context, key types.NamespacedName) error {
 	served := map[string]bool{}
 	for _, s := range r.stores {

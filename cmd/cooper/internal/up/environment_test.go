@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package up //nolint:testpackage // the PATH of a process is nothing that a parallel test may change
+package up //nolint:testpackage // parallel tests must not change the PATH of the process
 
 import "testing"
 

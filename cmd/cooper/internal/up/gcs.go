@@ -26,11 +26,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// gcsPool is the workload identity pool of this cluster, named as GKE does.
+// gcsPool is the workload identity pool of this cluster, named as on GKE.
 const gcsPool = gcsfake.DefaultProject + ".svc.id.goog"
 
-// apiServer is the way of the fake to the API server, whose tokens workloads exchange: there the fake fetches the keys
-// to verify them. It starts first, and so learns the way later.
+// apiServer is the fake's HTTP transport to the API server, from which the fake fetches the keys that verify
+// workloads' tokens. The fake starts before the API server, so the client is set later.
 type apiServer struct{ way atomic.Pointer[http.Client] }
 
 // RoundTrip implements http.RoundTripper.
@@ -42,7 +42,7 @@ func (a *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return client.Transport.RoundTrip(request)
 }
 
-// join makes the pool of the API server's service accounts.
+// join creates the pool for the service accounts of the API server.
 func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -100,7 +100,7 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 	}, nil
 }
 
-// newGCSDriver makes the driver that acts as administrator of the fake's project.
+// newGCSDriver creates a driver that acts as administrator of the fake's project.
 func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) {
 	credentials, err := credstore.OpenDirectory(o.Dir.Credentials("gcs"))
 	if err != nil {

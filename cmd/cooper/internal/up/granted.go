@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// GrantedVariable says to the next Environment in the same shell which variables came from which access Secret:
+// GrantedVariable tells the next Environment in the same shell which variables came from which access Secret:
 // "<namespace>/<secret>:NAME,NAME <namespace>/<secret>:NAME".
 const GrantedVariable = "COOPER_GRANTED"
 
@@ -25,7 +25,7 @@ type granted struct {
 	names  []string
 }
 
-// parseGranted reads the value of GrantedVariable. What is not in its form is left out.
+// parseGranted parses the value of GrantedVariable. It ignores malformed parts.
 func parseGranted(text string) []granted {
 	var found []granted
 	for entry := range strings.FieldsSeq(text) {
@@ -46,9 +46,9 @@ func printGranted(all []granted) string {
 	return strings.Join(entries, " ")
 }
 
-// replace says what a shell has after now is added to what it had, and which variables it must give up: those of now's
-// Secret that are no more, and those of Secrets for which exists returns false. A variable belongs to the Secret that set
-// it last.
+// replace returns the granted variables of a shell after now is added to before, and the variables to unset:
+// those that now's Secret no longer has, and those of Secrets for which exists returns false. A variable
+// belongs to the Secret that set it last.
 func replace(before []granted, now granted, exists func(types.NamespacedName) (bool, error)) (after []granted, unset []string, err error) {
 	for _, one := range before {
 		kept := slices.DeleteFunc(slices.Clone(one.names), func(name string) bool { return slices.Contains(now.names, name) })
@@ -71,8 +71,8 @@ func replace(before []granted, now granted, exists func(types.NamespacedName) (b
 	return after, unset, nil
 }
 
-// settle adds to variables, which came from an access Secret, what the next call needs to know, and returns the
-// variables of this shell that no Secret grants any more.
+// settle adds GrantedVariable to the variables of an access Secret, and returns the variables of this shell
+// that no Secret grants now.
 func settle(ctx context.Context, c client.Client, before string, secret types.NamespacedName, variables map[string]string) ([]string, error) {
 	now := granted{secret, slices.Sorted(maps.Keys(variables))}
 	after, unset, err := replace(parseGranted(before), now, func(key types.NamespacedName) (bool, error) {

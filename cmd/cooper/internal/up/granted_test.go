@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package up //nolint:testpackage // a shell's variables are nothing that a parallel test may change
+package up //nolint:testpackage // parallel tests must not change the environment of the process
 
 import (
 	"slices"

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// startPage serves the page that shows the flow until ctx ends.
+// startPage serves the demo page until ctx ends.
 func (r *running) startPage(ctx context.Context) error {
 	port := r.options.portOf("page", r.options.PagePort)
 	listener, err := tree.Listen(ctx, address(port))
@@ -24,7 +24,7 @@ func (r *running) startPage(ctx context.Context) error {
 	}
 	probers := sanity.ProberOptions{}
 	for _, s := range r.stores {
-		if s.name == gcsName { // its Secrets name no endpoint
+		if s.name == gcsName { // its Secrets contain no endpoint
 			probers.GCSEndpoint = s.url
 		}
 	}
@@ -32,6 +32,6 @@ func (r *running) startPage(ctx context.Context) error {
 		Client: r.system.Client(), Namespace: metav1.NamespaceAll, System: deploy.SystemNamespace, Spans: r.spans, Probers: sanity.Probers(probers),
 	})
 	r.pageURL = served.URL(listener.Addr())
-	go func() { _ = served.Serve(ctx, listener) }() // without the page, all else goes on
+	go func() { _ = served.Serve(ctx, listener) }() // the page is optional
 	return nil
 }

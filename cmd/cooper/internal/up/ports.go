@@ -18,9 +18,8 @@ const (
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// portOf is the port that a service is to listen on: the one asked for, else
-// the one of the last run on this directory if it is still free, so that what
-// the user has noted keeps working, else any.
+// portOf returns the port for a service: the requested one; otherwise the port of the last run in this
+// directory, if it is still free, so that noted URLs keep working; otherwise 0 for any free port.
 func (o Options) portOf(service string, asked int) int {
 	if asked != 0 || !o.Keep {
 		return asked
@@ -39,7 +38,7 @@ func (o Options) portOf(service string, asked int) int {
 	return last
 }
 
-// keepPort remembers the port of a service for the next run.
+// keepPort saves the port of a service for the next run.
 func (o Options) keepPort(service, serviceURL string) error {
 	at, err := url.Parse(serviceURL)
 	if err != nil {
@@ -61,8 +60,8 @@ func (o Options) keepPort(service, serviceURL string) error {
 	return nil
 }
 
-// lastPorts are the ports of the last run by service. A file that is missing
-// or damaged costs nothing but other ports.
+// lastPorts returns the ports of the last run by service. A missing or damaged file is ignored; the services
+// then get other ports.
 func (o Options) lastPorts() map[string]int {
 	ports := map[string]int{}
 	content, err := os.ReadFile(o.Dir.Ports())

@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
-// report prints what runs and how to use it, for a person and for other commands.
+// report prints what runs and how to use it, and publishes it for other commands.
 func (r *running) report(ctx context.Context, documents []sample.Document) error {
 	secrets := accessSecrets(documents)
 	var names []string
@@ -76,7 +76,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 	return nil
 }
 
-// accessSecrets are the Secrets that the accesses of the sample ask for.
+// accessSecrets returns the Secrets that the accesses of the sample request.
 func accessSecrets(documents []sample.Document) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, d := range documents {
@@ -85,7 +85,7 @@ func accessSecrets(documents []sample.Document) []types.NamespacedName {
 		}
 		claims, _, err := unstructured.NestedSlice(d.Object.Object, "spec", "bucketClaims")
 		if err != nil {
-			continue // the API server has accepted the object, so this cannot be
+			continue // impossible: the API server has accepted the object
 		}
 		for _, claim := range claims {
 			fields, _ := claim.(map[string]any)

@@ -19,16 +19,16 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// A store is a fake store that runs, with the driver for it.
+// A store is a running fake store with its driver.
 type store struct {
-	// name is what the report calls the store.
+	// name is the name of the store in the report.
 	name string
 	url  string
-	// driver is served by the system, which gives it a socket and a sidecar.
+	// driver is run by the system with a socket and a sidecar.
 	driver system.Driver
-	// administrator, unless nil, are the variables by which clients act as root.
+	// administrator, unless nil, holds the environment variables with the root credential.
 	administrator map[string]string
-	// join, unless nil, introduces the store to the API server, once that serves.
+	// join, unless nil, configures the store for the API server once that is ready.
 	join func(ctx context.Context, config *rest.Config) error
 	stop func() error
 }
@@ -70,7 +70,7 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 	}, nil
 }
 
-// newS3Driver makes the driver that acts as root of the fake.
+// newS3Driver creates a driver with the root credential of the fake.
 func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 	credentials, err := credstore.OpenDirectory(o.Dir.Credentials("s3"))
 	if err != nil {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package up runs a whole COSI system on a laptop for `cooper up`: control
-// plane, controller, and for each cloud a fake store, its driver and its
-// sidecar, all in this process but the control plane. It applies a sample and
-// says how to use what runs.
+// Package up runs a whole COSI system on a laptop for `cooper up`: a control plane, the controller, and a
+// fake store with a driver and a sidecar for each cloud. Everything except the control plane runs in this
+// process. The package applies a sample and prints how to use the system.
 package up
 
 import (
@@ -37,33 +36,31 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-// Options say what to run.
+// Options configure the system.
 type Options struct {
-	// Dir is where the system keeps its files.
+	// Dir is the directory of the system's files.
 	Dir rundir.Dir
-	// Keep keeps the state of the last run in Dir and this one's for the next;
-	// otherwise every run starts empty.
+	// Keep preserves the state in Dir between runs. Otherwise every run starts empty.
 	Keep bool
-	// APIPort, S3Port, AzurePort, GCSPort and PagePort are TCP ports on 127.0.0.1;
-	// 0 means free ones.
+	// APIPort, S3Port, AzurePort, GCSPort and PagePort are TCP ports on 127.0.0.1; 0 means a free port.
 	APIPort, S3Port, AzurePort, GCSPort, PagePort int
-	// Manifests are the sample: *.yaml in its root. Nil applies none.
+	// Manifests are the sample: the *.yaml files in the root. Nil applies none.
 	Manifests fs.FS
-	// Namespace is where objects of the sample go that name no namespace.
+	// Namespace is the namespace of sample objects that do not name one.
 	Namespace string
-	// SampleTimeout bounds the wait for the sample to be provisioned.
+	// SampleTimeout limits the time until the sample is provisioned.
 	SampleTimeout time.Duration
-	// ReplaceCRDs lets ours take the place of others' CRDs in the state that was kept.
+	// ReplaceCRDs allows Cooper's CRDs to replace foreign CRDs in the preserved state.
 	ReplaceCRDs bool
-	// Out gets the report; Progress gets a short line for each thing done.
+	// Out receives the report, Progress a short line for each completed step.
 	Out, Progress io.Writer
 
-	// tracer gets the spans that the page shows.
+	// tracer receives the spans that the page shows.
 	tracer trace.TracerProvider
 }
 
-// Run starts everything, reports, and runs until ctx ends, which is no error.
-// Whenever it returns, nothing is left running.
+// Run starts the system, prints the report, and runs until ctx ends, which is not an error. It stops
+// everything before it returns.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -107,7 +104,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.wait(ctx)
 }
 
-// running is one system while it runs.
+// running is a running system.
 type running struct {
 	options Options
 	lease   *rundir.Lease
@@ -116,11 +113,11 @@ type running struct {
 	stores  []*store
 	system  *system.System
 	spans   *tree.Spans
-	// pageURL is where a person opens the page.
+	// pageURL is the URL of the demo page.
 	pageURL string
 }
 
-// validate finds what can be found before anything is started.
+// validate checks the options before anything is started.
 func (o Options) validate() error {
 	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort, "--gcs-port": o.GCSPort, "--page-port": o.PagePort} {
 		if port < 0 || port > maxPort {
@@ -144,7 +141,7 @@ func (r *running) say(format string, args ...any) {
 	fmt.Fprintf(r.options.Progress, "cooper: "+format+"\n", args...)
 }
 
-// start starts the stores, then the system with a driver for each.
+// start starts the stores, and then the system with a driver for each.
 func (r *running) start(ctx context.Context) error {
 	log, err := os.OpenFile(r.options.Dir.Log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -160,7 +157,7 @@ func (r *running) start(ctx context.Context) error {
 		r.stores = append(r.stores, s)
 	}
 	r.say("starting the API server")
-	// Libraries that nobody handed a logger would print to the terminal.
+	// Without a logger, libraries would print to the terminal.
 	handler := apiserver.LogTo(logger)
 	options := system.Options{
 		ControlPlaneOptions: controlplane.Options{
@@ -174,7 +171,7 @@ func (r *running) start(ctx context.Context) error {
 		HoldLeases: true,
 		Logger:     &handler,
 	}
-	// Whoever deletes an access Secret on a laptop must not wait for the next resync.
+	// A Secret that the user deletes is restored at once instead of at the next resync.
 	options.Sidecar.WatchSecrets = true
 	options.Controller.TracerProvider, options.Sidecar.TracerProvider, options.Connect.TracerProvider = r.options.tracer, r.options.tracer, r.options.tracer
 	for _, s := range r.stores {
@@ -194,8 +191,7 @@ func (r *running) start(ctx context.Context) error {
 	return r.publish()
 }
 
-// publish writes the kubeconfig, links kubectl and publishes for other commands what
-// runs.
+// publish writes the kubeconfig, links kubectl and publishes information for other commands.
 func (r *running) publish() error {
 	dir, cp := r.options.Dir, r.system.ControlPlane()
 	if err := controlplane.WriteKubeconfig(dir.Kubeconfig(), cp.Config(), r.options.Namespace); err != nil {
@@ -226,8 +222,8 @@ func (r *running) publish() error {
 	})
 }
 
-// removeSockets removes the directory of sockets that a killed process left.
-// They are no files of the user's, whatever else the path may name.
+// removeSockets removes the socket directory of a killed process. It removes only *.sock files and then the
+// empty directory, so that it cannot delete the user's files.
 func removeSockets(dir string) error {
 	if dir == "" {
 		return nil
@@ -265,7 +261,7 @@ func (r *running) applySample(ctx context.Context, documents []sample.Document) 
 	return sample.Wait(ctx, c, documents, func(line string) { r.say("%s", line) })
 }
 
-// wait returns when ctx ends or a part of the system does.
+// wait returns when ctx ends or a component fails.
 func (r *running) wait(ctx context.Context) error {
 	parts := []*system.Component{r.system.Controller()}
 	for _, s := range r.stores {
@@ -289,15 +285,15 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
-// unlessStopped hides errors that are only the echo of Ctrl-C.
+// unlessStopped ignores errors that are a consequence of Ctrl-C.
 func (r *running) unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // that is what it is for
+		return nil //nolint:nilerr // ignored on purpose
 	}
 	return err
 }
 
-// stop ends everything, the last started first.
+// stop stops everything in reverse order.
 func (r *running) stop() error {
 	r.say("stopping")
 	var errs []error
@@ -313,7 +309,8 @@ func (r *running) stop() error {
 	return errors.Join(errs...)
 }
 
-// Check says whose CRDs the API server of a kubeconfig file has, and returns an error if ours may not be installed there.
+// Check prints which CRDs are installed on the API server of a kubeconfig, and returns an error if Cooper's
+// may not be installed there.
 func Check(ctx context.Context, kubeconfig string, o crds.Options) error {
 	config, err := clientConfig(kubeconfig)
 	if err != nil {
@@ -322,7 +319,7 @@ func Check(ctx context.Context, kubeconfig string, o crds.Options) error {
 	return crds.Check(ctx, config, o)
 }
 
-// clientOf returns a client of the API server that a kubeconfig file names.
+// clientOf returns a client for the API server of a kubeconfig file.
 func clientOf(kubeconfig string) (client.Client, error) {
 	config, err := clientConfig(kubeconfig)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt is the subcommand that writes the manifests for a bucket that exists. It must not apply them, nor ask a
-// cluster.
+// Package adopt implements the subcommand that writes the manifests for an existing bucket. It neither
+// applies them nor contacts a cluster.
 package adopt
 
 import (
@@ -26,7 +26,7 @@ const examples = `  # What hands the bucket photos of the S3 driver to the names
   kubectl cosi adopt photos --claim team-a/photos --driver s3.cooper.dev --protocol S3 --access-class sample --access-mode ReadOnly |
     kubectl apply -f -`
 
-// options are what the user says of the bucket.
+// options describe the bucket.
 type options struct {
 	id, claim, driver, accessClass, accessMode string
 	protocols                                  []string
@@ -69,13 +69,13 @@ bucket. An administrator applies the Bucket, a user of the namespace what follow
 	flags.StringVar(&o.accessClass, "access-class", "", "the BucketAccessClass of a BucketAccess to write, too")
 	flags.StringVar(&o.accessMode, "access-mode", "", "what that access may do with the objects: ReadWrite, ReadOnly or WriteOnly")
 	for _, required := range []string{"claim", "driver", "protocol"} {
-		_ = command.MarkFlagRequired(required) // it is defined above
+		_ = command.MarkFlagRequired(required) // the flag is defined above
 	}
 	command.MarkFlagsRequiredTogether("access-class", "access-mode")
 	return command
 }
 
-// manifests returns the objects in the order in which they are applied.
+// manifests returns the objects in the order in which to apply them.
 func manifests(o options) ([]any, error) {
 	namespace, name, _ := strings.Cut(o.claim, "/")
 	bucket := namespace + "." + name
@@ -132,10 +132,10 @@ func manifests(o options) ([]any, error) {
 	}), nil
 }
 
-// idCharacters are those that an ID of a bucket may have.
+// idCharacters are the valid characters of a bucket ID.
 const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-"
 
-// valid is the error of a value that is not as it should be.
+// valid returns an error for an invalid value.
 func valid(what, value string, ok bool, want string) error {
 	if ok {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
-// doInstall is what to do about CRDs that are not there.
+// doInstall is the advice for missing CRDs.
 const doInstall = "An administrator must install the CustomResourceDefinitions in deploy/crds: docs/howto/deploy.md says how."
 
-// crds looks whose CustomResourceDefinitions there are, and which versions are served.
+// crds checks the origin of the CustomResourceDefinitions and the versions that are served.
 func (e *examination) crds(ctx context.Context) []finding {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -59,7 +59,7 @@ func (e *examination) crds(ctx context.Context) []finding {
 	return found
 }
 
-// judge says what is wrong with a CustomResourceDefinition.
+// judge returns the problems of a CustomResourceDefinition.
 func judge(crd *apiextensionsv1.CustomResourceDefinition) []finding {
 	what := fmt.Sprintf("CustomResourceDefinition %q: ", crd.Name)
 	if generation := crds.Of(crd); generation != crds.Cooper {
@@ -90,8 +90,8 @@ func judge(crd *apiextensionsv1.CustomResourceDefinition) []finding {
 	return found
 }
 
-// versions is crds for who may not read CustomResourceDefinitions: everybody may ask
-// which versions are served.
+// versions is crds for users who may not read CustomResourceDefinitions. All users may read which versions
+// are served.
 func (e *examination) versions() []finding {
 	d, err := discovery.NewDiscoveryClientForConfig(e.config)
 	if err != nil {
@@ -122,13 +122,13 @@ func (e *examination) versions() []finding {
 	}
 }
 
-// A need is a right, and whether nothing works without it.
+// A need is a permission, and whether it is indispensable.
 type need struct {
 	group, resource string
 	verbs           []string
 	clusterWide     bool
 	must            bool
-	// do is what to do without it.
+	// do is the advice if it is missing.
 	do string
 }
 
@@ -147,7 +147,7 @@ func needs() []need {
 	}
 }
 
-// rights asks the API server for the rights that a user of COSI needs.
+// rights checks the permissions that a user of COSI needs.
 func (e *examination) rights(ctx context.Context) []finding {
 	var found []finding
 	for _, n := range needs() {
@@ -194,7 +194,7 @@ func (e *examination) missing(ctx context.Context, n need) ([]string, error) {
 	return missing, nil
 }
 
-// policies looks for the admission policies of the installation.
+// policies checks for the admission policies of the installation.
 func (e *examination) policies(ctx context.Context) []finding {
 	missing, err := preflight.MissingPolicies(ctx, e.client, preflight.Policies()...)
 	switch {

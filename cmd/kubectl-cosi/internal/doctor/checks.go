@@ -23,15 +23,14 @@ import (
 )
 
 const (
-	// skewLook is a difference of clocks that is not the network's, skewFail one at which
-	// stores refuse signatures.
+	// skewLook is a clock difference that network latency does not explain, skewFail one at which stores
+	// reject signatures.
 	skewLook, skewFail = 10 * time.Second, 5 * time.Minute
-	// patience is how long a deletion may take.
+	// patience is how long a deletion may take before it is reported.
 	patience = time.Minute
 )
 
-// clocks compares this machine's with the API server's, and those of the nodes of
-// the components with it.
+// clocks compares the API server's clock with that of this machine and those of the components' nodes.
 func (e *examination) clocks(context.Context) []finding {
 	skew := e.there.Sub(e.here).Abs().Round(time.Second)
 	f := good("Clocks: this machine's and the API server's agree.")
@@ -47,8 +46,8 @@ func (e *examination) clocks(context.Context) []finding {
 	return []finding{f}
 }
 
-// held is what a Lease in the system namespace says, nil with the finding that says
-// why it cannot be told.
+// held returns the state of a Lease in the system namespace, or nil and the finding that explains why it is
+// unknown.
 func (e *examination) held(ctx context.Context, name string) (*tree.Hold, *finding) {
 	lease := &coordinationv1.Lease{}
 	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.system, Name: name}, lease)
@@ -82,7 +81,7 @@ func (e *examination) controller(ctx context.Context) []finding {
 	}
 }
 
-// ahead says of a component whose clock is ahead of the API server's.
+// ahead reports a component whose clock is ahead of the API server's.
 func (e *examination) ahead(who string, h *tree.Hold) []finding {
 	if ahead := h.Renewed.Sub(e.there); ahead > skewLook {
 		return []finding{{
@@ -93,7 +92,7 @@ func (e *examination) ahead(who string, h *tree.Hold) []finding {
 	return nil
 }
 
-// controllerHasSeen reports whether the controller has said anything of an object.
+// controllerHasSeen reports whether the controller has set a condition on any object.
 func (e *examination) controllerHasSeen() bool {
 	if e.objects == nil {
 		return false
@@ -114,7 +113,7 @@ func (e *examination) controllerHasSeen() bool {
 	return false
 }
 
-// drivers looks at each driver that a class or an object names.
+// drivers checks each driver that a class or an object names.
 func (e *examination) drivers(context.Context) []finding {
 	if e.objects == nil {
 		return nil
@@ -147,7 +146,7 @@ func (e *examination) drivers(context.Context) []finding {
 	return found
 }
 
-// clashes looks for sidecars that are passive since their driver's name is taken.
+// clashes reports sidecars that are passive because their driver's name is in use.
 func (e *examination) clashes(ctx context.Context) []finding {
 	list := &corev1.EventList{}
 	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(reconciler.DriverNameTaken)})
@@ -166,7 +165,7 @@ func (e *examination) clashes(ctx context.Context) []finding {
 	return found
 }
 
-// deletions looks for objects that do not go, and says what holds them.
+// deletions reports objects that are stuck in deletion, and what blocks them.
 func (e *examination) deletions(ctx context.Context) []finding {
 	if e.objects == nil {
 		return nil
@@ -183,7 +182,7 @@ func (e *examination) deletions(ctx context.Context) []finding {
 		}
 		switch {
 		case n.Message == "" && goes(n.Namespace):
-			f.state = tree.Waiting // its controller says nothing either, for as long as others go
+			f.state = tree.Waiting // normal while other content of the namespace is deleted
 			f.what += "Its namespace is being deleted with all that is in it, which takes Kubernetes the longer the more that is."
 			f.do = "Wait, and look again. If nothing of that namespace has gone meanwhile, an administrator must see whether controller and sidecars run."
 		case n.Message == "":
@@ -198,8 +197,8 @@ func (e *examination) deletions(ctx context.Context) []finding {
 	return found
 }
 
-// namespacesThatGo returns what reports whether a namespace is being deleted, and reads each once. One that cannot be
-// read is not.
+// namespacesThatGo returns a function that reports whether a namespace is terminating. It reads each
+// namespace once. A namespace that cannot be read counts as not terminating.
 func (e *examination) namespacesThatGo(ctx context.Context) func(name string) bool {
 	known := map[string]bool{"": false}
 	return func(name string) bool {
@@ -211,7 +210,7 @@ func (e *examination) namespacesThatGo(ctx context.Context) func(name string) bo
 	}
 }
 
-// nodes are all objects of COSI that can be read.
+// nodes returns all objects of COSI that can be read.
 func (e *examination) nodes() []*tree.Node {
 	roots := []tree.Root{}
 	for name := range e.objects.Buckets {
@@ -219,7 +218,7 @@ func (e *examination) nodes() []*tree.Node {
 	}
 	slices.SortFunc(roots, func(a, b tree.Root) int { return cmp.Compare(a.Name, b.Name) })
 	trees := tree.Build(e.objects)
-	if len(roots) > 0 { // those without a claim, too
+	if len(roots) > 0 { // including those without a claim
 		trees = append(trees, tree.Build(e.objects, roots...)...)
 	}
 	var nodes []*tree.Node
@@ -233,7 +232,7 @@ func (e *examination) nodes() []*tree.Node {
 	return nodes
 }
 
-// states counts what is not as it should be, which is for status to show.
+// states counts the objects that are not ready. Details are left to the subcommand status.
 func (e *examination) states(context.Context) []finding {
 	if e.objects == nil {
 		return nil
@@ -256,7 +255,7 @@ func (e *examination) states(context.Context) []finding {
 	return []finding{good("Objects %s: none of %d failed.", e.where(), all)}
 }
 
-// where says which claims and accesses are examined.
+// where describes which claims and accesses are examined.
 func (e *examination) where() string {
 	if e.namespace == metav1.NamespaceAll {
 		return "in all namespaces"
@@ -264,7 +263,7 @@ func (e *examination) where() string {
 	return fmt.Sprintf("in namespace %q", e.namespace)
 }
 
-// title names an object as conditions do.
+// title names an object in the same form as conditions do.
 func title(n *tree.Node) string {
 	name := n.Name
 	if n.Namespace != "" {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor is the subcommand that examines the COSI of a cluster, as far as the
-// user's rights let it see, and says of each finding what it is, of which object, and
-// what to do. It changes nothing.
+// Package doctor implements the subcommand that examines COSI in a cluster, as far as the user's permissions
+// allow. Each finding names the problem, the object and what to do. It changes nothing.
 package doctor
 
 import (
@@ -48,11 +47,11 @@ func New(p *plugin.Plugin) *cobra.Command {
 	return c
 }
 
-// A finding is one thing that was looked at. Its state is Failed if something is
-// wrong, Waiting if somebody should look, and Unknown if the user may not see it.
+// A finding is the result of one check. Its state is Failed for a problem, Waiting for something that may
+// need attention, and Unknown if the user may not read it.
 type finding struct {
 	state tree.State
-	// what tells the object and what is the matter with it, do what to do.
+	// what names the object and the problem, do what to do.
 	what, do string
 }
 
@@ -60,13 +59,12 @@ func good(format string, args ...any) finding {
 	return finding{state: tree.Good, what: fmt.Sprintf(format, args...)}
 }
 
-// An examination is what the checks look at.
+// An examination is the input of the checks.
 type examination struct {
 	config            *rest.Config
 	client            client.Client
 	namespace, system string
-	// here is the time on this machine, there in the cluster; there is zero if it is
-	// not known.
+	// here is the time on this machine, there the time in the cluster, or zero if unknown.
 	here, there time.Time
 	// objects are nil if they cannot be read.
 	objects *tree.Objects
@@ -107,7 +105,7 @@ func examine(ctx context.Context, p *plugin.Plugin, namespace, system string) (*
 	before := time.Now()
 	there, err := p.ServerTime(ctx)
 	if err != nil {
-		return nil, err // nothing can be examined without the API server
+		return nil, err // every check needs the API server
 	}
 	return &examination{config: config, client: c, namespace: namespace, system: system, here: before.Add(time.Since(before) / 2), there: there}, nil
 }
@@ -117,7 +115,7 @@ func (e *examination) read(ctx context.Context) []finding {
 	objects, err := tree.Read(ctx, e.client, tree.Query{Namespaces: []string{e.namespace}, System: e.system, Now: e.there})
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil // the check of the CRDs says so
+		return nil // the check of the CRDs reports this
 	case err != nil:
 		return []finding{{
 			state: tree.Failed, what: fmt.Sprintf("BucketClaims and BucketAccesses: %v.", err),

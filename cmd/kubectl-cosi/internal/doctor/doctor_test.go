@@ -25,7 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// expect fails unless the findings are of the states, and say the words.
+// expect fails unless the findings have the states and contain the words.
 func expect(t *testing.T, found []finding, states []tree.State, words ...string) {
 	t.Helper()
 	var text strings.Builder
@@ -48,7 +48,7 @@ func expect(t *testing.T, found []finding, states []tree.State, words ...string)
 	}
 }
 
-// definition is Cooper's CRD of buckets, as a cluster has it.
+// definition returns Cooper's CRD of buckets as a cluster stores it.
 func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	all, err := crds.Ours()
@@ -66,7 +66,7 @@ func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return nil
 }
 
-// foreign is the upstream project's CRD of buckets.
+// foreign returns the upstream project's CRD of buckets.
 func foreign(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	text, err := os.ReadFile("../../../../testenv/testdata/upstream-v1alpha2.yaml")
@@ -164,7 +164,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// theNamespace is a client that finds one namespace, or may not read any.
+// theNamespace is a client that finds one namespace, or may not read namespaces.
 type theNamespace struct {
 	client.Client
 
@@ -179,7 +179,7 @@ func (n theNamespace) Get(_ context.Context, _ client.ObjectKey, obj client.Obje
 	return nil
 }
 
-// TestDeletions looks at one claim that goes.
+// TestDeletions covers one claim that is being deleted.
 func TestDeletions(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivers is the subcommand that lists the drivers which classes and objects
-// name, and whether their sidecars run. It only prints what package tree finds.
+// Package drivers implements the subcommand that lists the drivers that classes and objects name, and whether
+// their sidecars run. The information comes from package tree.
 package drivers
 
 import (
@@ -65,5 +65,5 @@ func run(ctx context.Context, p *plugin.Plugin, system string) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", tree.Plain(d.Node.Name), d.Node.Status,
 			tree.Plain(cmp.Or(d.Hold.By, "-")), renewed, cmp.Or(strings.Join(d.Classes, ","), "-"))
 	}
-	return table.Flush() //nolint:wrapcheck // standard output's own
+	return table.Flush() //nolint:wrapcheck // an error of standard output
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env is the subcommand that prints what an access was granted, for a shell or a storage tool. It must not
-// know the formats.
+// Package env implements the subcommand that prints the granted credential of an access for a shell or a
+// storage tool. Package formats implements the formats.
 package env
 
 import (
@@ -70,7 +70,7 @@ are, are refused.`,
 	return command
 }
 
-// GCSEndpoint defines the flag that says where Google Cloud Storage is.
+// GCSEndpoint defines the flag for the endpoint of Google Cloud Storage.
 func GCSEndpoint(command *cobra.Command, value *string) {
 	command.Flags().StringVar(value, "gcs-endpoint", "", "where Google Cloud Storage is, which no Secret says; empty means Google's own")
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain is the subcommand that explains the reasons of conditions and
-// Events, and refusals. It only prints what package reasons has, and asks no cluster.
+// Package explain implements the subcommand that explains error messages and the reasons of conditions and
+// Events. The texts come from package reasons. It does not contact a cluster.
 package explain
 
 import (

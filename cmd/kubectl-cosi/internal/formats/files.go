@@ -17,19 +17,20 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
-// googleEndpoint is where S3 clients find Google Cloud Storage.
+// googleEndpoint is the endpoint of Google Cloud Storage for S3 clients.
 const googleEndpoint = "https://storage.googleapis.com"
 
-// s3 is how an S3 client reaches a bucket.
+// s3 is the configuration of an S3 client for a bucket.
 type s3 struct {
 	bucket, region, id, secret string
 	endpoint                   *url.URL
 	path                       bool
-	// google says that it is Google that speaks S3, and knows no checksums of AWS's.
+	// google means that the store is Google's, which does not support AWS checksums.
 	google bool
 }
 
-// s3Of returns how S3 clients use a bucket: of S3, or of Google with an HMAC key.
+// s3Of returns the S3 configuration of a bucket, which is either in an S3 store or at Google with an HMAC
+// key.
 func s3Of(b bucket, o Options) (s3, error) {
 	v := b.values
 	c := s3{
@@ -61,12 +62,12 @@ func s3Of(b bucket, o Options) (s3, error) {
 // entry is a line of a section.
 type entry struct {
 	key, value string
-	// ours says that the value is none of the Secret's.
+	// ours means that the value does not come from the Secret.
 	ours bool
 }
 
-// section writes a section of an INI file, with a comment before it that says how to use it. Such files have no quotes
-// that all programs read in the same way: values that any of them would change are refused.
+// section writes a section of an INI file with a usage comment. Programs do not agree on quoting in such
+// files, so it rejects values that any of them would change.
 func section(w *bytes.Buffer, comment, name string, entries ...entry) error {
 	fmt.Fprintf(w, "# %s\n[%s]\n", comment, name)
 	for _, e := range entries {
@@ -135,7 +136,7 @@ func rcloneS3(w *bytes.Buffer, b bucket, o Options) error {
 	return section(w, rcloneUse(b, c.bucket), b.claim,
 		entry{key: "type", value: "s3"}, entry{key: "provider", value: provider}, entry{key: "access_key_id", value: c.id}, entry{key: "secret_access_key", value: c.secret},
 		entry{key: "region", value: c.region}, entry{key: "endpoint", value: c.endpoint.String()}, entry{key: "force_path_style", value: strconv.FormatBool(c.path)},
-		entry{key: "no_check_bucket", value: "true"}, // whether it may be made: it is there
+		entry{key: "no_check_bucket", value: "true"}, // do not try to create it: it exists
 	)
 }
 
@@ -150,14 +151,14 @@ func rcloneAzure(w *bytes.Buffer, b bucket) error {
 	return section(w, rcloneUse(b, a.container), b.claim, entry{key: "type", value: "azureblob"}, entry{key: "sas_url", value: b.values[secretkeys.AzureAccessToken]})
 }
 
-// rcloneGoogle writes the key file into one line, which is JSON and not checked as other values are: it has no line but
-// this one, and begins with no quote.
+// rcloneGoogle writes the key file on one line. This JSON is not checked like other values: it contains no
+// line break and does not begin with a quote.
 func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
 	key, err := googleKey(b, o)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(key) //nolint:gosec // the user has asked for the key
+	text, err := json.Marshal(key) //nolint:gosec // the user has requested the key
 	if err != nil || strings.Contains(string(text), "%(") {
 		return errors.New("the key of the service account cannot be written into one line: take gcloud")
 	}
@@ -166,7 +167,7 @@ func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
 		entry{key: "endpoint", value: o.GCSEndpoint}, entry{key: "service_account_credentials", value: string(text), ours: true})
 }
 
-// rcloneUse is how to list what is in a bucket of that name.
+// rcloneUse returns the command that lists a bucket of that name.
 func rcloneUse(b bucket, name string) string {
 	return "rclone lsf " + shellenv.Quote(b.claim+":"+name)
 }
@@ -192,7 +193,7 @@ func s3cmd(w *bytes.Buffer, buckets []bucket, o Options) error {
 		entry{key: "host_base", value: c.endpoint.Host}, entry{key: "host_bucket", value: host, ours: true}, entry{key: "use_https", value: secure})
 }
 
-// mc writes what mc alias import reads.
+// mc writes the input of mc alias import.
 func mc(w *bytes.Buffer, buckets []bucket, o Options) error {
 	c, err := s3Of(buckets[0], o)
 	if err != nil {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package formats writes what an access was granted in the formats of shells and of storage tools. A value comes out as
-// it is, or is refused: whoever wrote a Secret must not be able to add a command, a variable or a section.
+// Package formats writes the granted credential of an access in the formats of shells and storage tools. It
+// writes each value unchanged or rejects it, so that the author of a Secret cannot inject a command, a
+// variable or a section.
 //
-// It must not read objects, and knows of a Secret no keys but COSI's.
+// It does not read objects, and uses only COSI's keys in a Secret.
 package formats
 
 import (
@@ -20,22 +21,22 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
-// Options say how to write.
+// Options configure the output.
 type Options struct {
-	// Redact leaves out what is secret.
+	// Redact omits secret values.
 	Redact bool
-	// GCSEndpoint is where Google Cloud Storage is; empty means Google's.
+	// GCSEndpoint is the endpoint of Google Cloud Storage; empty means Google's.
 	GCSEndpoint string
 }
 
-// format is one of the formats.
+// format is an output format.
 type format struct {
 	name string
-	// one says that the format has room for one bucket.
+	// one means that the format supports only one bucket.
 	one bool
-	// any says that the format holds any text.
+	// any means that the format supports any text.
 	any bool
-	// write writes buckets whose values are as the format needs them.
+	// write writes buckets with valid values.
 	write func(w *bytes.Buffer, buckets []bucket, o Options) error
 }
 
@@ -53,7 +54,7 @@ func formats() []format {
 	}
 }
 
-// Names are the names of all formats.
+// Names returns the names of all formats.
 func Names() []string {
 	var names []string
 	for _, f := range formats() {
@@ -62,7 +63,7 @@ func Names() []string {
 	return names
 }
 
-// Write writes the grants of one access in the format of that name. After an error nothing is written.
+// Write writes the grants of one access in the named format. After an error nothing has been written.
 func Write(w io.Writer, name string, granted []grants.Grant, o Options) error {
 	at := slices.IndexFunc(formats(), func(f format) bool { return f.name == name })
 	if at < 0 {
@@ -88,16 +89,15 @@ func Write(w io.Writer, name string, granted []grants.Grant, o Options) error {
 	return err
 }
 
-// bucket is what a format writes of a grant.
+// bucket is a grant prepared for a format.
 type bucket struct {
 	claim, secret string
 	protocol      cosiapi.Protocol
-	// values are those of COSI's keys that the Secret has.
+	// values are the values of COSI's keys in the Secret.
 	values map[string]string
 }
 
-// newBucket refuses values that nobody reads as they are: a terminal would obey them, and a file have lines that it
-// should not have.
+// newBucket rejects values with terminal control characters or line breaks.
 func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 	protocol := cosiapi.Protocol(grant.Data[secretkeys.Protocol])
 	b := bucket{claim: grant.Claim, secret: grant.Secret, protocol: protocol, values: map[string]string{}}
@@ -124,7 +124,8 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 	return b, nil
 }
 
-// redacted leaves of a secret what is none: of the URL of a container, all but the signature.
+// redacted returns the part of a value that is not secret: for the URL of a container, everything but the
+// signature.
 func redacted(value string) string {
 	url, _, signed := strings.Cut(value, "?")
 	if signed && strings.Contains(url, "://") {
@@ -133,7 +134,7 @@ func redacted(value string) string {
 	return "[redacted]"
 }
 
-// printable reports whether a value is text of one line, or of several where PEM is.
+// printable reports whether a value is one line of text, or several lines where PEM is expected.
 func printable(key, value string, anyText bool) bool {
 	if !utf8.ValidString(value) || anyText {
 		return utf8.ValidString(value)
@@ -142,17 +143,17 @@ func printable(key, value string, anyText bool) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !(lines && r == '\n') })
 }
 
-// present are the keys that the bucket has values of, in the order in which people read them.
+// present returns the keys with values in display order.
 func (b bucket) present() []string {
 	return slices.DeleteFunc(secretkeys.Keys(b.protocol), func(key string) bool { return b.values[key] == "" })
 }
 
-// other says that a bucket's protocol has no place in a format.
+// other returns the error for a protocol that a format does not support.
 func (b bucket) other(what string) error {
 	return fmt.Errorf("%s, and the protocol of claim %q is %s: take one of %s", what, b.claim, b.protocol, strings.Join(fitting(b.protocol), ", "))
 }
 
-// fitting are the formats that a protocol always has a place in.
+// fitting returns the formats that always support a protocol.
 func fitting(protocol cosiapi.Protocol) []string {
 	switch protocol {
 	case cosiapi.ProtocolAzure:

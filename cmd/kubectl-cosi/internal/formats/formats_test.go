@@ -149,7 +149,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := out.String()
-			if strings.HasPrefix(tc.want, "{") { // the layout is of no interest
+			if strings.HasPrefix(tc.want, "{") { // ignore whitespace
 				got = strings.NewReplacer("\n", "", ": ", ":", "  ", "").Replace(got)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -206,7 +206,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestSeveralBuckets have a section each.
+// TestSeveralBuckets verifies that each bucket has its own section.
 func TestSeveralBuckets(t *testing.T) {
 	t.Parallel()
 	other := s3Grant("BUCKET_NAME=b-2")
@@ -226,14 +226,15 @@ func TestSeveralBuckets(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsLeftOnATerminal looks for every secret of every protocol in every format that takes it.
+// TestNothingSecretIsLeftOnATerminal looks for every secret of every protocol in the redacted output of every
+// format.
 func TestNothingSecretIsLeftOnATerminal(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats.Names() {
 		for protocol, one := range map[string]grants.Grant{"S3": s3Grant(), "Azure": azureGrant(), "HMAC": hmacGrant(), "key": keyGrant()} {
 			var out bytes.Buffer
 			if err := formats.Write(&out, format, []grants.Grant{one}, formats.Options{Redact: true}); err != nil {
-				continue // which TestWriteRefuses has
+				continue // covered by TestWriteRefuses
 			}
 			for _, secret := range []string{"wJal", "sig=", "h/+=", "ab+/"} {
 				if strings.Contains(out.String(), secret) {
@@ -244,7 +245,7 @@ func TestNothingSecretIsLeftOnATerminal(t *testing.T) {
 	}
 }
 
-// TestAGrantDoesNotPrint tries fmt's verbs.
+// TestAGrantDoesNotPrint tries all verbs of package fmt.
 func TestAGrantDoesNotPrint(t *testing.T) {
 	t.Parallel()
 	one := s3Grant()

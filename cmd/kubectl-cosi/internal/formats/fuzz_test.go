@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
 )
 
-// FuzzWrite sees that every format says of any Secret what is in it and nothing else, or refuses it.
+// FuzzWrite verifies that every format either represents any Secret exactly or rejects it.
 func FuzzWrite(f *testing.F) {
 	for _, hostile := range []string{
 		"plain", "wJalr/XUt+nF=", "", " a ", "a'b", `a"b`, "$(touch x)", "`id`", "a\nb", "a\n[default]\n", "a#b", "a ;b", `a\`, "%(x)s", "\x1b[2J", "\x00", "\xff",
@@ -67,7 +67,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// written is what a format makes of a grant; ok is false where it refuses it.
+// written returns the output of a format for a grant. ok is false if the format rejects it.
 func written(t *testing.T, format string, one grants.Grant) (text string, ok bool) {
 	t.Helper()
 	var out bytes.Buffer
@@ -78,7 +78,7 @@ func written(t *testing.T, format string, one grants.Grant) (text string, ok boo
 	return out.String(), err == nil
 }
 
-// seeShell evaluates the text in a shell, in an empty directory where a command would leave something.
+// seeShell evaluates the text in a shell, in an empty directory in which an injected command would leave a file.
 func seeShell(t *testing.T, text string, data map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func seeShell(t *testing.T, text string, data map[string]string) {
 	}
 }
 
-// seeDotenv reads what all readers of .env files read in the same way.
+// seeDotenv parses the subset of the .env format on which all parsers agree.
 func seeDotenv(t *testing.T, text string, data map[string]string) {
 	t.Helper()
 	line := regexp.MustCompile(`^([A-Z0-9_]+)=(?:([\w./:@%+=,-]+)|'([^'\\]*)')\n`)
@@ -118,7 +118,7 @@ func seeDotenv(t *testing.T, text string, data map[string]string) {
 	}
 }
 
-// seeAWS reads a profile by AWS's SDK.
+// seeAWS reads a profile with the AWS SDK.
 func seeAWS(t *testing.T, text string, data map[string]string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
@@ -137,7 +137,7 @@ func seeAWS(t *testing.T, text string, data map[string]string) {
 	seeSection(t, text, data["AWS_SECRET_ACCESS_KEY"])
 }
 
-// seeSection sees that there is one section with one line for each key, and one with the secret.
+// seeSection checks that there is one section with one line for each key, and that one line contains the secret.
 func seeSection(t *testing.T, text, secret string) {
 	t.Helper()
 	var keys []string

@@ -19,13 +19,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
-// shell writes the Secret's keys as variables, as a Pod has them.
+// shell writes the Secret's keys as variables, as in a Pod.
 func shell(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	return shellenv.Write(w, buckets[0].values)
 }
 
-// dotenv writes the same for programs that read .env files. They agree on nothing but words without quotes and text
-// between single quotes without quotes or backslashes in it.
+// dotenv writes the same variables for programs that read .env files. These agree only on words without
+// quotes, and on single-quoted text without quotes and backslashes.
 func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	b := buckets[0]
 	for _, key := range b.present() {
@@ -42,18 +42,20 @@ func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	return nil
 }
 
-// pemLines are lines in which nobody reads a variable who knows no values of several lines, as docker run --env-file.
+// pemLines matches the lines of PEM. Programs that do not support multi-line values, such as docker run
+// --env-file, do not take such a line for a variable.
 var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Za-z0-9+/]+={0,2}|#.*)?(?:\n|$))*$`)
 
-// unfit is the refusal of a value that a format cannot hold as it is.
+// unfit returns the error for a value that a format cannot represent.
 func unfit(b bucket, key string) error {
 	return fmt.Errorf("Secret %q: the value of %s holds a character that other programs read as something else: take shell or json", b.secret, key)
 }
 
-// azure is how Azure's clients reach a container.
+// azure is the configuration of an Azure client for a container.
 type azure struct{ container, endpoint, signature string }
 
-// azureOf reads the token, which is the URL of the container with the signature as its query, or the signature alone.
+// azureOf parses the token, which is either the URL of the container with the signature as its query, or only
+// the signature.
 func azureOf(b bucket) (azure, error) {
 	token := b.values[secretkeys.AzureAccessToken]
 	if b.protocol != cosiapi.ProtocolAzure {
@@ -83,7 +85,7 @@ func withoutCredential(b bucket) error {
 	return fmt.Errorf("Secret %q holds no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account", b.secret)
 }
 
-// az writes variables of the az CLI.
+// az writes the variables of the az CLI.
 func az(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	a, err := azureOf(buckets[0])
 	if err != nil {
@@ -100,7 +102,7 @@ func az(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	})
 }
 
-// keyFile is Google's file for a service account.
+// keyFile is Google's service account key file.
 type keyFile struct {
 	Type         string `json:"type"`
 	ProjectID    string `json:"project_id"`
@@ -141,7 +143,7 @@ func gcloud(w *bytes.Buffer, buckets []bucket, o Options) error {
 	return writeJSON(w, key)
 }
 
-// asJSON writes all Secrets as they are, for programs.
+// asJSON writes all Secrets as JSON.
 func asJSON(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	type secret struct {
 		Claim  string            `json:"claim"`
@@ -163,7 +165,7 @@ func writeJSON(w *bytes.Buffer, value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return errors.New("what the Secret holds cannot be written as JSON")
 	}
-	for _, r := range text.String() { // a terminal would obey some that JSON leaves as they are
+	for _, r := range text.String() { // JSON does not escape all terminal control characters
 		if r == '\n' || unicode.IsPrint(r) {
 			w.WriteRune(r)
 			continue

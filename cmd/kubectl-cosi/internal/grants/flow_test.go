@@ -43,7 +43,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// world is a system with the three clouds, and a user who may serve herself.
+// world is a system with the three clouds and a user who manages their own claims.
 type world struct {
 	*systemtest.System
 
@@ -58,7 +58,7 @@ func start(t *testing.T) *world {
 	w := &world{t: t, s3: faketest.Start(t, s3fake.New, s3fake.Options{}), gcs: faketest.Start(t, gcsfake.New, gcsfake.Options{})}
 	azure := faketest.Start(t, azurefake.New, azurefake.Options{})
 	w.System = systemtest.Start(t, system.Options{Drivers: []system.Driver{cloudstest.S3(t, w.s3, credstore.NewMemory()), cloudstest.Azure(t, azure), cloudstest.GCS(t, w.gcs)}})
-	// What the plugin needs of rights, and no more.
+	// Exactly the permissions that the plugin needs.
 	w.Create(
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "user"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"bucketaccesses"}, Verbs: []string{"get", "patch"}},
@@ -73,7 +73,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// in is the world in a part of the test.
+// in returns the world for a subtest.
 func (w *world) in(t *testing.T) *world {
 	t.Helper()
 	part := *w
@@ -81,7 +81,7 @@ func (w *world) in(t *testing.T) *world {
 	return &part
 }
 
-// cosi runs the plugin, as a user who types the arguments.
+// cosi runs the plugin with the arguments.
 func (w *world) cosi(args ...string) (out, errOut string, err error) {
 	w.t.Helper()
 	streams, _, o, e := genericiooptions.NewTestIOStreams()
@@ -102,7 +102,7 @@ func (w *world) must(args ...string) string {
 	return out
 }
 
-// fails runs what has to fail with a text.
+// fails runs a command that must fail with the text.
 func (w *world) fails(want string, args ...string) string {
 	w.t.Helper()
 	out, _, err := w.cosi(args...)
@@ -123,14 +123,14 @@ func (w *world) classes(name, driver string, parameters map[string]string) {
 	)
 }
 
-// access claims buckets, a Secret for each, and waits until they are granted.
+// access claims buckets with one Secret each, and waits until they are granted.
 func (w *world) access(name, class string, protocol cosiapi.Protocol, claims map[string]cosiapi.BucketAccessMode) *cosiapi.BucketAccess {
 	w.t.Helper()
 	access := &cosiapi.BucketAccess{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
 		Spec:       cosiapi.BucketAccessSpec{BucketAccessClassName: class, Protocol: protocol},
 	}
-	for _, claim := range slices.Sorted(maps.Keys(claims)) { // the plugin keeps their order
+	for _, claim := range slices.Sorted(maps.Keys(claims)) { // the plugin preserves their order
 		err := w.Client().Create(w.t.Context(), &cosiapi.BucketClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: claim},
 			Spec:       cosiapi.BucketClaimSpec{BucketClassName: class, Protocols: []cosiapi.Protocol{protocol}},
@@ -147,7 +147,7 @@ func (w *world) access(name, class string, protocol cosiapi.Protocol, claims map
 	return access
 }
 
-// TestWhatWasGranted takes a user through the life of credentials of three clouds.
+// TestWhatWasGranted follows the lifecycle of credentials in three clouds.
 //
 //nolint:paralleltest,tparallel // the parts share a system, and one changes what the next one sees
 func TestWhatWasGranted(t *testing.T) {
@@ -209,12 +209,12 @@ func (w *world) printsCredentials() {
 	w.fails(`bucketaccesses.objectstorage.k8s.io "nobody" not found`, "env", "nobody")
 }
 
-// configuresTools uses the buckets with what the tools make of their configurations.
+// configuresTools uses the buckets with the tools and their generated configurations.
 func (w *world) configuresTools() {
 	t := w.t
 	t.Helper()
 	bucket := func(secret string) string { return string(w.secret(secret).Data["BUCKET_NAME"]) }
-	// With S3, rclone reads only: that of Debian sends an ACL with what it writes.
+	// With S3, rclone only reads: Debian's version sends an ACL with uploads.
 	for _, use := range []struct {
 		access, format string
 		command        []string
@@ -237,7 +237,7 @@ func (w *world) configuresTools() {
 	}
 }
 
-// container is the one that the token in a Secret is for.
+// container returns the container for which a Secret's token is valid.
 func (w *world) container(secret string) string {
 	address, _, _ := strings.Cut(string(w.secret(secret).Data["AZURE_STORAGE_SAS_TOKEN"]), "?")
 	return path.Base(address)
@@ -297,7 +297,7 @@ func (w *world) adopts() {
 	}
 }
 
-// apply creates the objects of a text, as an administrator.
+// apply creates the objects of a manifest as an administrator.
 func (w *world) apply(text string) {
 	w.t.Helper()
 	objects, err := system.ParseManifest([]byte(text))
@@ -342,7 +342,7 @@ func (w *world) saysWhatIsWrong() {
 	}
 	w.fails("the value of AWS_DEFAULT_REGION holds characters that no driver delivers", "env", "app", "-o", "aws")
 
-	// No rights, and no store.
+	// A user without permissions, and no store.
 	nobody := *w
 	nobody.kubeconfig = w.Env.Kubeconfig(w.Env.User("eve"), w.Namespace)
 	nobody.fails("is forbidden", "env", "app")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grants reads what an access was granted: its Secrets, one for each claim. It changes nothing, and what it
-// returns does not print.
+// Package grants reads the Secrets of an access, one for each claim. It changes nothing, and the values that
+// it returns cannot be printed by accident.
 package grants
 
 import (
@@ -23,24 +23,24 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// Grant is what an access was granted for the bucket of one claim.
+// Grant is the credential of an access for the bucket of one claim.
 type Grant struct {
 	// Claim and Secret are names in the namespace of the access.
 	Claim, Secret string
 	// BucketID is the driver's ID of the bucket.
 	BucketID string
-	// Modes are what the credential may do with the bucket. Claims of one bucket have their modes together.
+	// Modes are the access modes for the bucket, combined for all claims of the same bucket.
 	Modes cosiapi.BucketAccessModes
-	// Data is that of the Secret.
+	// Data is the data of the Secret.
 	Data map[string][]byte
 }
 
-// Format implements fmt.Formatter for every verb: the credential does not print.
+// Format implements fmt.Formatter for every verb and redacts the credential.
 func (g Grant) Format(state fmt.State, _ rune) {
-	_, _ = io.WriteString(state, "Secret "+g.Secret+" [redacted]") // what cannot be printed is nobody's to know
+	_, _ = io.WriteString(state, "Secret "+g.Secret+" [redacted]") // Format cannot return an error
 }
 
-// Complete offers the names of the accesses for the one argument of a subcommand.
+// Complete completes the names of accesses for the argument of a subcommand.
 func Complete(p *plugin.Plugin) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -57,7 +57,8 @@ func Complete(p *plugin.Plugin) cobra.CompletionFunc {
 	}
 }
 
-// Find reads the access that an argument names, access/NAME, bucketaccess/NAME or NAME, with the client that it returns.
+// Find reads the access that an argument names: access/NAME, bucketaccess/NAME or NAME. It also returns the
+// client.
 func Find(ctx context.Context, p *plugin.Plugin, argument string) (client.Client, *cosiapi.BucketAccess, error) {
 	kind, name, ok := strings.Cut(argument, "/")
 	if !ok {
@@ -81,7 +82,8 @@ func Find(ctx context.Context, p *plugin.Plugin, argument string) (client.Client
 	return c, access, nil
 }
 
-// Read returns the grants of a provisioned access in the order of its claims, or only that of one claim if it is named.
+// Read returns the grants of a provisioned access in the order of its claims, or only the grant of the named
+// claim.
 func Read(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, claim string) ([]Grant, error) {
 	if !apimeta.IsStatusConditionTrue(access.Status.Conditions, cosiapi.ConditionProvisioned) {
 		return nil, fmt.Errorf("BucketAccess %q is not provisioned: %s", access.Name, conditions.Explain(access.Status.Conditions))
@@ -107,7 +109,7 @@ func Read(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, cl
 	return found, nil
 }
 
-// bucketOf returns the bucket of a claim, and what all claims of that bucket ask for.
+// bucketOf returns the bucket of a claim, and the combined access modes of all claims of that bucket.
 func bucketOf(access *cosiapi.BucketAccess, claim string) (id string, modes cosiapi.BucketAccessModes) {
 	ids := map[string]string{}
 	for _, bucket := range access.Status.AccessedBuckets {

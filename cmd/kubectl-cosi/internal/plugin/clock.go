@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ServerTime is the time of the API server's clock, to the second, by the header of
-// a response that everybody may get.
+// ServerTime returns the time of the API server's clock, in whole seconds, from the header of a response that
+// all users may get.
 func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
 	config, err := p.Config()
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// Now is the time in the cluster or, if the API server does not tell it, here.
+// Now returns the time in the cluster or, if it is not available, on this machine.
 func (p *Plugin) Now(ctx context.Context) time.Time {
 	now, err := p.ServerTime(ctx)
 	if err != nil {

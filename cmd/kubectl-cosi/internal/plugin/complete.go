@@ -12,8 +12,8 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Names lists the objects of a kind of COSI, those in the user's namespace if the kind has namespaces. There are none of
-// no kind.
+// Names lists the names of the objects of a COSI kind, in the user's namespace if the kind is namespaced. It
+// returns none for an empty kind.
 func (p *Plugin) Names(ctx context.Context, kind string) ([]string, error) {
 	namespace, err := p.Namespace()
 	if err != nil || kind == "" {

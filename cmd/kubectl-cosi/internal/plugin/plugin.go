@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is what all subcommands of kubectl cosi have in common:
-// kubectl's own flags, the client that they lead to, the streams, and the exit
-// codes. It must not know what a subcommand does.
+// Package plugin contains what all subcommands of kubectl cosi share: kubectl's flags, the client, the
+// streams and the exit codes.
 package plugin
 
 import (
@@ -19,38 +18,38 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// A Plugin is what a subcommand gets.
+// A Plugin is the environment of a subcommand.
 type Plugin struct {
 	genericiooptions.IOStreams
 
-	// Flags are kubectl's: --kubeconfig, --context, --namespace and so on. They
-	// have their values once the subcommand runs.
+	// Flags are kubectl's flags: --kubeconfig, --context, --namespace and so on. They are set when the
+	// subcommand runs.
 	Flags *genericclioptions.ConfigFlags
 }
 
-// New puts kubectl's flags on the root command.
+// New adds kubectl's flags to the root command.
 func New(root *cobra.Command, streams genericiooptions.IOStreams) *Plugin {
 	p := &Plugin{IOStreams: streams, Flags: genericclioptions.NewConfigFlags(true)}
 	p.Flags.AddFlags(root.PersistentFlags())
-	// Thirty flags of kubectl under each subcommand would hide its own.
+	// kubectl's thirty flags would hide those of the subcommand.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}",
 		"  Those of kubectl, such as --namespace and --context: "+root.CommandPath()+" --help lists them", 1))
 	return p
 }
 
-// Config says how to reach the API server that the user chose. What the server
-// warns of goes to standard error, each warning once, as kubectl has it.
+// Config returns the configuration for the API server that the user selected. Warnings of the server go to
+// standard error, each once, as in kubectl.
 func (p *Plugin) Config() (*rest.Config, error) {
 	config, err := p.Flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find out which cluster is meant: %w", err)
 	}
-	config.QPS = -1 // the API server has its own fairness; by client-go's, a thousand Secrets take minutes
+	config.QPS = -1 // no client-side rate limit: with the default, a thousand Secrets take minutes
 	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }
 
-// Client has the rights of the user, and no cache.
+// Client returns an uncached client with the user's permissions.
 func (p *Plugin) Client() (client.WithWatch, error) {
 	config, err := p.Config()
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Plugin) Client() (client.WithWatch, error) {
 	return c, nil
 }
 
-// Namespace is the one that the user chose, by --namespace or in the kubeconfig.
+// Namespace returns the namespace that the user selected with --namespace or in the kubeconfig.
 func (p *Plugin) Namespace() (string, error) {
 	namespace, _, err := p.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -76,21 +75,20 @@ func (p *Plugin) Namespace() (string, error) {
 	return namespace, nil
 }
 
-// An ExitError ends the program with a code of its own. A subcommand without one
-// ends it with 1.
+// An ExitError sets the exit code of the program. Other errors exit with 1.
 type ExitError struct {
 	Code int
-	// Err is printed; nil means that all has been said.
+	// Err is printed; nil prints nothing.
 	Err error
 }
 
 // Error implements error.
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.Code, e.Err) }
 
-// Unwrap returns what is printed.
+// Unwrap returns the error to print.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef is an error of what the user typed. The format is that of fmt.Errorf.
+// Usagef returns an error about the command line, with a format as for fmt.Errorf.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: serve.ExitUsage, Err: fmt.Errorf(format, args...)}
 }

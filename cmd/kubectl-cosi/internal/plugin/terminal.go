@@ -12,18 +12,18 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 )
 
-// A Terminal is where output goes: what it can show.
+// A Terminal describes the capabilities of the output.
 type Terminal struct {
-	// Width is the number of columns; zero means that nothing is cut or wrapped.
+	// Width is the number of columns; zero disables cutting and wrapping.
 	Width int
-	// Colour says that colours are wanted.
+	// Colour enables colours.
 	Colour bool
-	// Redraws says that what was shown can be shown anew in its place.
+	// Redraws means that output can be redrawn in place.
 	Redraws bool
 }
 
-// Terminal tells of standard output. What is piped is neither coloured nor wrapped,
-// and NO_COLOR (no-color.org) is heeded.
+// Terminal describes standard output. Output to a pipe is neither coloured nor wrapped, and NO_COLOR
+// (no-color.org) disables colours.
 func (p *Plugin) Terminal() Terminal {
 	file, ok := p.Out.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -36,8 +36,7 @@ func (p *Plugin) Terminal() Terminal {
 	return Terminal{Width: width, Colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Redraws: true}
 }
 
-// Paint returns text that anybody may have written in the colour of a state, or as it
-// is. It is harmless for a terminal.
+// Paint makes untrusted text safe for a terminal and, if enabled, colours it by state.
 func (t Terminal) Paint(state tree.State, text string) string {
 	text = tree.Plain(text)
 	codes := map[tree.State]string{tree.Good: "32", tree.Waiting: "33", tree.Failed: "31", tree.Unknown: "2"}
@@ -47,9 +46,8 @@ func (t Terminal) Paint(state tree.State, text string) string {
 	return "\x1b[" + codes[state] + "m" + text + "\x1b[0m"
 }
 
-// Wrap breaks a text that anybody may have written between words, into lines of at
-// most width characters, which are harmless for a terminal. A word that is longer is
-// broken, too. Zero breaks nothing.
+// Wrap breaks untrusted text at word boundaries into lines of at most width characters that are safe for a
+// terminal. It also breaks longer words. A width of zero disables wrapping.
 func Wrap(text string, width int) []string {
 	if width <= 0 {
 		return []string{tree.Plain(text)}
@@ -77,7 +75,7 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Indented writes a text below an indent, in as many lines as the terminal needs.
+// Indented writes an indented text, wrapped for the terminal.
 func (t Terminal) Indented(indent, text string) string {
 	width := 0
 	if t.Width > 0 {
@@ -86,5 +84,5 @@ func (t Terminal) Indented(indent, text string) string {
 	return indent + strings.Join(Wrap(text, width), "\n"+indent) + "\n"
 }
 
-// leastWidth is for words on a terminal that is too narrow for them.
+// leastWidth is the minimum text width on a narrow terminal.
 const leastWidth = 24

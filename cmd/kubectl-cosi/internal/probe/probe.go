@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe is the subcommand test: it tries what an access was granted, with the prober of the conformance suite.
-// It must touch no object but its own.
+// Package probe implements the subcommand test, which tries the granted credential of an access with the
+// prober of the conformance suite. It writes only its own object.
 package probe
 
 import (

@@ -20,12 +20,12 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// trial tries credentials and prints a line for each request.
+// trial tests credentials and prints a line for each request.
 type trial struct {
 	probers map[cosi.ObjectProtocol_Type]sanity.Prober
 	timeout time.Duration
 	out     *tabwriter.Writer
-	// problems are what is wrong, with what to do.
+	// problems are the problems found, with what to do.
 	problems []string
 }
 
@@ -34,23 +34,23 @@ func (t *trial) all(ctx context.Context, granted []grants.Grant) error {
 	for _, grant := range granted {
 		t.one(ctx, grant)
 	}
-	_ = t.out.Flush() // to a terminal or a pipe, where nobody could be told
+	_ = t.out.Flush() // an error of standard output cannot be reported
 	if len(t.problems) == 0 {
 		return nil
 	}
 	return errors.New(strings.Join(t.problems, "\n"))
 }
 
-// wish is what the access modes say of an action.
+// wish is the expected outcome of an action, according to the access modes.
 type wish int
 
 const (
-	may wish = iota // whatever the store says
+	may wish = iota // either outcome is accepted
 	must
 	mustNot
 )
 
-// wishes say what a mode of object data makes of putting and of reading objects.
+// wishes returns the expected outcomes of putting and reading objects for an access mode of object data.
 func wishes(mode cosiapi.BucketAccessMode) (put, read wish) {
 	switch mode {
 	case cosiapi.BucketAccessModeReadWrite:
@@ -64,7 +64,7 @@ func wishes(mode cosiapi.BucketAccessMode) (put, read wish) {
 	}
 }
 
-// one tries the bucket of one claim.
+// one tests the credential with the bucket of one claim.
 func (t *trial) one(ctx context.Context, grant grants.Grant) {
 	protocol, info, credential := secretkeys.Read(grant.Data)
 	attempt := sanity.Attempt{
@@ -76,27 +76,27 @@ func (t *trial) one(ctx context.Context, grant grants.Grant) {
 		return
 	}
 	put, read := wishes(grant.Modes.ObjectData)
-	there := false // whether the object is
+	there := false // whether the object exists
 	for _, step := range []struct {
 		action sanity.Action
 		name   string
 		wish   wish
 	}{{sanity.PutObject, "put", put}, {sanity.GetObject, "get", read}, {sanity.ListObjects, "list", read}, {sanity.DeleteObject, "delete", may}} {
 		if step.action == sanity.ListObjects && step.wish == mustNot {
-			step.wish = may // whoever only writes may know the names
+			step.wish = may // write-only access may include listing
 		}
 		within := ctx
 		if step.action == sanity.DeleteObject {
 			if !there {
 				continue
 			}
-			within = context.WithoutCancel(ctx) // whoever gave up must not leave the object
+			within = context.WithoutCancel(ctx) // clean up even after cancellation
 		}
 		attempt.Action = step.action
 		outcome, err := t.try(within, prober, attempt)
 		if err != nil {
 			t.problem(grant, step.name, "%s", err.Error())
-			if step.action == sanity.PutObject { // it may have come nevertheless
+			if step.action == sanity.PutObject { // the put may have succeeded despite the error
 				attempt.Action = sanity.DeleteObject
 				_, _ = t.try(context.WithoutCancel(ctx), prober, attempt)
 			}
@@ -116,7 +116,7 @@ func (t *trial) try(ctx context.Context, prober sanity.Prober, attempt sanity.At
 	return prober.Try(ctx, attempt)
 }
 
-// judge prints what came of a request, and notes what should not have come.
+// judge prints the outcome of a request, and records it as a problem if it is not as expected.
 func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sanity.Attempt, outcome sanity.Outcome, there bool) {
 	refused := outcome.Verdict == sanity.Refused
 	switch problem := wrong(grant, wanted, attempt, outcome, there); {
@@ -133,7 +133,7 @@ func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sani
 	}
 }
 
-// wrong says what is wrong about an outcome; there says that the object was put.
+// wrong returns what is wrong with an outcome; there means that the object was stored.
 func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sanity.Outcome, there bool) string {
 	detail := outcome.Detail
 	allowed := outcome.Verdict == sanity.Allowed
@@ -153,10 +153,11 @@ func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sani
 	}
 }
 
-// page is how many objects a store lists at once.
+// page is the number of objects in one list response.
 const page = 1000
 
-// bucketless reports whether it is the bucket that is missing: whoever may read is told so of an object that was never put.
+// bucketless reports whether the bucket is missing. A reader gets the same error code for an object that was
+// never stored.
 func bucketless(detail string) bool {
 	return strings.Contains(detail, "NoSuchBucket") || strings.Contains(detail, "ContainerNotFound")
 }
@@ -165,7 +166,7 @@ func (t *trial) line(grant grants.Grant, name, result string) {
 	fmt.Fprintf(t.out, "%s\t%s\t%s\n", grant.Claim, name, result)
 }
 
-// problem prints a failed request, and keeps what to do for the end.
+// problem prints a failed request, and records what to do.
 func (t *trial) problem(grant grants.Grant, name, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	t.line(grant, name, "FAILED")
@@ -176,7 +177,7 @@ func (t *trial) problem(grant grants.Grant, name, format string, args ...any) {
 	t.problems = append(t.problems, what+". "+advice(text))
 }
 
-// advice says what to do about a failure.
+// advice returns what to do about a failure.
 func advice(text string) string {
 	for _, known := range []struct{ word, advice string }{
 		{"no such host", "The address may be one of the cluster: try in a Pod."},

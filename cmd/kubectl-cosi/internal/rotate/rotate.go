@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rotate is the subcommand that asks for a new credential of an access. It must not read the credential.
+// Package rotate implements the subcommand that requests a new credential for an access. It does not read the
+// credential.
 package rotate
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// poll is how often --wait looks.
+// poll is the poll interval of --wait.
 const poll = 500 * time.Millisecond
 
 // New returns the subcommand.
@@ -63,7 +64,7 @@ credential that leaked.`,
 	return command
 }
 
-// ask writes the request onto the access.
+// ask writes the request to the access.
 func ask(ctx context.Context, c client.Client, access *cosiapi.BucketAccess, value string) error {
 	switch {
 	case access.DeletionTimestamp != nil:
@@ -79,13 +80,13 @@ func ask(ctx context.Context, c client.Client, access *cosiapi.BucketAccess, val
 	return nil
 }
 
-// await waits until all Secrets of the access have the credential that was asked for.
+// await waits until all Secrets of the access have the requested credential.
 func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, value string, timeout time.Duration) error {
 	key, said := client.ObjectKeyFromObject(access), "Waiting for COSI."
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(context.Context) (bool, error) {
-		// Not with the context of the poll: at its end, the requests would say so in words of their own.
+		// Not with the poll's context, whose end would produce a different error.
 		if err := c.Get(ctx, key, access); err != nil {
-			return false, err //nolint:wrapcheck // it is, below
+			return false, err //nolint:wrapcheck // wrapped below
 		}
 		if asked := access.Annotations[cosiapi.RotateAnnotation]; asked != value {
 			return false, errors.New("somebody asked for another one in the meantime: kubectl cosi status says how that goes")
@@ -105,7 +106,7 @@ func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, v
 	return nil
 }
 
-// delivered reports whether all Secrets were made for the request. Only their metadata are read.
+// delivered reports whether all Secrets are for the requested rotation. It reads only their metadata.
 func delivered(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, value string) (bool, error) {
 	for _, wanted := range access.Spec.BucketClaims {
 		secret := &metav1.PartialObjectMetadata{}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// complete offers the kinds, then the names of what there is.
+// complete completes kinds, and then names of existing objects.
 func (o *options) complete(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	kind, _, ok := strings.Cut(typed, "/")
 	if !ok {

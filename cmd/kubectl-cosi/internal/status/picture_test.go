@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 )
 
-// TestPictureOfTheDocs draws what a terminal of 96 columns shows, in its colours.
+// TestPictureOfTheDocs draws the output on a coloured terminal of 96 columns.
 func TestPictureOfTheDocs(t *testing.T) {
 	t.Parallel()
 	const columns = 96
@@ -29,10 +29,11 @@ func TestPictureOfTheDocs(t *testing.T) {
 	docstest.CurrentPage(t, "docs/images/status.svg", func(string) []byte { return drawn("$ kubectl cosi status\n"+out.String(), columns) })
 }
 
-// painted is a part of a line in a colour, or in none.
+// painted matches a part of a line with or without a colour.
 var painted = regexp.MustCompile("\x1b\\[(\\d+)m([^\x1b]*)\x1b\\[0m|[^\x1b]+")
 
-// drawn is a picture of what a program wrote to a terminal. Each part has its place and its length, whatever font is there.
+// drawn returns an SVG of a program's terminal output. Each part has a position and a length, independent of
+// the font.
 func drawn(output string, columns int) []byte {
 	const wide, high, margin = 8, 18, 12
 	colours := map[string]string{"": "#e6edf3", "32": "#7ee787", "33": "#e3b341", "31": "#ff7b72", "2": "#9aa4af"}
@@ -51,7 +52,7 @@ func drawn(output string, columns int) []byte {
 			length := utf8.RuneCountInString(text)
 			fmt.Fprintf(&svg, `<text x="%d" y="%d" fill="%s" textLength="%d" lengthAdjust="spacingAndGlyphs" xml:space="preserve">`,
 				margin+column*wide, margin+(i+1)*high-5, colours[part[1]], length*wide)
-			_ = xml.EscapeText(&svg, []byte(text)) // a buffer takes all
+			_ = xml.EscapeText(&svg, []byte(text)) // writing to a buffer cannot fail
 			svg.WriteString("</text>\n")
 			column += length
 		}

@@ -19,32 +19,32 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 )
 
-// A view is where and when trees are shown.
+// A view is the context in which trees are shown.
 type view struct {
 	plugin.Terminal
 
 	now time.Time
-	// namespaces says that the roots name theirs.
+	// namespaces means that roots are shown with their namespaces.
 	namespaces bool
 }
 
-// A row is one line of the table: an object, or words about the one above.
+// A row is one line of the table: an object, or text about the object above.
 type row struct {
-	guide string // drawn before the object, or before the words
+	guide string // the tree lines before the object or the text
 	name  string
 	node  *tree.Node
 	words string
-	state tree.State // of the words
+	state tree.State // of the text
 }
 
-// gap is between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// table writes the trees for people. What is wrong and what to do is below its object.
+// table writes the trees as a table for users. Problems and advice are below their object.
 func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 	if len(nodes) == 0 {
 		_, err := fmt.Fprintln(w, "There are no BucketClaims and BucketAccesses here.")
-		return err //nolint:wrapcheck // standard output's own
+		return err //nolint:wrapcheck // an error of standard output
 	}
 	rows := []row{}
 	for _, n := range nodes {
@@ -74,7 +74,7 @@ func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 	return err
 }
 
-// minimumName is the least that is left of names on a narrow terminal.
+// minimumName is the minimum width of names on a narrow terminal.
 const minimumName = 12
 
 type columnWidths [4]int
@@ -85,16 +85,16 @@ func (c *columnWidths) fit(lengths ...int) {
 	}
 }
 
-// line writes columns, without spaces at the end. The last column may be empty.
+// line writes columns without trailing spaces. The last column may be empty.
 func line(text *strings.Builder, columns ...string) {
 	text.WriteString(strings.TrimRight(strings.Join(columns, gap), " ") + "\n")
 }
 
-// lines are drawn before a node, and before all below it.
+// lines are the tree lines before a node and before its descendants.
 type lines struct{ first, rest string }
 
-// rows adds the rows of a node and of what hangs on it. What was said of the object
-// that it hangs on is not said again: a claim repeats what its Bucket says.
+// rows adds the rows of a node and its descendants. It omits a message that equals that of the parent: a
+// claim repeats the message of its Bucket.
 func (v view) rows(rows []row, n *tree.Node, l lines, said string, wide bool) []row {
 	name := n.Kind + "/" + n.Name
 	if v.namespaces && l.first == "" && n.Namespace != "" {
@@ -132,7 +132,7 @@ func (v view) rows(rows []row, n *tree.Node, l lines, said string, wide bool) []
 	return rows
 }
 
-// wrapped writes words below their object, in as many lines as the terminal needs.
+// wrapped writes text below its object, wrapped for the terminal.
 func (v view) wrapped(text *strings.Builder, r row) {
 	width := 0
 	if v.Width > 0 {
@@ -167,10 +167,10 @@ func (v view) age(n *tree.Node) string {
 	return v.since(n.Created.Time)
 }
 
-// since returns how long ago t was.
+// since returns the time since t.
 func (v view) since(t time.Time) string { return duration.HumanDuration(max(0, v.now.Sub(t))) }
 
-// A document is what programs read.
+// A document is the output for programs.
 type document struct {
 	State tree.State   `json:"state"`
 	Trees []*tree.Node `json:"trees"`
@@ -182,7 +182,7 @@ func asJSON(w io.Writer, _ view, nodes []*tree.Node) error {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err //nolint:wrapcheck // standard output's own
+	return err //nolint:wrapcheck // an error of standard output
 }
 
 func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {
@@ -194,7 +194,7 @@ func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {
 	return err
 }
 
-// asDot writes a graph for Graphviz. An object that is in several trees is one node.
+// asDot writes a graph for Graphviz. An object in several trees is one node.
 func asDot(w io.Writer, _ view, nodes []*tree.Node) error {
 	d := dot{seen: map[string]bool{}}
 	d.text.WriteString("digraph cosi {\n  rankdir=LR\n  node [shape=box, style=filled, fontname=\"sans-serif\"]\n")
@@ -211,7 +211,7 @@ type dot struct {
 	seen map[string]bool
 }
 
-// once reports whether a line is new.
+// once reports whether a line has not been written before.
 func (d *dot) once(line string) {
 	if !d.seen[line] {
 		d.seen[line] = true
@@ -230,7 +230,7 @@ func (d *dot) add(n *tree.Node) string {
 	return id
 }
 
-// quoted is a string of the language dot, of lines.
+// quoted returns a string literal in the DOT language.
 func quoted(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -24,8 +24,8 @@ import (
 
 var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// cluster is one with a claim and access that are well, a claim that a driver with
-// evil words refuses, an access whose Secret is taken, and a claim that does not go.
+// cluster returns a claim and an access that are ready, a claim that a driver rejects with a malicious
+// message, an access whose Secret name is in use, and a claim that is stuck in deletion.
 func cluster() *tree.Objects {
 	o := &tree.Objects{
 		Claims: map[client.ObjectKey]*cosiapi.BucketClaim{}, Accesses: map[client.ObjectKey]*cosiapi.BucketAccess{},
@@ -77,7 +77,7 @@ func cluster() *tree.Objects {
 	return o
 }
 
-// TestOutput compares each format with a file of testdata.
+// TestOutput compares each format with a file in testdata.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	tenant := cluster()
@@ -114,7 +114,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// harmless sees that nothing but our own colours reaches the terminal, and that no line is wider.
+// harmless checks that only the intended colour codes reach the terminal, and that no line is too wide.
 func harmless(t *testing.T, text string, terminal plugin.Terminal) {
 	t.Helper()
 	for _, colour := range []string{"32", "33", "31", "2", "0"} {

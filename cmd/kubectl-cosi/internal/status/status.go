@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status is the subcommand that shows claims, accesses and Buckets with all
-// that hangs on them. It only prints what package tree makes of them.
+// Package status implements the subcommand that shows claims, accesses and Buckets with all related objects.
+// The information comes from package tree.
 package status
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// Exit codes beside those of every subcommand.
+// Exit codes in addition to those of every subcommand.
 const (
-	// ExitWaiting says that something is not provisioned yet.
+	// ExitWaiting means that something is not provisioned yet.
 	ExitWaiting = 3
-	// ExitFailed says that something does not become good by itself.
+	// ExitFailed means that something does not recover without a change.
 	ExitFailed = 4
 )
 
-// interval is how often --watch looks.
+// interval is the poll interval of --watch.
 const interval = 2 * time.Second
 
 const example = `  # All claims and accesses of the namespace
@@ -120,8 +120,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 	return o.follow(ctx, show, look, nodes)
 }
 
-// follow looks again and again until ctx ends, and shows what has changed since the
-// last nodes. On a terminal it shows all, as ages change.
+// follow polls until ctx ends and shows the changes. On a terminal it redraws everything, as ages change.
 func (o *options) follow(ctx context.Context, show printer, look func() ([]*tree.Node, time.Time, error), last []*tree.Node) error {
 	for {
 		select {
@@ -132,8 +131,8 @@ func (o *options) follow(ctx context.Context, show printer, look func() ([]*tree
 		nodes, now, err := look()
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // Ctrl-C ends it, whatever became of the look
-		case err != nil: // the next look may succeed
+			return nil //nolint:nilerr // interrupted by Ctrl-C
+		case err != nil: // the next read may succeed
 			fmt.Fprintln(o.ErrOut, "error:", tree.Plain(err.Error()))
 		case o.Terminal().Redraws, !reflect.DeepEqual(nodes, last):
 			if err := o.draw(show, now, nodes, false); err != nil {
@@ -144,7 +143,7 @@ func (o *options) follow(ctx context.Context, show printer, look func() ([]*tree
 	}
 }
 
-// query is what has to be read for the roots.
+// query returns what to read for the roots.
 func (o *options) query(roots []tree.Root, namespace string) (tree.Query, error) {
 	q := tree.Query{System: o.system}
 	named := false
@@ -166,7 +165,7 @@ func (o *options) query(roots []tree.Root, namespace string) (tree.Query, error)
 	return q, nil
 }
 
-// draw shows trees: in the place of the last ones on a terminal, and below them elsewhere.
+// draw shows trees, on a terminal in place of the previous ones, otherwise below them.
 func (o *options) draw(show printer, now time.Time, nodes []*tree.Node, first bool) error {
 	terminal := o.Terminal()
 	var text bytes.Buffer
@@ -184,8 +183,7 @@ func (o *options) draw(show printer, now time.Time, nodes []*tree.Node, first bo
 	return err
 }
 
-// verdict is the exit code. What was asked for and may not be read is not provisioned,
-// as far as anybody knows.
+// verdict returns the exit code as an error. Requested objects that may not be read count as not provisioned.
 func verdict(nodes []*tree.Node) error {
 	switch worst := tree.Worst(nodes); {
 	case worst == tree.Failed:
@@ -199,7 +197,7 @@ func verdict(nodes []*tree.Node) error {
 	}
 }
 
-// parse reads what the user named.
+// parse parses the arguments.
 func parse(args []string, namespace string) ([]tree.Root, error) {
 	roots := make([]tree.Root, 0, len(args))
 	for _, arg := range args {
@@ -216,7 +214,7 @@ func parse(args []string, namespace string) ([]tree.Root, error) {
 	return roots, nil
 }
 
-// kindOf is the kind that a user means, by any name that kubectl knows it by; empty for none.
+// kindOf returns the kind for any name that kubectl accepts, or an empty string.
 func kindOf(word string) string {
 	word, _, _ = strings.Cut(strings.ToLower(word), ".")
 	switch word {

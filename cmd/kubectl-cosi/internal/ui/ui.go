@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui is the subcommand that serves the page of package tree for the cluster
-// and with the rights of the user.
+// Package ui implements the subcommand that serves the page of package tree for a cluster with the user's
+// permissions.
 package ui
 
 import (
