@@ -2,9 +2,9 @@
 
 // Package fulltest assigns tests and rows of tables to three tiers, by name. Each tier contains the one before:
 //
-//  - short: go test -short, `make test`. For use during development.
-//  - full: go test without flags, `make test-full`. CI runs it.
-//  - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
+//   - short: go test -short, `make test`. For use during development.
+//   - full: go test without flags, `make test-full`. CI runs it.
+//   - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
 //
 // Nothing else selects tests: the same command on the same commit always runs the same ones. If a test is not in the
 // short tier, another test in it must cover the same subject.
