@@ -154,7 +154,7 @@ func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 			t.Parallel()
 			limits := small()
 			if slices.Contains(waitedFor, row.defect) {
-				limits.Start = 5 * time.Second // also for what does start
+				limits.Start = 5 * time.Second // also for drivers that do start
 			}
 			report := run(t, row.profile, limits, row.defect)
 			var failed []string

@@ -27,7 +27,7 @@ func (p crashingProber) Try(ctx context.Context, attempt sanity.Attempt) (sanity
 	return outcome, err
 }
 
-// torn is a journal whose writer is gone after the crash.
+// torn is a journal whose writer fails after the crash.
 type torn struct {
 	bytes.Buffer
 	closed bool

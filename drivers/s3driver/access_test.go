@@ -53,7 +53,7 @@ func writes(m cosi.AccessMode_Mode) bool { return m == writeOnly || m == both }
 
 func never(drivertest.Modes) bool { return false }
 
-// attempts come in an order in which each finds what it needs: "given" was put by root.
+// attempts are ordered so that each finds what it needs: root created "given".
 func attempts() []attempt {
 	readsData := func(m drivertest.Modes) bool { return reads(m.Data) }
 	writesData := func(m drivertest.Modes) bool { return writes(m.Data) }
@@ -144,7 +144,8 @@ func attempts() []attempt {
 	}
 }
 
-// deleteObjects deletes several with one call, whose response may be a success and say that single ones were refused.
+// deleteObjects deletes several objects in one call, which may succeed as a whole and report errors for single
+// objects.
 func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...types.ObjectIdentifier) error {
 	t.Helper()
 	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}}, func(o *s3.Options) {
@@ -200,7 +201,7 @@ func testModesByTrying(t *testing.T, on target) {
 	}
 }
 
-// isDenial knows the answers with a body and those of HEAD, which have none.
+// isDenial recognizes responses with a body and those of HEAD, which have none.
 func isDenial(code string) bool {
 	return code == "AccessDenied" || code == "Forbidden"
 }
@@ -510,7 +511,8 @@ func TestAccountIDNamesItsBackend(t *testing.T) {
 	}
 }
 
-// TestUpstreamsSidecar makes the calls of the upstream project's v1alpha2, where 2 is ReadOnly, and tries what they give.
+// TestUpstreamsSidecar makes the calls of the upstream project's v1alpha2, where 2 is ReadOnly, and tests the
+// resulting credentials.
 func TestUpstreamsSidecar(t *testing.T) {
 	t.Parallel()
 	second := drivertest.Endpoint(t)

@@ -101,7 +101,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	}
 }
 
-// newDriver makes a driver whose stores are never called.
+// newDriver returns a driver whose stores are never called.
 func newDriver(t *testing.T) *s3driver.Driver {
 	t.Helper()
 	config, err := s3driver.Format().Parse([]byte(`
@@ -353,8 +353,8 @@ func TestEncryptionByAKey(t *testing.T) {
 	}
 }
 
-// TestEncryptionByAKeyOfMinIO has a MinIO with a key of its own: whoever may read or write an object there needs no
-// permission for the key, and a policy that names one is refused.
+// TestEncryptionByAKeyOfMinIO has a MinIO server with its own key. Reading and writing objects there needs no
+// permission for the key, and a policy that names one is rejected.
 func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	t.Parallel()
 	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), rootAccessKey, rootSecretKey)
@@ -379,8 +379,8 @@ func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	drivertest.WantCode(t, err, codes.InvalidArgument, "kmsKeyID")
 }
 
-// TestKeyOfAnImportedBucket is what the bucket says, which whoever configures it writes. A credential for the bucket uses
-// it for that bucket alone, and what is not the name of one key is refused.
+// TestKeyOfAnImportedBucket uses key names as the bucket returns them, which anyone who can configure the bucket can
+// choose. A credential uses the key only for that bucket, and anything but the name of one key is rejected.
 func TestKeyOfAnImportedBucket(t *testing.T) {
 	t.Parallel()
 	const key = "arn:aws:kms:us-east-1:000000000000:key/1234abcd-12ab-34cd-56ef-1234567890ab"

@@ -81,8 +81,8 @@ func (on target) cephKeys(ctx context.Context, user string) ([]cephKey, error) {
 	return found.Keys, err
 }
 
-// cephAccounts lists the users that drivers made, page by page, and the IDs of their keys. Others of the gateway are nobody's
-// business here: they may be those of a store that runs.
+// cephAccounts lists the users that drivers created, page by page, and the IDs of their keys. It ignores all other
+// users of the gateway, which may be a production store.
 func (on target) cephAccounts(ctx context.Context) ([]string, error) {
 	var lines []string
 	for marker := ""; ; {
@@ -108,7 +108,7 @@ func (on target) cephAccounts(ctx context.Context) ([]string, error) {
 	}
 }
 
-// cephAccount has no lines for a user that is no driver's, or gone by now.
+// cephAccount returns no lines for a user that does not belong to a driver or that no longer exists.
 func (on target) cephAccount(ctx context.Context, user string) ([]string, error) {
 	var found struct {
 		Mark string `json:"display_name"`

@@ -107,7 +107,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestTypesOfAnotherProgram have names of their own: one of ours would be ignored.
+// TestTypesOfAnotherProgram checks the names of additional types: one that equals a built-in name would be ignored.
 func TestTypesOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"a": {Type: s3driver.TypeAWS}}}
@@ -186,8 +186,8 @@ func accepted(t *testing.T, text []byte) bool {
 	return found.IsValid()
 }
 
-// TestSchema has the schema and the driver judge the same configurations. What takes more than a look
-// at the text, such as whether an address is one, only the driver refuses.
+// TestSchema validates the same configurations with the schema and the driver. Only the driver checks what the schema
+// cannot express, such as whether an address is valid.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	deployed, err := os.ReadFile(filepath.Join("..", "..", "deploy", "drivers", "s3", "config.yaml"))

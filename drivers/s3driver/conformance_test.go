@@ -79,8 +79,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// inFile configures the backend in a file, for what variables cannot describe: with more settings, and the key of the
-// store under the names given.
+// inFile configures the backend in a file, for settings that variables do not support, with the store's key under the
+// given names.
 func inFile(t *testing.T, config sanity.Config, settings string, keys ...string) sanity.Config {
 	t.Helper()
 	given := map[string]string{}

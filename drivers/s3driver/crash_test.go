@@ -47,13 +47,13 @@ func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Cras
 
 // scenario is one RPC of the matrix.
 type scenario struct {
-	// prepare makes what the RPC needs.
+	// prepare creates what the RPC needs.
 	prepare func(t *testing.T, driver driverkit.Driver, names names)
 	// call is the RPC.
 	call func(ctx context.Context, driver driverkit.Driver, names names) error
 	// verify looks at the outcome and removes everything.
 	verify func(t *testing.T, run *run)
-	// needs is what not every store has.
+	// needs is a capability that not every store has.
 	needs capability
 }
 
@@ -131,8 +131,8 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// staleReads are lags of each kind of read by two calls: so long that a killed process has changed what the next one does
-// not see, and as short as the reads that driverkit.Find makes.
+// staleReads returns rules that make each kind of read stale by two calls. This is long enough that the next process
+// does not see a killed process's changes, and short enough for the reads that driverkit.Find repeats.
 func staleReads() map[string][]fault.Rule {
 	rules := map[string][]fault.Rule{}
 	for kind, operations := range map[string][]string{

@@ -103,7 +103,8 @@ type closed struct{ io.ReadCloser }
 
 func (closed) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
 
-// TestBodiesThatTheSDKClosesEarly has that happen to every request, whose connection it would end (internal/wholebody).
+// TestBodiesThatTheSDKClosesEarly closes the body of every request early, which would close its connection
+// (internal/wholebody).
 func TestBodiesThatTheSDKClosesEarly(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
@@ -126,7 +127,7 @@ func TestClocksThatDiffer(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, nil)
 	ahead.Store(int64(time.Hour))
-	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
+	// The SDK learns the clock skew from the store's responses, if they contain the time.
 	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
 		drivertest.WantCode(t, err, codes.Unavailable, "clock")
 	}
@@ -166,8 +167,8 @@ func TestThrottlingAndRecovery(t *testing.T) {
 	}
 }
 
-// TestDeletionInSeveralCalls ends each call when it has deleted one page of objects. What a call has
-// deleted, the next one need not.
+// TestDeletionInSeveralCalls ends each call after one page of deleted objects. The next call continues with the
+// remaining ones.
 func TestDeletionInSeveralCalls(t *testing.T) {
 	t.Parallel()
 	const objects, page = 2100, 1000

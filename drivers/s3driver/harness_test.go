@@ -34,11 +34,11 @@ type target struct {
 	rootID, rootSecret string
 	// secure, if set, is the same with TLS.
 	secure func(t *testing.T) target
-	// real says that it is not our fake, and may lack something.
+	// real means that the target is not the fake, and may lack some capabilities.
 	real bool
 	// sample is how many cells of each crash matrix the full tier tries on this store; 0 means the constant sample.
 	sample int
-	// can is what not every store does.
+	// can lists the target's optional capabilities.
 	can []capability
 	// accounts lists the accounts, keys and policies of the store.
 	accounts func(ctx context.Context) ([]string, error)
@@ -186,8 +186,8 @@ type worldOptions struct {
 	serve  driverkit.Options
 }
 
-// newWorld serves a driver over a real socket. A second world on the same target and store is what a
-// restarted driver sees.
+// newWorld serves a driver over a real socket. A second world on the same target and store is equivalent to a
+// restarted driver.
 func newWorld(t *testing.T, on target, options worldOptions) *world {
 	t.Helper()
 	if options.store == nil {

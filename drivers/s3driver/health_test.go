@@ -87,7 +87,7 @@ func TestWhatDoesNotRespond(t *testing.T) {
 	}
 }
 
-// TestADeniedCallIsAResponse asks with a user that may do nothing of what the check does.
+// TestADeniedCallIsAResponse checks with a user that has no permission for any of the check's calls.
 func TestADeniedCallIsAResponse(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -105,7 +105,7 @@ func TestADeniedCallIsAResponse(t *testing.T) {
 	}
 }
 
-// TestOneBackendHoldsUpNoOther asks one that hangs, beside one that responds.
+// TestOneBackendHoldsUpNoOther checks one backend that hangs and one that responds.
 func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})

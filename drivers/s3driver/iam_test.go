@@ -67,8 +67,8 @@ func TestManyBuckets(t *testing.T) {
 	}
 }
 
-// TestPolicyThatChangesItsSize has an access on 14 buckets, whose policy just fits into a user, when a bucket of them
-// gets a key for its encryption, and loses it again.
+// TestPolicyThatChangesItsSize has an access to 14 buckets, whose policy just fits into a user. One of the buckets
+// then gets an encryption key and loses it again.
 func TestPolicyThatChangesItsSize(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -155,7 +155,7 @@ func removeUser(t *testing.T, client *iam.Client, name string) {
 	}
 }
 
-// TestForeignUserIsLeftAlone has a user of the account's name that somebody else made.
+// TestForeignUserIsLeftAlone has a user with the account's name that the driver did not create.
 func TestForeignUserIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -242,8 +242,8 @@ func without(t *testing.T, server *s3fake.Server, operations ...string) {
 	}
 }
 
-// TestRevokeWithoutSomeCalls takes it for "none" that a store cannot list what only its administrator
-// may have added.
+// TestRevokeWithoutSomeCalls checks that a store without a call to list what only its administrator can have added is
+// treated as having none.
 func TestRevokeWithoutSomeCalls(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -261,7 +261,8 @@ func TestRevokeWithoutSomeCalls(t *testing.T) {
 	}
 }
 
-// TestPolicyTooLargeForTheStore is refused for good by a store without managed policies.
+// TestPolicyTooLargeForTheStore checks that a store without managed policies rejects the policy with a terminal
+// error.
 func TestPolicyTooLargeForTheStore(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -311,8 +312,8 @@ func TestRevokeLeavesGroups(t *testing.T) {
 	}
 }
 
-// TestRotationEndsSessions has whoever got hold of a key make a session of it, for which neither AWS nor MinIO asks a
-// policy. At AWS it lives for 36 hours, whatever becomes of the key.
+// TestRotationEndsSessions simulates an attacker who creates a session with a stolen key, for which neither AWS nor
+// MinIO require permission in a policy. On AWS it lives for 36 hours, even if the key is deleted.
 func TestRotationEndsSessions(t *testing.T) {
 	t.Parallel()
 	t.Run("our fake", func(t *testing.T) {
@@ -390,7 +391,8 @@ func TestRepeatedGrantWritesNothing(t *testing.T) {
 	}
 }
 
-// TestRepeatedGrantWritesNothingByAnAdminAPI is TestRepeatedGrantWritesNothing at stores whose users are made by such APIs.
+// TestRepeatedGrantWritesNothingByAnAdminAPI is TestRepeatedGrantWritesNothing for stores whose users are created
+// through admin APIs.
 func TestRepeatedGrantWritesNothingByAnAdminAPI(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) target{"MinIO": realMinIO, "versitygw": versityAdmin} {
@@ -399,7 +401,7 @@ func TestRepeatedGrantWritesNothingByAnAdminAPI(t *testing.T) {
 			var again atomic.Bool
 			w := newWorld(t, start(t), worldOptions{wrap: func(next http.RoundTripper) http.RoundTripper {
 				return transportFunc(func(request *http.Request) (*http.Response, error) {
-					// PATCH is what versitygw takes for reads, too.
+					// versitygw also uses PATCH for reads.
 					if reads := request.Method == http.MethodGet || request.Method == http.MethodHead || request.URL.Path == "/list-users"; again.Load() && !reads {
 						t.Errorf("granted again, it calls %s %s", request.Method, request.URL)
 					}

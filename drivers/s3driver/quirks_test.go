@@ -25,8 +25,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestStoreThatForgetsTags is Ceph RGW, whose IAM takes the marks of a user and does not keep them: what is made there could
-// never be revoked, so that nothing is.
+// TestStoreThatForgetsTags simulates Ceph RGW, whose IAM accepts the marks of a user but does not keep them. Nothing
+// may be created there, because it could never be revoked.
 func TestStoreThatForgetsTags(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{ForgetsTags: true}, Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -82,8 +82,8 @@ func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 	}
 }
 
-// testTaggingTurnedOff has a store stop knowing tags of buckets: their marks then are in the credential store, and whoever has
-// another one leaves the buckets alone.
+// testTaggingTurnedOff has a store that stops supporting bucket tags. The marks are then in the credential store, and
+// a driver with another credential store does not touch the buckets.
 func testTaggingTurnedOff(t *testing.T, on target) {
 	store := credstore.NewMemory()
 	off := worldOptions{store: store, wrap: withoutTagging}
@@ -114,7 +114,8 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 	}
 }
 
-// TestNoteOfAnOlderVersion does not say whose the bucket is, and so may be that of the cluster that this one is a clone of.
+// TestNoteOfAnOlderVersion has a note without the owner of the bucket, which may belong to the cluster that this one
+// was cloned from.
 func TestNoteOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{NoBucketTags: true}})
@@ -171,8 +172,8 @@ func TestBucketWithABAC(t *testing.T) {
 	livesWithItsMark(t, w, request.GetParameters(), request.GetBucketId())
 }
 
-// livesWithItsMark creates a bucket again and again, also by a driver that was started again, and finds that it stays as an
-// administrator changed it, that it is not taken for one with other parameters, and that it goes.
+// livesWithItsMark repeats the creation of a bucket, also with a restarted driver. It checks that an administrator's
+// changes are preserved, that other parameters are rejected, and that the bucket can be deleted.
 func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name ...string) {
 	t.Helper()
 	bucket := strings.Join(append(name, "bc-marked")[:1], "")
@@ -221,7 +222,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestTemporaryCredentials has the driver itself use a session, from three files that somebody renews.
+// TestTemporaryCredentials has a driver that uses a session, from three files that are renewed.
 func TestTemporaryCredentials(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})

@@ -134,8 +134,8 @@ func testWrongLogin(t *testing.T, on target) {
 	}
 }
 
-// TestCAFileIsReadAgain has the authority of a store renewed under a driver that runs: it trusts the new one, and tells its
-// sidecar to grant again, so that workloads get it, too.
+// TestCAFileIsReadAgain renews a store's certificate authority while the driver is running. The driver must trust the
+// new one, and its changed revision must make the sidecar grant again, so that workloads get the new authority too.
 func TestCAFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	server, trusted := selfSigned(t)

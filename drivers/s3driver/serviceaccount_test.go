@@ -51,7 +51,7 @@ type cluster struct {
 	// target and server are the store. It fetches the keys of tokens from the API server.
 	target target
 	server *s3fake.Server
-	// provider is the ARN under which the store's IAM knows the API server.
+	// provider is the ARN of the API server's identity provider in the store's IAM.
 	provider string
 }
 
@@ -78,7 +78,7 @@ func newCluster(t *testing.T) *cluster {
 	return made
 }
 
-// discover asks the API server what its tokens name as their issuer.
+// discover returns the issuer of the API server's tokens.
 func (c *cluster) discover(t *testing.T) string {
 	t.Helper()
 	raw, err := c.client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
@@ -116,7 +116,7 @@ func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 	return pod{cluster: c, namespace: namespace, account: account}
 }
 
-// token is what the kubelet mounts into the pod.
+// token returns the token that the kubelet mounts into the pod.
 func (p pod) token(t *testing.T, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
@@ -267,7 +267,7 @@ func TestTokensOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestAccessesOfOneServiceAccount share its role, which goes with the last one.
+// TestAccessesOfOneServiceAccount checks that they share a role, which is deleted with the last access.
 func TestAccessesOfOneServiceAccount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -302,7 +302,7 @@ func TestAccessesOfOneServiceAccount(t *testing.T) {
 	}
 }
 
-// TestServiceAccountsThatCannotBeGranted says why, and changes nothing.
+// TestServiceAccountsThatCannotBeGranted checks that the error gives the reason, and that nothing changes.
 func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://oidc.example.com/id"

@@ -21,7 +21,7 @@ import (
 // long is a lag of more calls than a test makes.
 const long = 1000
 
-// TestLaggingReads has reads that see nothing of what the test did, until the lag ends.
+// TestLaggingReads makes all reads stale until the lag ends, so they show none of the test's changes.
 func TestLaggingReads(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, run lagRun, server *s3fake.Server){
@@ -167,13 +167,13 @@ func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 
 func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
 
-// lagging lets reads of one kind see nothing of what calls did.
+// lagging makes reads of one kind show none of the changes.
 func lagging(t *testing.T, server *s3fake.Server, operation string, more ...fault.Rule) {
 	t.Helper()
 	mustSucceed(t, server.Faults.Add(append(more, fault.Rule{Operation: operation, Effect: fault.Stale, Lag: long})...))
 }
 
-// once lets the next read of each kind see what was there a minute ago.
+// once makes the next read of each kind show the state of a minute ago.
 func once(t *testing.T, server *s3fake.Server, operations ...string) {
 	t.Helper()
 	for _, operation := range operations {

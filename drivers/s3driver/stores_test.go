@@ -180,7 +180,7 @@ func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 	return lines
 }
 
-// list returns what is at the store: "kind name" lines of buckets, users, keys and policies.
+// list returns the contents of the store: "kind name" lines of buckets, users, keys and policies.
 func (on target) list(ctx context.Context) ([]string, error) {
 	lines, err := on.accounts(ctx)
 	if err != nil {
@@ -263,8 +263,8 @@ func versityAccounts(answer []byte) ([]string, error) {
 	return lines, nil
 }
 
-// minioAccounts reads the archive of all that MinIO knows of accounts, which is cheaper than its list of users: that one is
-// sealed with a key that takes 64 MB to derive.
+// minioAccounts reads MinIO's export of all account data. This is cheaper than its list of users, which is encrypted
+// with a key that takes 64 MB to derive.
 func minioAccounts(archive []byte) ([]string, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -287,7 +287,7 @@ func minioAccounts(archive []byte) ([]string, error) {
 	return lines, nil
 }
 
-// onEveryTarget runs a test of what does not depend on the store: in the short run on our fake.
+// onEveryTarget runs a test that does not depend on the store; in the short tier it uses only the fake.
 func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	t.Helper()
 	if *runningStore != "" {
@@ -312,9 +312,8 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	}
 }
 
-// TestBehaviour is what the driver does on every store. All of it shares one store of each kind, as the workloads of
-// one do, since to start a real one takes longer than most of what is tried there: nothing here may count what the
-// store holds, or break it.
+// TestBehaviour tests what the driver does on every store. All its tests share one store of each kind, because
+// starting a real one takes longer than most tests. They must not count the contents of the store or break it.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){

@@ -97,7 +97,7 @@ func testTLS(t *testing.T, on target) {
 	w.mustCreate(t, bucket, nil)
 	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
 
-	// The workload gets what it needs to reach the store as safely.
+	// The workload gets everything that it needs to reach the store with the same security.
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
 		t.Fatal("the grant answers no certificate authority")

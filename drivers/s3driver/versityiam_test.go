@@ -49,7 +49,7 @@ func callsOfTheBackend(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// lackedByThePage reads which calls the page lists, and which of them it says that versitygw lacks.
+// lackedByThePage returns the calls that the page lists, and whether it says that versitygw lacks them.
 func lackedByThePage(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "versitygw-iam.md"))
@@ -108,7 +108,7 @@ func lacks(t *testing.T, client *iam.Client, call string) bool {
 	return answer.ErrorCode() == "InvalidAction"
 }
 
-// TestVersityIAMLacks holds the page about versitygw's own IAM against what it returns.
+// TestVersityIAMLacks compares the page about versitygw's own IAM with its responses.
 func TestVersityIAMLacks(t *testing.T) {
 	t.Parallel()
 	on := versityIAM(t)

@@ -74,7 +74,8 @@ func shops() map[string]func(*testing.T) *shop {
 	return map[string]func(*testing.T) *shop{"s3fake": s3Shop, "azurefake": azureShop, "gcsfake": gcsShop}
 }
 
-// TestACredentialThatMayNotList is given and handed out as any other: the store says that it knows it.
+// TestACredentialThatMayNotList checks that such a credential is delivered like any other, because the store
+// recognizes it.
 func TestACredentialThatMayNotList(t *testing.T) {
 	t.Parallel()
 	for fake, start := range shops() {
@@ -95,12 +96,12 @@ func TestACredentialThatMayNotList(t *testing.T) {
 	}
 }
 
-// A shop is a store with what its administrator has given the driver. It implements sanity.Fixture.
+// shop is a store and what its administrator has given the driver. It implements sanity.Fixture.
 type shop struct {
 	cloud
 	// url is the address of the store.
 	url string
-	// give returns what is written of a bucket and the credential with that mode, for users of the store at url.
+	// give returns the description of a bucket and the credential with that mode, for users of the store at url.
 	give func(url, bucket string, mode driverkit.Mode) (*cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo)
 	// build makes a bucket, clear removes it with its objects; one that is missing is no error.
 	build, clear func(ctx context.Context, bucket string) error

@@ -38,13 +38,13 @@ import (
 )
 
 const (
-	// atStore is the bucket's name at the store, bucketID what the administrator of the cluster calls it.
+	// atStore is the bucket's name at the store, and bucketID the name that the cluster's administrator uses.
 	atStore  = "bc-photos"
 	bucketID = "team/photos"
 )
 
-// A cloud is a store with a bucket that another driver has made, and two credentials of it: what an administrator has at
-// hand.
+// cloud is a store with a bucket that another driver has created, and two credentials for it: the input of an
+// administrator.
 type cloud struct {
 	protocol cosi.ObjectProtocol_Type
 	// endpoint is that of the configuration; only Cloud Storage needs it.

@@ -437,7 +437,7 @@ func TestSetInfo(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestManyDrivers is here for the race detector and as a bound on what a test pays for a driver.
+// TestManyDrivers is for the race detector, and bounds the cost of a driver in tests.
 func TestManyDrivers(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup

@@ -103,8 +103,8 @@ func grant(from *cosi.DriverGenerateBucketAccessIdRequest) *cosi.DriverGrantBuck
 	}
 }
 
-// TestEveryRuleIsEnforced lets a system break each rule once. What the driver returns is not the
-// matter here, so errors of calls are dropped.
+// TestEveryRuleIsEnforced lets a system violate each rule once. The driver's responses do not matter, so errors of
+// calls are ignored.
 func TestEveryRuleIsEnforced(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

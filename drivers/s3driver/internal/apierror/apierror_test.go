@@ -28,7 +28,7 @@ func answer(operation, code string, httpStatus int) error {
 	}}
 }
 
-// rows is what every code means, by gRPC code.
+// rows lists the expected meaning of every code, by gRPC code.
 var rows = map[codes.Code]string{
 	codes.Unauthenticated: "InvalidAccessKeyId SignatureDoesNotMatch InvalidClientTokenId UnrecognizedClientException ExpiredToken ExpiredTokenException " +
 		"InvalidToken TokenRefreshRequired IncompleteSignature MissingAuthenticationToken AuthorizationHeaderMalformed InvalidSecurity XAdminInvalidAccessKey UserSuspended",
@@ -108,7 +108,8 @@ func TestDetailIsForTheLog(t *testing.T) {
 	}
 }
 
-// TestQuotas has every quota of AWS that an access or a bucket can meet say which it is, and what to do.
+// TestQuotas checks that the error for every AWS quota that applies to accesses or buckets names the quota and says
+// what to do.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{

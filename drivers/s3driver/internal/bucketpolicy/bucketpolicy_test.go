@@ -22,10 +22,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// foreign is what somebody else wrote, whose elements an editor need not know.
+// foreign is a statement of another author, with elements that an editor does not need to know.
 const foreign = `{"Sid":"theirs","Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b/public/*","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`
 
-// store is a store with one bucket, of which it knows the policy alone.
+// store is a store with one bucket that only implements its policy.
 type store struct{ policy string }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +206,8 @@ func TestStatementsThatAreNotAsWeWroteThem(t *testing.T) {
 	}
 }
 
-// TestAStatementThatSaysSomethingElse by now is nobody's to be added to; one that the store wrote in its own way is.
+// TestAStatementThatSaysSomethingElse checks that nothing is added to a statement that was changed, but that one
+// which the store reformatted is still recognized.
 func TestAStatementThatSaysSomethingElse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
