@@ -139,7 +139,8 @@ func (c *Caller) Scope() string {
 // Authorize decides whether the caller may perform the operation.
 func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
 
-// AuthorizeWrite is Authorize for an operation that needs the additional permission w when it overwrites.
+// AuthorizeWrite is Authorize for an operation that needs a stronger permission when it overwrites: then only w is
+// sufficient.
 func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
 	if exists {
 		return c.authorize(op, "w")
