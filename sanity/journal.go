@@ -25,12 +25,12 @@ type note struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Gone bool   `json:"gone,omitempty"`
-	// Request is what it was asked for with: a DriverCreateBucketRequest, or a
-	// DriverGrantBucketAccessRequest, as JSON. Requests hold no credentials.
+	// Request is the request for the resource as JSON: a DriverCreateBucketRequest or a DriverGrantBucketAccessRequest.
+	// Requests contain no credentials.
 	Request json.RawMessage `json:"request,omitempty"`
 
-	// Unsure says that a hook was asked to make the thing and has not yet said that it did: it may
-	// be somebody's own, and is never removed.
+	// Unsure means that a hook was asked to create the resource and has not yet reported success. The resource may have
+	// another owner, and is never removed.
 	Unsure bool `json:"unsure,omitempty"`
 
 	message proto.Message

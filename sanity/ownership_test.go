@@ -34,8 +34,8 @@ func (i interrupted) TakeName(ctx context.Context, id string) error {
 	return i.Outside.TakeName(ctx, id)
 }
 
-// TestBucketsOfOthersStay lets the run meet buckets that it has not made where it would make its
-// own, and then sweeps its journal: neither may remove them, although the driver would.
+// TestBucketsOfOthersStay has a backend with buckets of other owners under the run's names, and then sweeps the
+// journal. Neither may remove those buckets, although the driver would.
 func TestBucketsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -116,7 +116,7 @@ func wantBuckets(t *testing.T, store *memdriver.Store, want int, after string, r
 	}
 }
 
-// TestSweepLeavesWhatNobodyIsSureOf sweeps the journal of a run that was killed while a hook worked.
+// TestSweepLeavesWhatNobodyIsSureOf sweeps the journal of a run that was killed while a hook was running.
 func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
 	t.Parallel()
 	const unsure = `{"kind":"foreign","id":"taken","unsure":true}` + "\n"

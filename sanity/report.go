@@ -52,7 +52,7 @@ type Failure struct {
 type Exchange struct {
 	Method  string `json:"method"`
 	Request string `json:"request"`
-	// Response is what the driver returned, or the code and message.
+	// Response is the driver's response, or the code and message.
 	Response string `json:"response"`
 }
 

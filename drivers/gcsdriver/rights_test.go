@@ -34,7 +34,8 @@ func startProjects(t *testing.T, options gcsfake.Options) google {
 	return startGoogle(t, options)
 }
 
-// rights are the roles that docs/howto/gcs.md asks for.
+// TestRightsEndAtTheProject simulates an attacker with the driver's account, who must not gain access beyond its
+// project.
 func rights(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "gcs.md"))

@@ -39,7 +39,7 @@ const (
 	both      = cosi.AccessMode_READ_WRITE
 )
 
-// attempt is something that a workload tries.
+// attempt is an operation that a workload attempts.
 type attempt struct {
 	name string
 	// allowed reports whether a mode allows it.
@@ -149,7 +149,7 @@ func attempts() []attempt {
 func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...types.ObjectIdentifier) error {
 	t.Helper()
 	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}}, func(o *s3.Options) {
-		o.RetryMaxAttempts = 3 // Ceph may close the connection while it sends the response; workloads try again, too
+		o.RetryMaxAttempts = 3 // Ceph may close the connection while it sends the response; workloads retry, too
 	})
 	if err != nil || len(out.Errors) == 0 {
 		return err
@@ -157,7 +157,7 @@ func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...ty
 	return &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code), Message: aws.ToString(out.Errors[0].Message)}
 }
 
-// testModesByTrying grants every combination of modes and tries everything with it.
+// testModesByTrying grants every combination of modes and attempts all operations with it.
 func testModesByTrying(t *testing.T, on target) {
 	asked := []drivertest.Modes{
 		{Data: readOnly, ObjectMetadata: anyMode, BucketMetadata: anyMode},
@@ -349,7 +349,7 @@ func testRevokeAfterTheBucketIsGone(t *testing.T, on target) {
 	}
 }
 
-// removeAccount removes the user of a delivered key, as the store's administrator does.
+// removeAccount removes the user of a delivered key, like the store's administrator.
 func (on target) removeAccount(t *testing.T, account, keyID string) {
 	t.Helper()
 	if on.backend.Type == s3driver.TypeAWS {
@@ -375,7 +375,8 @@ func (on target) removeAccount(t *testing.T, account, keyID string) {
 	}
 }
 
-// testBucketAndUserRemovedByHand are made again by the next calls, and hold up no deletion.
+// testBucketAndUserRemovedByHand checks that the next calls recreate a bucket and a user that were removed manually,
+// and that deletions succeed.
 func testBucketAndUserRemovedByHand(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()

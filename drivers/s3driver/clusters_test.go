@@ -34,8 +34,8 @@ func inCluster(t *testing.T, on target, eks, mark string) *world {
 	return newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = mark }})
 }
 
-// TestTwoClustersInOneAccount does everything twice, for the same namespace and service account, and takes one of each
-// away.
+// TestTwoClustersInOneAccount does everything in both clusters, for the same namespace and service account, and then
+// revokes one of each.
 func TestTwoClustersInOneAccount(t *testing.T) {
 	t.Parallel()
 	on, server := oneAccount(t)
@@ -102,7 +102,8 @@ func testClone(t *testing.T, on target) {
 	first.MustGrant(t, grantRequest(account, readWrite, bucket))
 }
 
-// TestServiceAccountOfAClone is bound to the role of the first cluster, and EKS takes one association of it.
+// TestServiceAccountOfAClone has a service account that is already associated with the role of the first cluster; EKS
+// allows only one association.
 func TestServiceAccountOfAClone(t *testing.T) {
 	t.Parallel()
 	on, server := oneAccount(t)
@@ -141,7 +142,7 @@ func TestRolesOfAnotherCluster(t *testing.T) {
 	production.MustGrant(t, shop.grantRequest(asPod, readWrite, secret))
 }
 
-// text is a value in a form that is equal for equal values.
+// text returns a value in a form that is equal for equal values.
 func text(t *testing.T, value any) string {
 	t.Helper()
 	written, err := json.Marshal(value)

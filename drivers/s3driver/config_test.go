@@ -166,7 +166,7 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// accepted reports whether a YAML text fits the schema.
+// accepted reports whether a YAML text matches the schema.
 func accepted(t *testing.T, text []byte) bool {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "s3-driver.schema.json"))
@@ -250,7 +250,7 @@ func TestPartitionOfTheRegion(t *testing.T) {
 	}
 }
 
-// TestEndpointsOfTheSDK are those that its variables lead to, if it finds the credentials there, too.
+// TestEndpointsOfTheSDK uses the endpoints from the SDK's variables, if the credentials come from there, too.
 func TestEndpointsOfTheSDK(t *testing.T) { //nolint:paralleltest // it sets variables
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_STS": "http://sts.example.com", "AWS_ENDPOINT_URL_S3": "https://s3.example.com/"} {
 		t.Setenv(name, value)

@@ -111,7 +111,7 @@ func testRepeatedWithDisallowedModes(t *testing.T, on target) {
 	}
 }
 
-// TestDisallowedModesOfASharedKey asks for a key that can do everything.
+// TestDisallowedModesOfASharedKey requests a key with all permissions.
 //
 //nolint:paralleltest,tparallel // its rows share a world
 func TestDisallowedModesOfASharedKey(t *testing.T) {

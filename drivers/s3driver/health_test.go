@@ -33,7 +33,7 @@ func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3drive
 	return driver
 }
 
-// testEveryStoreResponds asks all APIs that the driver uses there.
+// testEveryStoreResponds checks all APIs of the store that the driver uses.
 func testEveryStoreResponds(t *testing.T, on target) {
 	wrong := on.backend
 	wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
@@ -46,7 +46,7 @@ func testEveryStoreResponds(t *testing.T, on target) {
 	}
 }
 
-// TestWhatDoesNotRespond takes one API away.
+// TestWhatDoesNotRespond disables one API.
 func TestWhatDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -133,7 +133,7 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		// Both calls to the backend that responds: S3 and IAM. Then the time is up.
+		// The two calls to the backend that responds, S3 and IAM. Then the time is up.
 		<-answered
 		<-answered
 		cancel()

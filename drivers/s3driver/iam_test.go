@@ -27,8 +27,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestManyBuckets grants read-write access to buckets with names as COSI makes them: one policy of a
-// user has room for 14 of them, a managed one for 50.
+// TestManyBuckets grants read-write access to buckets with COSI's names: one inline policy has room for 14 of them, a
+// managed one for 50.
 func TestManyBuckets(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -208,8 +208,8 @@ func TestBoundaryPathAndTags(t *testing.T) {
 	}
 }
 
-// TestMarksOutliveTheDriver pins the hashes in the marks. A driver that computes others refuses everything that its
-// predecessors made.
+// TestMarksOutliveTheDriver pins the hashes in the marks. A driver that computes others would reject everything that
+// earlier versions created.
 func TestMarksOutliveTheDriver(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -234,7 +234,7 @@ func TestMarksOutliveTheDriver(t *testing.T) {
 	}
 }
 
-// without takes calls away from a store, as compatible ones lack them.
+// without disables calls of a store, which compatible stores may lack.
 func without(t *testing.T, server *s3fake.Server, operations ...string) {
 	t.Helper()
 	for _, operation := range operations {
@@ -291,7 +291,7 @@ func TestPolicyTooLargeForTheStore(t *testing.T) {
 	mustSucceed(t, putObject(t, workload(t, granted), granted.GetBuckets()[0].GetBucketId(), "key"))
 }
 
-// TestRevokeLeavesGroups takes a user out of the groups that an administrator put it into: it could not be deleted.
+// TestRevokeLeavesGroups removes a user from groups that an administrator added it to, which prevent its deletion.
 func TestRevokeLeavesGroups(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -363,7 +363,7 @@ func rotationEndsSessions(t *testing.T, on target, session func(*sts.Client) (*s
 	}
 }
 
-// TestRepeatedGrantWritesNothing has the accesses of an account granted again, as their sidecar does every day.
+// TestRepeatedGrantWritesNothing repeats the grant of an account's access, like the daily one of a sidecar.
 func TestRepeatedGrantWritesNothing(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})

@@ -46,7 +46,7 @@ func TestStoreThatForgetsTags(t *testing.T) {
 	}
 }
 
-// TestStoreThatTakesNoTagsWithABucket is Ceph RGW, too.
+// TestStoreThatTakesNoTagsWithABucket also simulates Ceph RGW.
 func TestStoreThatTakesNoTagsWithABucket(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{LocationOnly: true}})
@@ -54,7 +54,7 @@ func TestStoreThatTakesNoTagsWithABucket(t *testing.T) {
 	livesWithItsMark(t, w, map[string]string{"tags": `{"team":"a"}`})
 }
 
-// TestStoreWithoutTagsOfBuckets is Garage.
+// TestStoreWithoutTagsOfBuckets simulates Garage.
 func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []s3driver.BackendType{s3driver.TypeStatic, s3driver.TypeAWS} {
@@ -102,7 +102,7 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 	_, err = other.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
 	drivertest.WantCode(t, other.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
-	// A cluster that was made from a backup of this one has its credential store, too.
+	// A cluster that was created from a backup of this one also has its credential store.
 	clone := newWorld(t, on, worldOptions{store: store, wrap: withoutTagging, config: func(c *s3driver.Config) { c.Cluster = green }})
 	_, err = clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
@@ -142,7 +142,7 @@ func TestNoteOfAnOlderVersion(t *testing.T) {
 	w.mustCreate(t, bucket, nil)
 }
 
-// withoutTagging responds as a store that does not know the calls about tags of buckets.
+// withoutTagging responds like a store that does not support bucket tagging.
 func withoutTagging(next http.RoundTripper) http.RoundTripper {
 	return transportFunc(func(request *http.Request) (*http.Response, error) {
 		if !request.URL.Query().Has("tagging") {
@@ -155,8 +155,8 @@ func withoutTagging(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestBucketWithABAC has an administrator enable tags for access control before a bucket is complete, and then again after:
-// from then on AWS refuses PutBucketTagging.
+// TestBucketWithABAC has an administrator enable tags for access control before and after a bucket is complete. From
+// then on AWS rejects PutBucketTagging.
 func TestBucketWithABAC(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -203,7 +203,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	mustSucceed(t, again.Delete(t, bucket, nil))
 }
 
-// TestPartitions is AWS in China, with names of its own.
+// TestPartitions simulates AWS in China, which has its own names.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Partition: "aws-cn"})

@@ -85,7 +85,8 @@ func testForeignUser(t *testing.T, on target) {
 	}
 }
 
-// testSuspendedUser stays suspended until an administrator enables it, and can be revoked.
+// testSuspendedUser checks that a user remains suspended until an administrator enables it, and that it can be
+// revoked.
 func testSuspendedUser(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -134,7 +135,8 @@ func testForgottenPolicy(t *testing.T, on target) {
 	}
 }
 
-// testDeletionOfSeveral asks for more by it than the access may do with one object: to delete a version, and to delete at all.
+// testDeletionOfSeveral uses the call for several objects to attempt what the access does not allow for one object:
+// deleting a version, and deleting at all.
 func testDeletionOfSeveral(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, map[string]string{"versioning": "true"})
@@ -205,8 +207,9 @@ func testNoPublicObject(t *testing.T, on target) {
 	}
 }
 
-// testNoObjectForOthers has a workload name another user in the ACL of an object, in each call that makes one. A workload without
-// access to the bucket cannot use that, neither now nor when the first one has been revoked.
+// testNoObjectForOthers has a workload name another user in the ACL of an object, in each call that creates one. A
+// workload without access to the bucket must not be able to use that, neither now nor after the first one has been
+// revoked.
 func testNoObjectForOthers(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, elsewhere := w.NewBucket(t, nil), w.NewBucket(t, nil)
@@ -319,7 +322,7 @@ func testForgedBucket(t *testing.T, on target) {
 		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
 		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	}
-	// An administrator can make it the driver's.
+	// An administrator can transfer it to the driver.
 	var found struct {
 		ID string `json:"id"`
 	}
@@ -409,7 +412,7 @@ func testAccountOfNewerCeph(t *testing.T, on target) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without one")
 }
 
-// testTenants has the same names in two tenants, of which neither reaches the other's buckets.
+// testTenants has the same names in two tenants, neither of which can access the other's buckets.
 func testTenants(t *testing.T, none, team target) {
 	outside, inside := newWorld(t, none, worldOptions{}), newWorld(t, team, worldOptions{})
 	bucket, account := "bc-"+drivertest.NewAccount(), drivertest.NewAccount()

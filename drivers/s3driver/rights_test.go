@@ -69,7 +69,7 @@ func least(t *testing.T, on target, buckets string) target {
 	return on
 }
 
-// TestRightsOfTheDriver has the documented policy suffice for everything that the driver does.
+// TestRightsOfTheDriver checks that the documented policy is sufficient for everything that the driver does.
 func TestRightsOfTheDriver(t *testing.T) {
 	t.Parallel()
 	on, server := ourServer(t, s3fake.Options{})

@@ -48,7 +48,7 @@ type cluster struct {
 	env    *testenv.Env
 	client kubernetes.Interface
 	issuer string
-	// target and server are the store. It fetches the keys of tokens from the API server.
+	// target and server are the store, which fetches the keys of tokens from the API server.
 	target target
 	server *s3fake.Server
 	// provider is the ARN of the API server's identity provider in the store's IAM.
@@ -103,7 +103,7 @@ type pod struct {
 	namespace, account string
 }
 
-// pod makes a service account, in a new namespace unless one is given.
+// pod creates a service account, in a new namespace unless one is given.
 func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 	t.Helper()
 	if namespace == "" {
@@ -127,7 +127,7 @@ func (p pod) token(t *testing.T, audience string) string {
 	return made.Status.Token
 }
 
-// webIdentity exchanges the pod's token for a session of the role of that name.
+// webIdentity exchanges the pod's token for a session of the role with this name.
 func (p pod) webIdentity(t *testing.T, role, audience string) (*s3.Client, error) {
 	t.Helper()
 	client := sts.New(sts.Options{BaseEndpoint: aws.String(p.server.URL()), Region: "us-east-1", Credentials: aws.AnonymousCredentials{}})
@@ -141,7 +141,7 @@ func (p pod) webIdentity(t *testing.T, role, audience string) (*s3.Client, error
 	return p.session(*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken), nil
 }
 
-// podIdentity asks for a session as the agent of EKS on a node does.
+// podIdentity requests a session like the EKS agent on a node.
 func (p pod) podIdentity(t *testing.T, audience string) (*s3.Client, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": p.token(t, audience)})
@@ -185,7 +185,7 @@ func (p pod) session(id, secret, token string) *s3.Client {
 	})
 }
 
-// grantRequest asks for access of the pod's service account.
+// grantRequest requests access for the pod's service account.
 func (p pod) grantRequest(account string, asked drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	request := grantRequest(account, asked, buckets...)
 	request.AuthenticationType.Type = cosi.AuthenticationType_SERVICE_ACCOUNT
@@ -199,8 +199,8 @@ func (p pod) revoke(t *testing.T, w *world, account string, buckets ...string) e
 	return err
 }
 
-// TestTokensOfTheCluster uses tokens that a running kube-apiserver signs, and that the store verifies
-// with keys which it fetches from there.
+// TestTokensOfTheCluster uses tokens that a running kube-apiserver signs and that the store verifies with keys
+// fetched from it.
 func TestTokensOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -391,7 +391,7 @@ func bindToForeignRole(t *testing.T, on target) {
 	}
 }
 
-// TestRoleNamesThatAreTooLong are hashed, and never cut.
+// TestRoleNamesThatAreTooLong checks that they are hashed and never truncated.
 func TestRoleNamesThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})

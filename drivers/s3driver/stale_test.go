@@ -47,7 +47,7 @@ func TestLaggingReads(t *testing.T) {
 			run.clock.advance(2 * time.Minute)
 			delivered, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, ""))
 			mustSucceed(t, err)
-			// The user is seen, and its key is not.
+			// The user is visible, and its key is not.
 			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "iam:ListAccessKeys", Effect: fault.Stale, LagTime: fault.Duration(time.Minute)}))
 			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
 			server.Faults.Clear()
@@ -153,14 +153,14 @@ func TestLaggingReads(t *testing.T) {
 	}
 }
 
-// lagRun is a run on a fake with a clock of its own.
+// lagRun is a run on a fake with its own clock.
 type lagRun struct {
 	*run
 
 	clock *clock
 }
 
-// clock is one that the test sets forward.
+// clock is a clock that the test advances.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }

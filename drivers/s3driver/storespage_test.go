@@ -31,7 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// runningStore has the tests of conformance look at one store that runs, and at nothing else.
+// runningStore runs the conformance tests only on one running store.
 var runningStore = flag.String("store", "", "type=endpoint of a store that runs, such as rgw=https://rgw.example.com; the key of the driver is in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
 var (
@@ -39,7 +39,7 @@ var (
 	runningIAM = flag.String("store-iam", "", "URL of the IAM API of a store of type aws, if it is another than the endpoint")
 )
 
-// running is the store that the flags name.
+// running is the store that the flags select.
 func running(t *testing.T) target {
 	t.Helper()
 	kind, endpoint, found := strings.Cut(*runningStore, "=")
@@ -100,7 +100,7 @@ func relay(t *testing.T, endpoint string) string {
 func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	t.Helper()
 	w := newWorld(t, on, worldOptions{})
-	// At a store that runs nothing is left behind, however this ends.
+	// Nothing may be left behind at a running store, even after a failure.
 	remove := func(bucket string) { mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"})) }
 	own := w.NewBucket(t, nil)
 	defer remove(own)
@@ -127,7 +127,7 @@ func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 // was not tested.
 func (on target) serviceAccounts() string {
 	if slices.Contains(on.can, serviceAccounts) {
-		return "yes" // the tests of them use it
+		return "yes" // other tests use it
 	}
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
 	config := s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
@@ -137,7 +137,7 @@ func (on target) serviceAccounts() string {
 	return "not tried"
 }
 
-// with lets f use an access and revokes it.
+// with calls f with an access and revokes it afterwards.
 func (w *world) with(t *testing.T, modes drivertest.Modes, buckets []string, f func(client *s3.Client)) *s3.Client {
 	t.Helper()
 	account := drivertest.NewAccount()
@@ -233,5 +233,5 @@ func (w *world) limits(t *testing.T) bool {
 		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &id, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 128<<10))})
 		code = apiCode(t, err)
 	})
-	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's begins with its name
+	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's code has a prefix with its name
 }

@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request := c.grantOf(drivertest.NewAccount(), cosi.AccessMode_READ_WRITE) // two calls for one account would be refused
+			request := c.grantOf(drivertest.NewAccount(), cosi.AccessMode_READ_WRITE) // two calls for one account would be rejected
 			tc.change(request)
 			_, err := client.DriverGrantBucketAccess(t.Context(), request)
 			drivertest.WantCode(t, err, tc.code, tc.text)
@@ -179,7 +179,7 @@ func TestAnExchangedCredentialReachesUsers(t *testing.T) {
 	c := newS3(t)
 	config := c.config(t)
 	client, driver := serve(t, config, credstore.NewMemory())
-	client.AwaitBackends(t) // which reads the directory, too
+	client.AwaitBackends(t) // which also reads the directory
 	before := driver.Info().Revision
 	c.mount(t, config.Buckets[bucketID].Credentials[0].Directory, c.grants[driverkit.ReadOnly])
 	driver.CheckBackends(t.Context()) // the kit does this every half minute

@@ -35,35 +35,35 @@ type state struct {
 
 // bucketState is one bucket, by its name.
 type bucketState struct {
-	// Owner is the driver, an administrator, or somebody else.
+	// Owner is the driver, an administrator, or another owner.
 	Owner string `json:"owner"`
-	// Protocols that it supports, sorted.
+	// Protocols that the bucket supports, sorted.
 	Protocols  []cosi.ObjectProtocol_Type `json:"protocols"`
 	Parameters map[string]string          `json:"parameters"`
 	Objects    map[string][]byte          `json:"objects"`
 	Tags       map[string]string          `json:"tags"`
-	// Policy says what each account may do, by account ID.
+	// Policy contains the permissions of each account, by account ID.
 	Policy map[string]modes `json:"policy"`
-	// Public says that anybody may read.
+	// Public means that everyone may read.
 	Public bool `json:"public"`
-	// Ready says that the last step of the creation was made.
+	// Ready means that the last step of the creation was completed.
 	Ready bool `json:"ready"`
 }
 
 // accountState is one account, by its ID.
 type accountState struct {
-	// Granted is what was asked for, for comparison.
+	// Granted is the request, for comparison.
 	Granted string `json:"granted"`
-	// ServiceAccount is the "namespace/name" that may use the account, empty with keys.
+	// ServiceAccount is the "namespace/name" that may use the account, or empty for accounts with keys.
 	ServiceAccount string `json:"serviceAccount"`
 	// Buckets are the IDs of the granted buckets, sorted.
 	Buckets []string `json:"buckets"`
-	// Rotation is the last value of the request to rotate.
+	// Rotation is the last value of the rotation field.
 	Rotation string `json:"rotation"`
 	// Current and Previous are key IDs.
 	Current  string `json:"current"`
 	Previous string `json:"previous"`
-	// Used says that a key of the account was tried.
+	// Used means that a key of the account was used.
 	Used bool `json:"used"`
 }
 

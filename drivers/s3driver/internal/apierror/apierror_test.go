@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// answer is an error as the SDK makes it from a store's response.
+// answer returns an error as the SDK would create it from a store's response.
 func answer(operation, code string, httpStatus int) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: operation, Err: &awshttp.ResponseError{
 		RequestID: "request-1",
