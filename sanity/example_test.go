@@ -11,8 +11,8 @@ import (
 )
 
 // Runs the cases against a driver: a running one (Config.Endpoint), or a program that the suite starts
-// (Config.Launcher: Exec). The driver here runs in memory and fails to create a bucket twice. Only the cases about a
-// repeated creation are selected.
+// (Config.Launcher: Exec). The driver here runs in memory and returns an error when a bucket is created twice. Only
+// the cases about a repeated creation are selected.
 func ExampleRun() {
 	store, profile := memdriver.NewStore(""), memdriver.Wide()
 	config := memdriver.Config(store, profile, memdriver.SecondCreateFails)
