@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// escape begins an escaped byte in an ID. Few IDs have two dots in a row, and those
-// are escaped.
+// escape is the prefix of an escaped byte in an ID. IDs rarely contain two consecutive dots; those are escaped.
 const escape = ".."
 
-// EscapeID returns an ID of a driver of another generation, which may hold any
-// character, in those that this contract and the Kubernetes API have for one. Nearly all
-// stay as they are; otherwise each other byte, and each dot, is two dots and two
-// hexadecimal digits.
+// EscapeID encodes an ID from a driver of another generation, which may contain any character, with the characters
+// that this contract and the Kubernetes API allow. Nearly all IDs are unchanged. In the others, each disallowed byte
+// and each dot becomes two dots and two hexadecimal digits.
 func EscapeID(id string) string {
 	if id == "" || ValidateBucketID(id) == nil && !strings.Contains(id, escape) {
 		return id
@@ -31,7 +29,7 @@ func EscapeID(id string) string {
 	return text.String()
 }
 
-// UnescapeID returns what EscapeID was given.
+// UnescapeID is the inverse of EscapeID.
 func UnescapeID(text string) (string, error) {
 	parts := strings.Split(text, escape)
 	for i, part := range parts[1:] {

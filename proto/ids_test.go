@@ -8,7 +8,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// The status has room for every ID of a driver that may hold any character.
+// Bucket and BucketAccess status can hold every ID of a driver whose IDs may contain any character.
 func TestEscapeID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{

@@ -9,35 +9,33 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of fields, in bytes unless they say otherwise. They replace the general limits of the v1alpha1 specification, which
-// are too small for IDs, SAS tokens and PEM keys (ADR on field sizes).
+// Field size limits, in bytes unless stated otherwise. They replace the general limits of the v1alpha1 specification,
+// which are too small for IDs, SAS tokens and PEM keys (ADR on field sizes).
 const (
-	// MaxDriverNameLength bounds DriverGetInfoResponse.name.
+	// MaxDriverNameLength limits DriverGetInfoResponse.name.
 	MaxDriverNameLength = 63
-	// MaxNameLength bounds names: bucket and account names, service account names, revision,
-	// rotation.
+	// MaxNameLength limits names: bucket and account names, service account names, revision, rotation.
 	MaxNameLength = 253
-	// MaxNamespaceLength bounds service_account_namespace, as Kubernetes bounds namespaces.
+	// MaxNamespaceLength limits service_account_namespace, like namespaces in Kubernetes.
 	MaxNamespaceLength = 63
-	// MaxIDLength bounds bucket and account IDs.
+	// MaxIDLength limits bucket and account IDs.
 	MaxIDLength = 2048
-	// MaxInfoLength bounds strings that no other constant names, such as endpoints.
+	// MaxInfoLength limits strings that no other constant covers, such as endpoints.
 	MaxInfoLength = 2048
-	// MaxCredentialLength bounds each credential value and the certificate authority.
+	// MaxCredentialLength limits each credential value and the certificate authority.
 	MaxCredentialLength = 16 << 10
-	// MaxParameters bounds the number of parameters.
+	// MaxParameters limits the number of parameters.
 	MaxParameters = 512
-	// MaxParametersSize bounds all parameter keys and values together. It counts characters and not
-	// bytes, as the API server does when a class is created: what it stores can be sent.
+	// MaxParametersSize limits the total size of all parameter keys and values. It counts characters rather than bytes,
+	// as the API server does when a class is created, so every class that the API server accepts can be sent.
 	MaxParametersSize = 64 << 10
-	// MaxEntrySize bounds what a credential store keeps by one name.
+	// MaxEntrySize limits the data of one entry in a credential store.
 	MaxEntrySize = 512 << 10
 )
 
-// FieldError says which field of a message breaks which rule. It never holds a secret value.
+// FieldError reports which field of a message violates which rule. It never contains a secret value.
 type FieldError struct {
-	// Field is the field's name in cosi.proto, with a path for nested ones, such as
-	// "buckets[0].bucket_id".
+	// Field is the field's name in cosi.proto, with a path for nested fields, such as "buckets[0].bucket_id".
 	Field string
 	// Problem completes the sentence that begins with the field, such as "is required".
 	Problem string
@@ -79,24 +77,24 @@ func isAlphanumeric(b byte) bool {
 // ValidateName returns a *FieldError about field unless name is 1 to MaxNameLength bytes.
 func ValidateName(field, name string) error { return requireString(field, name, MaxNameLength) }
 
-// ValidateCredential returns a *FieldError about field if value is longer than
-// MaxCredentialLength. The error does not hold the value.
+// ValidateCredential returns a *FieldError about field if value is longer than MaxCredentialLength. The error does
+// not contain the value.
 func ValidateCredential(field, value string) error {
 	return limitString(field, value, MaxCredentialLength)
 }
 
-// ValidateEntryName returns a *FieldError about "name" unless the name of an entry of a credential
-// store is 1 to MaxIDLength bytes.
+// ValidateEntryName returns a *FieldError about "name" unless the name of a credential store entry is 1 to
+// MaxIDLength bytes.
 func ValidateEntryName(name string) error { return requireString("name", name, MaxIDLength) }
 
-// ValidateEntryData returns a *FieldError about "data" unless it is 1 to MaxEntrySize bytes. The
-// error does not hold the data.
+// ValidateEntryData returns a *FieldError about "data" unless it is 1 to MaxEntrySize bytes. The error does not
+// contain the data.
 func ValidateEntryData(data []byte) error {
 	return requireString("data", string(data), MaxEntrySize)
 }
 
-// ValidateParameters returns a *FieldError about "parameters" if there are more than MaxParameters
-// of them, if they hold more than MaxParametersSize characters, or if a key is empty.
+// ValidateParameters returns a *FieldError about "parameters" if there are more than MaxParameters of them, if they
+// contain more than MaxParametersSize characters, or if a key is empty.
 func ValidateParameters(parameters map[string]string) error {
 	const field = "parameters"
 	if len(parameters) > MaxParameters {
@@ -115,9 +113,9 @@ func ValidateParameters(parameters map[string]string) error {
 	return nil
 }
 
-// ValidateDriverName returns a *FieldError about "name" unless name is 1 to MaxDriverNameLength
-// bytes of labels that are separated by dots, each of lower-case letters, digits and '-',
-// beginning and ending with a letter or digit.
+// ValidateDriverName returns a *FieldError about "name" unless name is 1 to MaxDriverNameLength bytes and consists of
+// labels separated by dots. Each label consists of lower-case letters, digits and '-', and begins and ends with a
+// letter or digit.
 func ValidateDriverName(name string) error {
 	const field = "name"
 	if err := requireString(field, name, MaxDriverNameLength); err != nil {

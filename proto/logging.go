@@ -11,26 +11,26 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// CallRecord is one finished RPC as it may be logged.
+// CallRecord is one finished RPC, in a form that is safe to log.
 type CallRecord struct {
 	// Method is the full method name.
 	Method string
 	// Request and Response print without secrets. Response prints "null" when the call failed.
 	Request, Response Redacted
-	// Duration is how long the call took.
+	// Duration is the duration of the call.
 	Duration time.Duration
-	// Status is the outcome as the peer sees it; its Code is codes.OK for success.
+	// Status is the outcome that the peer sees; its Code is codes.OK for success.
 	Status *status.Status
-	// Err is the error that a server's handler returned, or that a client got. A server's may hold
-	// more than the status says.
+	// Err is the error that a server's handler returned or that a client received. A server's error may contain more
+	// than the status.
 	Err error
 }
 
 // LogFunc receives every finished RPC. It may be called concurrently.
 type LogFunc func(ctx context.Context, record CallRecord)
 
-// UnaryClientLogging returns an interceptor that reports each call to log. It is the only place
-// where a client should log messages of the contract, since it redacts them.
+// UnaryClientLogging returns an interceptor that reports each call to log. Clients should log messages of the
+// contract only here, because the interceptor redacts them.
 func UnaryClientLogging(log LogFunc) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -55,7 +55,7 @@ func UnaryServerLogging(log LogFunc) grpc.UnaryServerInterceptor {
 
 func record(method string, request, reply any, start time.Time, err error) CallRecord {
 	made := CallRecord{Method: method, Duration: time.Since(start), Status: status.Convert(err), Err: err}
-	// What is not a message of a contract is not printed at all.
+	// Messages that do not belong to a contract are not logged at all.
 	if message, ok := request.(proto.Message); ok {
 		made.Request = NewRedacted(message)
 	}

@@ -8,16 +8,16 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Disposition says what the caller of an RPC does about its outcome.
+// Disposition is what the caller of an RPC does after its outcome.
 type Disposition int
 
 const (
-	// OK: the call did what was asked.
+	// OK means that the call succeeded.
 	OK Disposition = iota
-	// Terminal: repeating the same call to the same driver cannot help. The caller stops until the
-	// object, the driver or the connection changes, apart from a slow resync.
+	// Terminal means that repeating the same call to the same driver cannot succeed. The caller stops until the object,
+	// the driver or the connection changes, apart from a slow resync.
 	Terminal
-	// Retryable: the caller repeats the call with a growing delay.
+	// Retryable means that the caller retries with backoff.
 	Retryable
 )
 
@@ -43,22 +43,22 @@ type Outcome struct {
 	Code codes.Code
 	// Disposition is what the caller does.
 	Disposition Disposition
-	// UntilReconnect says that a terminal outcome stands until the connection to the driver is
-	// made again, so that not even the resync repeats the call.
+	// UntilReconnect means that a terminal outcome is final until the connection to the driver is reestablished: not
+	// even a resync repeats the call.
 	UntilReconnect bool
-	// Reason says what the code means as an outcome of this RPC, fit for an end user.
+	// Reason explains to end users what the code means as an outcome of this RPC.
 	Reason string
 }
 
-// rule is the part of an outcome that the code alone decides.
+// rule is the part of an outcome that depends only on the code.
 type rule struct {
 	disposition Disposition
 	reason      string
 }
 
-// OutcomeOf returns the row for a full method name and a code. It is total: a code that gRPC does
-// not define counts as codes.Unknown, as gRPC libraries take it, and for a method that is not part
-// of the contract the code alone decides.
+// OutcomeOf returns the row for a full method name and a code. It is defined for all inputs: a code that gRPC does
+// not define counts as codes.Unknown, as in gRPC libraries, and for a method that is not part of the contract only
+// the code matters.
 func OutcomeOf(method string, code codes.Code) Outcome {
 	general, known := generalRules()[code]
 	if !known {
@@ -78,7 +78,7 @@ func DispositionOf(method string, code codes.Code) Disposition {
 	return OutcomeOf(method, code).Disposition
 }
 
-// Outcomes returns the whole table, every RPC of the contract with every code.
+// Outcomes returns the whole table: every RPC of the contract with every code.
 func Outcomes() []Outcome {
 	var table []Outcome
 	for _, method := range Methods() {
@@ -103,9 +103,9 @@ func Methods() []string {
 	}
 }
 
-// generalRules holds every gRPC code once. The four terminal codes are those that KEP-1979, section
-// "COSI Driver gRPC API", and the error scheme of the v1alpha1 specification forbid to repeat;
-// everything else may pass by itself.
+// generalRules contains every gRPC code once. The four terminal codes are those for which KEP-1979, section "COSI
+// Driver gRPC API", and the error scheme of the v1alpha1 specification forbid retries. All other failures may be
+// transient.
 func generalRules() map[codes.Code]rule {
 	return map[codes.Code]rule{
 		codes.OK:                 {OK, ""},
@@ -128,8 +128,8 @@ func generalRules() map[codes.Code]rule {
 	}
 }
 
-// particularReasons holds what KEP-1979 says about a code at one RPC, by RPC section. A reason
-// never changes the disposition.
+// particularReasons contains the meanings that KEP-1979 gives to a code for a particular RPC, by RPC section. A
+// reason never changes the disposition.
 func particularReasons() map[string]map[codes.Code]string {
 	const (
 		bucketConflict  = "a bucket of this identity exists and does not fit the request"

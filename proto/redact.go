@@ -14,15 +14,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// redactedText replaces every secret value in what is printed.
+// redactedText replaces every secret value in output.
 const redactedText = "[redacted]"
 
-// Redact returns a copy of m that is safe to log: the values of all fields with the option
-// cosi_secret are replaced, at any depth, also in lists and maps. Strings become "[redacted]",
-// values of other types are dropped; an empty value stays empty, so that its absence can be seen.
-// URLs in other strings lose their user names and passwords, as by RedactURLs.
-// Fields that this build does not know are dropped, since they may be secrets of a newer contract.
-// A nil message stays nil.
+// Redact returns a copy of m that is safe to log. It replaces the values of all fields with the option cosi_secret,
+// at any depth, including in lists and maps. Strings become "[redacted]" and values of other types are removed; empty
+// values remain empty, so that their absence is visible. User names and passwords are removed from URLs in other
+// strings, as by RedactURLs. Unknown fields are removed, because they may be secrets of a newer contract. A nil
+// message remains nil.
 func Redact(m proto.Message) proto.Message {
 	if m == nil || !m.ProtoReflect().IsValid() {
 		return m
@@ -32,16 +31,15 @@ func Redact(m proto.Message) proto.Message {
 	return redacted
 }
 
-// userinfo is what stands between the slashes of a URL and its host.
+// userinfo matches the user information before the host of a URL.
 var userinfo = regexp.MustCompile(`//[^\s/?#"<>\\]*@`)
 
-// RedactURLs returns text without the user names and passwords in the URLs that it holds.
+// RedactURLs returns text with user names and passwords removed from URLs.
 func RedactURLs(text string) string {
 	return userinfo.ReplaceAllLiteralString(text, "//"+redactedText+"@")
 }
 
-// SecretsIn returns the values that Redact replaces: those of all fields with the option
-// cosi_secret that are strings and not empty.
+// SecretsIn returns the values that Redact replaces: all non-empty string fields with the option cosi_secret.
 func SecretsIn(m proto.Message) []string {
 	if m == nil || !m.ProtoReflect().IsValid() {
 		return nil
@@ -55,8 +53,8 @@ func SecretsIn(m proto.Message) []string {
 	return found
 }
 
-// RedactedString returns m as JSON on one line, without its secrets. It is for people and logs; the
-// form is not a contract.
+// RedactedString returns m as JSON on one line, without its secrets. It is for humans and logs; the format may
+// change.
 func RedactedString(m proto.Message) string {
 	if m == nil || !m.ProtoReflect().IsValid() {
 		return "null"
@@ -65,7 +63,7 @@ func RedactedString(m proto.Message) string {
 	if err != nil {
 		return "[" + string(m.ProtoReflect().Descriptor().Name()) + " that cannot be printed]"
 	}
-	// protojson varies its white space on purpose; compacting makes the line stable.
+	// protojson randomizes its white space; compacting makes the output stable.
 	var line bytes.Buffer
 	if err := json.Compact(&line, indented); err != nil {
 		return string(indented)
@@ -73,8 +71,8 @@ func RedactedString(m proto.Message) string {
 	return line.String()
 }
 
-// Redacted holds a message for a log line and prints it without its secrets, doing the work only
-// when the line is written. It serves fmt, log/slog and logr.
+// Redacted wraps a message for a log line and prints it without its secrets. The message is formatted only when the
+// line is written. It supports fmt, log/slog and logr.
 type Redacted struct {
 	message proto.Message
 }
@@ -85,7 +83,7 @@ func NewRedacted(m proto.Message) Redacted { return Redacted{message: m} }
 // String implements fmt.Stringer by RedactedString.
 func (r Redacted) String() string { return RedactedString(r.message) }
 
-// GoString implements fmt.GoStringer, so that %#v shows no secret either.
+// GoString implements fmt.GoStringer, so %#v does not print secrets either.
 func (r Redacted) GoString() string { return r.String() }
 
 // LogValue implements slog.LogValuer.
@@ -99,7 +97,7 @@ func (r Redacted) MarshalText() ([]byte, error) { return []byte(r.String()), nil
 
 func redactMessage(m protoreflect.Message) {
 	m.SetUnknown(nil)
-	// Range allows changing the field it is at.
+	// Range allows changing the current field.
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case isSecret(field):
@@ -120,7 +118,7 @@ func redactMessage(m protoreflect.Message) {
 	})
 }
 
-// collectSecrets calls found for the values of secret strings, at any depth.
+// collectSecrets calls found for every secret string, at any depth.
 func collectSecrets(m protoreflect.Message, found func(string)) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		kind := field
@@ -149,7 +147,7 @@ func collectSecrets(m protoreflect.Message, found func(string)) {
 	})
 }
 
-// redactValue redacts one value of a field that is no secret itself.
+// redactValue redacts the value of a field that is not itself secret.
 func redactValue(field protoreflect.FieldDescriptor, value protoreflect.Value, set func(protoreflect.Value)) {
 	switch {
 	case field.Message() != nil:

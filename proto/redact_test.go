@@ -61,7 +61,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A password in a URL is none of the contract's secret fields, and none for a log.
+// A password in a URL is not in one of the contract's secret fields, but must not be logged either.
 func TestRedactURLs(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
@@ -117,8 +117,8 @@ func TestRedactDropsFieldsOfANewerContract(t *testing.T) {
 	}
 }
 
-// TestEverySecretFieldIsMarked fails when a field that sounds like a secret is added without the
-// option, and when an option is lost in generation.
+// TestEverySecretFieldIsMarked fails if a field whose name suggests a secret is added without the option, or if an
+// option is lost during code generation.
 func TestEverySecretFieldIsMarked(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -138,8 +138,8 @@ func TestEverySecretFieldIsMarked(t *testing.T) {
 	}
 }
 
-// TestRedactEveryShape uses a contract of its own with the option on fields of every shape, since
-// ours has it on plain strings only.
+// TestRedactEveryShape uses its own contract that has the option on fields of every type, because the real contract
+// has it only on plain strings.
 func TestRedactEveryShape(t *testing.T) {
 	t.Parallel()
 	shapes := shapesDescriptor(t)

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ValidateRequest checks a request against the field rules of cosi.proto: what is REQUIRED, sizes,
-// characters, known enum values, and that no bucket is named twice. It returns a *FieldError about
-// the first field that breaks one, which a driver refuses with INVALID_ARGUMENT. It does not know
-// what a driver supports. A message that is not a request of the contract is an error, too.
+// ValidateRequest checks a request against the field rules of cosi.proto: REQUIRED fields, sizes, characters, known
+// enum values, and no duplicate buckets. It returns a *FieldError about the first invalid field, for which a driver
+// returns INVALID_ARGUMENT. It does not check what a particular driver supports. It also returns an error if the
+// message is not a request of the contract.
 func ValidateRequest(request proto.Message) error {
 	switch r := request.(type) {
 	case *DriverGetInfoRequest:
@@ -75,7 +75,7 @@ func validateAccess(r accessRequest) error {
 	)
 }
 
-// validateDisallowed refuses what is not a mode that an access can ask for.
+// validateDisallowed rejects values that are not modes that an access can request.
 func validateDisallowed(disallowed *DisallowedAccessModes) error {
 	for _, category := range []struct {
 		name  string
@@ -156,8 +156,7 @@ func validateAccessedBuckets(buckets []*AccessedBucket) error {
 	return validateBucketIDs(ids)
 }
 
-// givesMode says whether at least one category is given. KEP-1979, section "BucketAccess", requires
-// one of the user.
+// givesMode reports whether at least one category is set, as KEP-1979, section "BucketAccess", requires.
 func givesMode(bucket *AccessedBucket) bool {
 	return bucket.GetObjectDataAccessMode().GetMode() != AccessMode_UNKNOWN ||
 		bucket.GetObjectMetadataAccessMode().GetMode() != AccessMode_UNKNOWN ||
@@ -207,7 +206,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// IsFieldError says whether err is or wraps a *FieldError.
+// IsFieldError reports whether err is or wraps a *FieldError.
 func IsFieldError(err error) bool {
 	var field *FieldError
 	return errors.As(err, &field)

@@ -11,12 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ValidateResponse checks a response, given its request, against the field rules of cosi.proto: what
-// is REQUIRED, sizes, characters, known enum values, that a response about a bucket offers the
-// protocols that were asked for, and that a grant returns exactly the requested buckets through
-// exactly the requested protocol with a complete credential. It returns a *FieldError about the
-// first field that breaks one. It does not know what DriverGetInfo returned. Messages that are not
-// request and response of one RPC of the contract are an error, too.
+// ValidateResponse checks the response to a request against the field rules of cosi.proto: REQUIRED fields, sizes,
+// characters and known enum values. A response about a bucket must offer the requested protocols. A grant must return
+// exactly the requested buckets through exactly the requested protocol, with a complete credential. ValidateResponse
+// returns a *FieldError about the first invalid field. It does not take the response of DriverGetInfo into account.
+// It also returns an error if the messages are not the request and response of one RPC of the contract.
 func ValidateResponse(request, response proto.Message) error {
 	switch r := response.(type) {
 	case *DriverGetInfoResponse:
@@ -87,7 +86,7 @@ func validateBucketResponse(request proto.Message, info *ObjectProtocolAndBucket
 	return validateBucketInfo(field, info)
 }
 
-// validateBucketInfo checks what is present; nothing in it is required.
+// validateBucketInfo checks the fields that are set; none is required.
 func validateBucketInfo(field string, info *ObjectProtocolAndBucketInfo) error {
 	s3, azure, gcs := info.GetS3(), info.GetAzure(), info.GetGcs()
 	return firstError(
@@ -107,13 +106,13 @@ func validateEndpoint(field, endpoint string) error {
 		return nil
 	}
 	if parsed, err := url.Parse(endpoint); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		// The text is left out, since a broken URL may hold a password.
+		// The error omits the text, because an invalid URL may contain a password.
 		return fieldErrorf(field, "is not an http or https URL")
 	}
 	return nil
 }
 
-// validateInfoString accepts what may be shown in the status of a Bucket.
+// validateInfoString accepts strings that may appear in the status of a Bucket.
 func validateInfoString(field, value string) error {
 	if RedactURLs(value) != value {
 		return fieldErrorf(field, "holds a user name or password, which is not for the Bucket's status")
@@ -150,7 +149,8 @@ func validateGrantedBuckets(
 	for i, bucket := range granted {
 		field := fmt.Sprintf("buckets[%d]", i)
 		if !missing[bucket.GetBucketId()] {
-			// It is left out: users read this, and it may be the bucket of somebody else, or a credential in the wrong field.
+			// The error omits the ID, because users see it: it may be another user's bucket, or a credential in the wrong
+			// field.
 			return fieldErrorf(field+".bucket_id", "was not asked for or is repeated")
 		}
 		delete(missing, bucket.GetBucketId())
@@ -250,8 +250,8 @@ func foreignCredential(wanted ObjectProtocol_Type, granted *CredentialInfo) Obje
 	}
 }
 
-// requireGCSKey wants an HMAC pair, a service account key, or both, and neither by half. A key's
-// name without the key is no key: drivers of the public contract may send it with an HMAC pair.
+// requireGCSKey requires an HMAC pair, a service account key, or both, each complete. A key's name without the key
+// does not count as a key: drivers of the public contract may send it with an HMAC pair.
 func requireGCSKey(gcs *GcsCredentialInfo) error {
 	const field = "credentials.gcs."
 	hmac := gcs.GetAccessId() != "" || gcs.GetAccessSecret() != ""
@@ -278,8 +278,8 @@ func requireGCSKey(gcs *GcsCredentialInfo) error {
 	)
 }
 
-// validateExpiry accepts ISO 8601 with a time zone, which RFC 3339 is the common profile of. What is none may be a
-// credential in the wrong field, and is left out of the message. Seconds may have any number of digits.
+// validateExpiry accepts ISO 8601 with a time zone, of which RFC 3339 is the common profile, with any number of
+// digits in the seconds. The error omits the value, which may be a credential in the wrong field.
 func validateExpiry(field, timestamp string) error {
 	if timestamp == "" {
 		return nil

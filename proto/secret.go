@@ -9,15 +9,14 @@ import (
 	"log/slog"
 )
 
-// Secret is a string that does not print: fmt with any verb, JSON, text and slog encoders write
-// "[redacted]". Only Reveal returns the value. The value is behind a pointer, so that fmt cannot
-// reach it in an unexported field of another struct, where it ignores methods. The zero value is
-// the empty secret.
+// Secret is a string that is never printed: fmt with any verb, and encoders for JSON, text and slog, write
+// "[redacted]". Only Reveal returns the value. The value is stored behind a pointer, because fmt ignores methods for
+// unexported fields of other structs and would otherwise print it. The zero value is the empty secret.
 type Secret struct {
 	value *string
 }
 
-// NewSecret returns a Secret that holds value.
+// NewSecret returns a Secret that contains value.
 func NewSecret(value string) Secret {
 	if value == "" {
 		return Secret{}
@@ -25,7 +24,7 @@ func NewSecret(value string) Secret {
 	return Secret{value: &value}
 }
 
-// Reveal returns the value. Its result must not be logged or put into an error.
+// Reveal returns the value. Do not log it or put it into an error.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""
@@ -33,17 +32,17 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// IsZero says whether the secret is empty.
+// IsZero reports whether the secret is empty.
 func (s Secret) IsZero() bool { return s.value == nil || *s.value == "" }
 
-// Equal compares the values in a time that does not depend on where they differ.
+// Equal compares the values in constant time.
 func (s Secret) Equal(other Secret) bool {
 	return subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(other.Reveal())) == 1
 }
 
 // Format implements fmt.Formatter for every verb.
 func (s Secret) Format(state fmt.State, _ rune) {
-	// A failure to write is fmt's to report; there is nothing to do about it here.
+	// fmt reports write errors itself.
 	_, _ = io.WriteString(state, redactedText)
 }
 
@@ -59,6 +58,5 @@ func (s Secret) MarshalLog() any { return redactedText }
 // MarshalText implements encoding.TextMarshaler; it does not write the value.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redactedText), nil }
 
-// MarshalJSON implements json.Marshaler; it does not write the value. To store a secret, store what
-// Reveal returns.
+// MarshalJSON implements json.Marshaler; it does not write the value. To store a secret, store the result of Reveal.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redactedText + `"`), nil }

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// azureVersion is the version of the Blob service REST API the prober speaks.
+// azureVersion is the version of the Blob service REST API that the prober uses.
 const azureVersion = "2021-12-02"
 
-// azureProber speaks the Azure Blob REST API with the shared access signature of the grant.
+// azureProber uses the Azure Blob REST API with the shared access signature of the grant.
 type azureProber struct {
 	transport *transport
 	endpoint  string
@@ -39,9 +39,9 @@ func (p azureProber) Try(ctx context.Context, attempt Attempt) (Outcome, error) 
 	return listed(attempt.Action, outcome, err)
 }
 
-// container returns the URL of the container, and the signature apart from it. The token is the
-// resource URI with the signature as its query, or the signature alone; then the container has
-// the name of the bucket ID, behind the backend's name if there is one.
+// container returns the URL of the container and, separately, the signature. The token is the resource URI with the
+// signature as its query string, or only the signature. In the latter case the container's name is the bucket ID
+// without the backend's name, if any.
 func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 	token := attempt.Credentials.GetAzure().GetAccessToken()
 	if strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://") {
@@ -72,8 +72,8 @@ func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 
 func containerName(bucketID string) string { return bucketID[strings.LastIndexAny(bucketID, "./")+1:] }
 
-// elsewhere returns the URL of the container to try: that of the token, or the one beside it if the
-// attempt is at a bucket that the token was not granted for.
+// elsewhere returns the URL of the container to try: that of the token, or a container in the same account if the
+// attempt is for a bucket that the token was not granted for.
 func (azureProber) elsewhere(granted url.URL, attempt Attempt) (url.URL, error) {
 	if len(attempt.Granted) == 0 || slices.Contains(attempt.Granted, attempt.BucketID) {
 		return granted, nil

@@ -84,7 +84,7 @@ var allActions = []sanity.Action{
 	sanity.GetBucketTags, sanity.DeleteBucket, sanity.SetBucketPolicy,
 }
 
-// TestAzureProberOnAStoreThatEnforces tries every action with what each signature allows.
+// TestAzureProberOnAStoreThatEnforces attempts every action with each kind of signature.
 //
 //nolint:paralleltest,tparallel // the signatures share the object
 func TestAzureProberOnAStoreThatEnforces(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAzureProberSeesARevocation(t *testing.T) {
 	}
 }
 
-// TestAzureProberKnowsPublicAccessNotPermitted has a store that responds as an account without public access does.
+// TestAzureProberKnowsPublicAccessNotPermitted has a store that responds like an account without public access.
 func TestAzureProberKnowsPublicAccessNotPermitted(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

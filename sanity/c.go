@@ -20,8 +20,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// C is a case that is being run: the driver's clients, the things the case has made, and the
-// checks. Its methods end the case when a check fails; they are for the case's own goroutine.
+// C is a running case: the driver's clients, the resources that the case has created, and the checks. Its methods end
+// the case when a check fails, so call them only from the case's own goroutine.
 type C struct {
 	ctx          context.Context //nolint:containedctx // a C lives exactly as long as its case
 	suite        *suite
@@ -53,11 +53,10 @@ func newC(ctx context.Context, s *suite, cs Case) *C {
 	return c
 }
 
-// method is an RPC of a client, as a method value.
+// method is a client's RPC as a method value.
 type method[Q, A proto.Message] func(context.Context, Q, ...grpc.CallOption) (A, error)
 
-// try makes a call with the deadline of the run and returns what came back. It may be used from
-// any goroutine.
+// try makes a call with the run's deadline and returns its result. It may be called from any goroutine.
 func try[Q, A proto.Message](ctx context.Context, c *C, rpc method[Q, A], request Q) (A, codes.Code) {
 	ctx, cancel := context.WithTimeout(ctx, c.suite.limits.RPC)
 	defer cancel()
@@ -74,7 +73,7 @@ func ok[Q, A proto.Message](c *C, rpc method[Q, A], request Q) A {
 	return response
 }
 
-// refused makes a call that must return one of the codes, and returns that code.
+// refused makes a call that must fail with one of the codes, and returns the code.
 func refused[Q, A proto.Message](c *C, rpc method[Q, A], request Q, allowed ...codes.Code) codes.Code {
 	_, code := try(c.ctx, c, rpc, request)
 	if !slices.Contains(allowed, code) {
@@ -95,7 +94,7 @@ func orList(allowed []codes.Code) string {
 	return strings.Join(names, " or ")
 }
 
-// together makes n calls at once and returns their codes.
+// together makes n concurrent calls and returns their codes.
 func (c *C) together(n int, one func(i int) codes.Code) []codes.Code {
 	found := make([]codes.Code, n)
 	var group sync.WaitGroup
@@ -115,10 +114,10 @@ func (c *C) onlyCodes(found []codes.Code, allowed ...codes.Code) {
 	}
 }
 
-// eventually repeats check until it returns "" or the time the backend has to settle is over.
+// eventually repeats check until it returns "" or Limits.Settle has passed.
 func (c *C) eventually(check func() string) { c.within(c.suite.limits.Settle, check) }
 
-// within repeats check until it returns "" or the time is over.
+// within repeats check until it returns "" or the limit has passed.
 func (c *C) within(limit time.Duration, check func() string) {
 	deadline := time.Now().Add(limit)
 	pause := pollInterval
@@ -138,7 +137,7 @@ func (c *C) within(limit time.Duration, check func() string) {
 	}
 }
 
-// name returns a new name that begins with the run and the case.
+// name returns a new name that begins with the run ID and the case.
 func (c *C) name() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,14 +172,14 @@ func (c *C) lastExchanges() []Exchange {
 	return printed
 }
 
-// later registers something to undo when the case is over.
+// later registers a cleanup function to run when the case is over.
 func (c *C) later(undo func(context.Context) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.undo = append(c.undo, undo)
 }
 
-// inventory lists the backend, sorted, one line for each resource.
+// inventory lists the resources in the backend, sorted, one line each.
 func (c *C) inventory() []string {
 	resources, err := c.suite.config.Inventory(c.ctx)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *C) inventory() []string {
 	return lines
 }
 
-// unchanged waits until the backend holds what it held before.
+// unchanged waits until the backend contains the same resources as before.
 func (c *C) unchanged(before []string) {
 	c.eventually(func() string {
 		added, gone := differ(before, c.inventory())
@@ -205,7 +204,7 @@ func (c *C) unchanged(before []string) {
 	})
 }
 
-// grown counts what the backend has more of a kind than before.
+// grown returns how many more resources of a kind the backend has than before.
 func (c *C) grown(kind string, before []string) int {
 	added, _ := differ(before, c.inventory())
 	n := 0
@@ -217,8 +216,8 @@ func (c *C) grown(kind string, before []string) int {
 	return n
 }
 
-// listsBucket fails unless the inventory shows the bucket that was made since: a hook that lists nothing would find
-// nothing wrong.
+// listsBucket fails unless the inventory shows the bucket that was created since before. A hook that lists nothing
+// could not detect leftovers.
 func (c *C) listsBucket(before []string) {
 	c.eventually(func() string {
 		if c.grown(KindBucket, before) > 0 {
@@ -228,8 +227,8 @@ func (c *C) listsBucket(before []string) {
 	})
 }
 
-// listsAccess ends the case as not applicable unless the inventory shows something of the access that was granted
-// since: some stores keep nothing of an access, and then there is nothing to count.
+// listsAccess ends the case as not applicable unless the inventory shows a resource of the access that was granted
+// since before. Some stores keep nothing for an access, so there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
 		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess returned OK: mend the hook, unless this store keeps nothing of an access")
@@ -257,7 +256,8 @@ func differ(before, after []string) (added, gone []string) {
 	return added, gone
 }
 
-// hasInventory reports whether the backend can be listed; cases that merely check more with it ask.
+// hasInventory reports whether the backend can be listed, for cases that need the inventory only for additional
+// checks.
 func (c *C) hasInventory() bool { return c.suite.config.Inventory != nil }
 
 // canRestart reports whether the suite owns the driver's process.

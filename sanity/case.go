@@ -8,16 +8,15 @@ import (
 	"slices"
 )
 
-// Level says how binding a case is.
+// Level is how binding a case is.
 type Level int
 
 const (
-	// Must: the KEP or the specification requires it. One failed Must case makes a driver
-	// non-conformant.
+	// Must means that the KEP or the specification requires it. One failed Must case makes a driver non-conformant.
 	Must Level = iota
-	// Should: the texts recommend it, or say it of the common case.
+	// Should means that the texts recommend it, or require it in the common case.
 	Should
-	// Advice: in no text; what experience with drivers suggests.
+	// Advice is in no text; it is based on experience with drivers.
 	Advice
 )
 
@@ -35,97 +34,96 @@ func (l Level) String() string {
 	}
 }
 
-// Rule is the sentence that a case checks and where it stands.
+// Rule is the sentence that a case checks, with its source.
 type Rule struct {
-	// Text is the sentence, quoted, or our own for cases of level Advice.
+	// Text is the quoted sentence, or the suite's own sentence for cases of level Advice.
 	Text string
 	// Source names the document and its section.
 	Source string
 }
 
-// Need is something a case cannot do without. Whether it is there is decided by looking at the
-// driver and the configuration, never by the case itself.
+// Need is a prerequisite of a case. It is determined from the driver and the configuration, never by the case itself.
 type Need int
 
 const (
 	// NeedProcess: the suite starts the driver itself.
 	NeedProcess Need = iota
-	// NeedDataPlane: a prober for the protocol under test, and credentials it can use.
+	// NeedDataPlane: there is a prober for the protocol under test, with usable credentials.
 	NeedDataPlane
-	// NeedInventory: the configuration says how to list what exists in the backend.
+	// NeedInventory: the configuration can list the resources in the backend.
 	NeedInventory
-	// NeedFixture: the configuration says how to make a bucket out of band.
+	// NeedFixture: the configuration can create a bucket out of band.
 	NeedFixture
-	// NeedForeignBucket: the fixture can make a bucket that belongs to somebody else.
+	// NeedForeignBucket: the fixture can create a bucket with another owner.
 	NeedForeignBucket
-	// NeedBackendFaults: the configuration says how to take the backend down.
+	// NeedBackendFaults: the configuration can take the backend down.
 	NeedBackendFaults
-	// NeedRefusedLogin: the configuration says how to make the backend refuse the driver.
+	// NeedRefusedLogin: the configuration can make the backend reject the driver's credentials.
 	NeedRefusedLogin
-	// NeedIncompatible: the configuration has parameters that do not fit an existing bucket.
+	// NeedIncompatible: the configuration has parameters that do not match an existing bucket.
 	NeedIncompatible
 	// NeedInvalid: the configuration has invalid bucket parameters.
 	NeedInvalid
 	// NeedInvalidAccess: the configuration has invalid access parameters.
 	NeedInvalidAccess
-	// NeedS3, NeedAzure and NeedGCS: DriverGetInfo names the protocol.
+	// NeedS3, NeedAzure and NeedGCS: DriverGetInfo lists the protocol.
 	NeedS3
-	// NeedAzure is described at NeedS3.
+	// NeedAzure: see NeedS3.
 	NeedAzure
-	// NeedGCS is described at NeedS3.
+	// NeedGCS: see NeedS3.
 	NeedGCS
-	// NeedMissingProtocol: there is a protocol that DriverGetInfo does not name.
+	// NeedMissingProtocol: there is a protocol that DriverGetInfo does not list.
 	NeedMissingProtocol
 	// NeedKey: the driver grants with authentication type KEY.
 	NeedKey
-	// NeedOwnCredential: every access has a credential of its own, that ends with it.
+	// NeedOwnCredential: every access has its own credential, which ends with the access.
 	NeedOwnCredential
 	// NeedServiceAccount: the driver grants with authentication type SERVICE_ACCOUNT.
 	NeedServiceAccount
-	// NeedRotation: the configuration says that the driver knows the field rotation.
+	// NeedRotation: the configuration says that the driver supports the field rotation.
 	NeedRotation
 	// NeedUsage: the number of open files of the driver's process can be read.
 	NeedUsage
-	// NeedNonEmptyPolicy: the configuration says what the driver does with a bucket that holds data.
+	// NeedNonEmptyPolicy: the configuration says how the driver deletes a bucket that contains data.
 	NeedNonEmptyPolicy
-	// NeedKeptModes: DriverGetInfo announces that the driver keeps disallowed access modes.
+	// NeedKeptModes: DriverGetInfo reports that the driver enforces disallowed access modes.
 	NeedKeptModes
-	// NeedUnkeptModes: it does not.
+	// NeedUnkeptModes: DriverGetInfo reports that the driver does not enforce disallowed access modes.
 	NeedUnkeptModes
-	// NeedCreation: the driver makes buckets.
+	// NeedCreation: the driver creates buckets.
 	NeedCreation
 )
 
-// Phase says what else may happen at the same time.
+// Phase determines what may run concurrently with a case.
 type Phase int
 
 const (
-	// Parallel cases touch only their own buckets and accounts.
+	// Parallel cases use only their own buckets and accounts.
 	Parallel Phase = iota
 	// Alone is for cases that compare the whole backend before and after, or disturb it.
 	Alone
 	// Process is for cases that stop and start the driver.
 	Process
-	// Last is for cases that judge everything seen before.
+	// Last is for cases that evaluate everything observed during the run.
 	Last
 )
 
-// Case is one check. All but Run is data for reports, --list and --explain.
+// Case is one check. All fields except Run are data for reports, --list and --explain.
 type Case struct {
 	// ID is stable and unique, such as "BKT-CRT-003".
 	ID string
-	// Level says how binding the case is, and Why says what in the text decides that.
+	// Level is how binding the case is, and Why is the reason for that level in the texts.
 	Level Level
 	Why   string
-	// Title says in one line what a conforming driver does.
+	// Title describes in one line what a conforming driver does.
 	Title string
-	// Rule is the sentence behind the case.
+	// Rule is the sentence that the case is based on.
 	Rule Rule
-	// Fix tells the author of a driver what to change when the case fails.
+	// Fix tells the driver's author what to change if the case fails.
 	Fix string
-	// Needs lists what must be there; without it the case is not applicable.
+	// Needs lists the prerequisites; without them the case is not applicable.
 	Needs []Need
-	// Phase says what else may run at the same time.
+	// Phase determines what may run concurrently.
 	Phase Phase
 	// Run checks a driver. It reports through its argument.
 	Run func(*C)
@@ -148,7 +146,7 @@ func Cases() []Case {
 	)
 }
 
-// Chapter returns the part of a case's ID that names what it is about, such as "BKT-CRT".
+// Chapter returns the part of a case's ID that identifies its topic, such as "BKT-CRT".
 func (c Case) Chapter() string {
 	if len(c.ID) < 4 {
 		return c.ID
@@ -158,7 +156,7 @@ func (c Case) Chapter() string {
 
 func byID(a, b Result) int { return cmp.Compare(a.Case.ID, b.Case.ID) }
 
-// The two texts, and our own word where both are silent.
+// Rules from the two texts, and the suite's own rules where both say nothing.
 func kep(section, text string) Rule {
 	return Rule{Text: text, Source: "KEP-1979 v1alpha2, section " + section}
 }

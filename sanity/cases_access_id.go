@@ -187,7 +187,7 @@ func (c *C) anyAccess() *cosi.DriverGenerateBucketAccessIdRequest {
 	return c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(c.created().id)})
 }
 
-// refusedAccess wants phase 1 or phase 2 to refuse an access with one of the codes.
+// refusedAccess requires that phase 1 or phase 2 rejects an access with one of the codes.
 func (c *C) refusedAccess(request *cosi.DriverGenerateBucketAccessIdRequest, want ...codes.Code) {
 	named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, request)
 	switch {
@@ -226,7 +226,7 @@ func runDistinctAccounts(c *C) {
 	}
 }
 
-// runUnsupportedAuthentication tries the types that the driver is not declared to offer.
+// runUnsupportedAuthentication tries the authentication types that the driver is not configured to offer.
 func runUnsupportedAuthentication(c *C) {
 	for _, authentication := range []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT} {
 		if c.suite.authenticates(authentication) {
@@ -276,7 +276,7 @@ func runUnsupportedModes(c *C) {
 	}
 }
 
-// lastMessage is the message of the last response.
+// lastMessage returns the message of the last response.
 func (c *C) lastMessage() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -170,7 +170,7 @@ func bucketIDCases() []Case {
 	}
 }
 
-// refusedInEither wants phase 1 or phase 2 to refuse a bucket with the code.
+// refusedInEither requires that phase 1 or phase 2 rejects a bucket with the code.
 func (c *C) refusedInEither(request *cosi.DriverGenerateBucketIdRequest, want codes.Code) {
 	named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, request)
 	switch code {
@@ -183,7 +183,7 @@ func (c *C) refusedInEither(request *cosi.DriverGenerateBucketIdRequest, want co
 	}
 }
 
-// unsupported is a list with a protocol that the driver does not offer.
+// unsupported returns a list with a protocol that the driver does not offer.
 func (c *C) unsupported() []*cosi.ObjectProtocol {
 	protocol, _ := c.suite.missingProtocol()
 	return protocols(protocol)
@@ -204,7 +204,7 @@ func isIDChar(char rune) bool {
 	return char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' || char >= '0' && char <= '9' || slices.Contains([]rune("._/-"), char)
 }
 
-// oneID wants all IDs that were returned to be the same, and at least one.
+// oneID requires that there is at least one ID and that all are equal.
 func (c *C) oneID(ids []string) {
 	ids = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(ids, func(id string) bool { return id == "" }))))
 	if len(ids) != 1 {
@@ -241,7 +241,7 @@ func runNothingGenerated(c *C) {
 	c.unchanged(before)
 }
 
-// sameInfo compares two responses about a bucket.
+// sameInfo requires that two responses about a bucket are equal.
 func (c *C) sameInfo(first, again *cosi.ObjectProtocolAndBucketInfo, when string) {
 	if !proto.Equal(first, again) {
 		c.Fail("the bucket is described as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))

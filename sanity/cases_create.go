@@ -80,7 +80,7 @@ func createCases() []Case {
 			Run: func(c *C) {
 				b := c.generated()
 				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
-				// Whether it is refused is another case.
+				// Another case checks whether this is rejected.
 				_, _ = try(c.ctx, c, c.provisioner.DriverCreateBucket, c.incompatible(b))
 				c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "after a refused call")
 			},
@@ -163,7 +163,7 @@ func (c *C) supportsAsked(asked []*cosi.ObjectProtocol, info *cosi.ObjectProtoco
 	}
 }
 
-// runAskedProtocols asks for each protocol alone, and for all; a driver may refuse a combination.
+// runAskedProtocols requests each protocol alone, and all together; a driver may reject a combination.
 func runAskedProtocols(c *C) {
 	asked := [][]*cosi.ObjectProtocol{protocols(c.suite.offered()...)}
 	for _, protocol := range c.suite.offered() {
@@ -191,7 +191,7 @@ func runAskedProtocols(c *C) {
 	}
 }
 
-// signedQuery finds what only a signed URL has.
+// signedQuery matches query parameters that only a signed URL has.
 var signedQuery = regexp.MustCompile(`(?i)(x-amz-signature|x-goog-signature|[?&]sig)=`)
 
 func runNoCredentialInInfo(c *C) {
@@ -233,7 +233,7 @@ func runPrivate(c *C) {
 	c.can(a, b, PutObject, key)
 	for _, action := range []Action{GetObject, ListObjects} {
 		anonymous := Attempt{BucketID: b.id, Info: a.response.GetBuckets()[0].GetBucketInfo(), Action: action, Key: key}
-		// A store that cannot even be asked without a credential is closed, too.
+		// A store that does not even accept a request without a credential is closed, too.
 		if outcome, err := c.try(c.protocol(), anonymous); err == nil && outcome.Verdict == Allowed {
 			c.Fail("without any credential the store allows to %s", action)
 		}
@@ -241,7 +241,7 @@ func runPrivate(c *C) {
 	c.can(a, b, DeleteObject, key)
 }
 
-// bucketsMore wants the backend to hold so many buckets more than before.
+// bucketsMore requires that the backend contains this many more buckets than before.
 func (c *C) bucketsMore(before []string, want int) {
 	switch n := c.grown(KindBucket, before); n {
 	case want:

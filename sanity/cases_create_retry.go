@@ -68,7 +68,7 @@ func createRetryCases() []Case {
 				if !can {
 					c.notApplicable(noForeignBucket)
 				}
-				// It was not made, so it must not be deleted either: only the fixture removes it.
+				// The driver did not create it, so the case must not delete it through the driver: only the fixture removes it.
 				c.takeName(fixture, b.id)
 				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
 			},
@@ -76,8 +76,8 @@ func createRetryCases() []Case {
 	}
 }
 
-// takeName makes somebody else's bucket. Until the hook says that it made it, it may be a bucket that
-// was there before, and nothing of the suite may remove that.
+// takeName creates a bucket with another owner. Until the hook reports that it created the bucket, the bucket may
+// have existed before, and the suite must not remove it.
 func (c *C) takeName(fixture ForeignFixture, id string) {
 	n := note{Kind: noteForeign, ID: id, Unsure: true}
 	if err := c.note(n); err != nil {
@@ -91,7 +91,7 @@ func (c *C) takeName(fixture ForeignFixture, id string) {
 	}
 }
 
-// dropped makes a call whose response is lost on the way.
+// dropped makes a call whose response is lost.
 func (c *C) dropped(call func(context.Context) codes.Code) {
 	if code := call(withWire(c.ctx, wireDropResponse)); code != codes.Unavailable {
 		c.Fail("the call whose response was to be dropped returned %s", code)
@@ -114,7 +114,7 @@ func runCreateAtOnce(c *C) {
 	}
 }
 
-// cancelled makes one call for each repeat, cancelled at points spread over its usual duration.
+// cancelled makes one call for each repeat and cancels them at points spread over the usual duration.
 func (c *C) cancelled(usual time.Duration, call func(ctx context.Context, i int)) {
 	n := c.suite.limits.Repeats
 	for i := range n {
@@ -125,7 +125,7 @@ func (c *C) cancelled(usual time.Duration, call func(ctx context.Context, i int)
 	}
 }
 
-// shortest measures n calls and returns how long the quickest took.
+// shortest measures n calls and returns the shortest duration.
 func shortest(n int, prepare func() func()) time.Duration {
 	best := time.Duration(math.MaxInt64)
 	for range n {
@@ -137,8 +137,8 @@ func shortest(n int, prepare func() func()) time.Duration {
 	return best
 }
 
-// createCancelled makes creations whose deadlines pass, checks their codes, repeats each until it is made, and returns
-// how many buckets there are more.
+// createCancelled makes creations whose deadlines expire, checks their codes, repeats each until it succeeds, and
+// returns the number of additional buckets.
 func (c *C) createCancelled(check func(codes.Code)) int {
 	repeats := c.suite.limits.Repeats
 	create := func(ctx context.Context, b *bucket) codes.Code {

@@ -14,7 +14,7 @@ const (
 	sectionDelete = "DriverDeleteBucket"
 	textGone      = "OK when OSP bucket already does not exist"
 
-	// What NonEmptyDelete may say.
+	// Values of NonEmptyDelete.
 	nonEmptyRefuse = "refuse"
 	nonEmptyDelete = "delete"
 )
@@ -142,7 +142,7 @@ func deleteCases() []Case {
 					c.notApplicable(noForeignBucket)
 				}
 				c.takeName(fixture, b.id)
-				// The code is not what counts, but that the bucket is still there, and somebody else's.
+				// The code does not matter. The bucket must still exist and have the other owner.
 				_, _ = try(c.ctx, c, c.provisioner.DriverDeleteBucket, b.delete())
 				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
 			},
@@ -181,21 +181,21 @@ func runDeleteRacingCreate(c *C) {
 		created := make(chan struct{})
 		go func() {
 			defer close(created)
-			// The race is what counts, not who wins it.
+			// Only the race matters, not its winner.
 			_, _ = try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
 		}()
 		_, _ = try(c.ctx, c, c.provisioner.DriverDeleteBucket, b.delete())
 		<-created
 		c.leavesNoBucket(b)
 	}
-	// A busy machine may let the creation win every time. The other outcome is tried without a race.
+	// On a busy machine the creation may win every time, so the other outcome is also tested without a race.
 	b := c.generated()
 	c.delete(b)
 	_, _ = try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
 	c.leavesNoBucket(b)
 }
 
-// leavesNoBucket deletes a bucket, twice, and holds that it is gone.
+// leavesNoBucket deletes a bucket twice and checks that it no longer exists.
 func (c *C) leavesNoBucket(b *bucket) {
 	c.delete(b)
 	c.delete(b)

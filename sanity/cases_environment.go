@@ -56,7 +56,7 @@ func processEnvironmentCases() []Case {
 			Why: "that requests carry the parameters makes reading Kubernetes needless; no sentence forbids it",
 			Fix: "take everything from the request and the driver's own configuration, nothing from the Kubernetes API",
 			Run: func(c *C) {
-				// Every instance that the suite starts has neither; see driver.launch.
+				// No instance that the suite starts has either of them; see driver.launch.
 				c.restart()
 				b := c.created()
 				c.revoke(c.granted(b))
@@ -91,12 +91,12 @@ func runPrintedSecrets(c *C) {
 	c.printsNoSecret()
 }
 
-// printsNoSecret compares what the driver printed with every secret that it returned.
+// printsNoSecret searches the driver's output for every secret that it returned.
 func (c *C) printsNoSecret() {
 	printed := c.suite.driver.output.String()
 	_, _, secrets := c.suite.traffic.copy()
 	for value, field := range secrets {
-		// A short value would be found by chance.
+		// A short value could match by chance.
 		if len(value) >= 8 && strings.Contains(printed, value) {
 			c.Fail("the driver printed the value of a field %s that it returned", field)
 		}

@@ -84,7 +84,7 @@ func runOversizedParameters(c *C) {
 	}
 }
 
-// runUnknownParameters accepts a refusal in either phase: phase 1 need not look at parameters.
+// runUnknownParameters accepts a rejection in either phase, because phase 1 need not check parameters.
 func runUnknownParameters(c *C) {
 	const key = "cosi-sanity-no-such-parameter"
 	request := c.bucketRequest(c.name())
@@ -115,8 +115,8 @@ func runShortDeadline(c *C) {
 	})
 }
 
-// converges repeats a call while it returns Aborted, as an earlier call may still be running, for as
-// long as a call may take, and wants OK in the end.
+// converges repeats a call while it returns Aborted, because an earlier call may still be running. It repeats for as
+// long as a call may take, and requires OK in the end.
 func (c *C) converges(call func() codes.Code, what string) {
 	c.within(c.suite.limits.RPC, func() string {
 		switch code := call(); code {
@@ -160,7 +160,7 @@ func runSecretsInMessages(c *C) {
 	a := c.granted(b)
 	other := grantOf(a.request.GetAccountId(), a.phase1)
 	other.Buckets = []*cosi.AccessedBucket{{BucketId: b.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
-	// Whatever the code is, it is the message that counts.
+	// Only the message matters, not the code.
 	_, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, other)
 	c.revoke(a)
 	refusals, _, secrets := c.suite.traffic.copy()

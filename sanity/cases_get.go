@@ -137,7 +137,7 @@ func runOnlyLooks(c *C) {
 	}
 }
 
-// static is a bucket that the fixture will make. It has no parameters: nobody created it with any.
+// static returns a bucket that the fixture will create. It has no parameters, because it is not created with any.
 func (c *C) static() *bucket {
 	request := c.bucketRequest(c.name())
 	request.Parameters = nil

@@ -149,7 +149,7 @@ func (c *C) oneAccount(before []string, keys int) {
 	}
 }
 
-// grantedBy grants access to a new bucket by a protocol.
+// grantedBy grants access to a new bucket through a protocol.
 func (c *C) grantedBy(protocol cosi.ObjectProtocol_Type) *access {
 	b := c.createdBy(protocol)
 	return c.grant(c.accessAs(c.accessRequest(c.name(), protocol, []*cosi.AccessedBucket{readWrite(b.id)})))
@@ -275,7 +275,7 @@ func runGrantedBuckets(c *C) {
 	}
 }
 
-// multiBucket reports whether the driver makes one credential for several buckets.
+// multiBucket reports whether the driver issues one credential for several buckets.
 func (c *C) multiBucket(buckets ...*bucket) bool {
 	var list []*cosi.AccessedBucket
 	for _, b := range buckets {
@@ -295,7 +295,7 @@ func runOtherGrant(c *C) {
 	changed.Buckets = []*cosi.AccessedBucket{readWrite(other.id)}
 	refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists)
 	changed.Buckets = []*cosi.AccessedBucket{{BucketId: one.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
-	// A driver that does not support the mode at all may say so first.
+	// A driver that does not support the mode at all may report that first.
 	refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists, codes.InvalidArgument)
 }
 

@@ -29,11 +29,11 @@ func grantLimitCases() []Case {
 	}
 }
 
-// limit is an access that leaves a category open of which a class forbids something.
+// limit is an access that leaves a category unset in which a class forbids some modes.
 type limit struct {
 	data, bucketMetadata cosi.AccessMode_Mode
 	disallowed           *cosi.DisallowedAccessModes
-	// forbidden is what the credential must not be able to do then.
+	// forbidden lists the actions that the credential must then not be able to do.
 	forbidden []Action
 	why       string
 }
@@ -67,7 +67,7 @@ func limits() []limit {
 
 func runDisallowedModes(c *C) {
 	for _, limit := range limits() {
-		// A bucket for each, since some stores have room for few accesses of one.
+		// Use a separate bucket for each, because some stores allow only few accesses per bucket.
 		b := c.created()
 		owner, key := c.stocked(b)
 		request := c.accessWith(b, openUnless(limit.data), cosi.AccessMode_ANY, openUnless(limit.bucketMetadata))

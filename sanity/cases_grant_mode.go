@@ -92,7 +92,7 @@ func (c *C) accessWith(b *bucket, data, objectMetadata, bucketMetadata cosi.Acce
 	}})
 }
 
-// stocked puts an object into the bucket with an access of its own.
+// stocked puts an object into the bucket, through an additional access.
 func (c *C) stocked(b *bucket) (owner *access, key string) {
 	owner, key = c.granted(b), "stock-"+c.name()
 	c.can(owner, b, PutObject, key)
@@ -116,7 +116,7 @@ func runWriteOnly(c *C) {
 	owner, key := c.stocked(b)
 	a, supported := c.acceptedModes(c.accessWith(b, cosi.AccessMode_WRITE_ONLY, cosi.AccessMode_ANY, cosi.AccessMode_ANY))
 	if supported {
-		// A new object: there are stores where replacing one means deleting it, which is more than writing.
+		// This is a new object: in some stores replacing an object means deleting it, which exceeds write access.
 		written := "written-" + c.name()
 		c.can(a, b, PutObject, written)
 		c.cannot(a, b, GetObject, written, "WriteOnly was asked for")
@@ -131,7 +131,7 @@ func runOtherBucket(c *C) {
 	owner, key := c.stocked(other)
 	a := c.granted(b)
 	c.can(a, b, ListObjects, "")
-	// The attempt describes the other bucket, with the credential for the first.
+	// The attempt describes the other bucket but uses the credential for the first.
 	a.response.Buckets = append(a.response.Buckets, owner.response.GetBuckets()...)
 	for _, action := range []Action{GetObject, ListObjects, PutObject, DeleteObject} {
 		c.cannot(a, other, action, key, "only another bucket was asked for")
@@ -152,7 +152,7 @@ func runMetadataModes(c *C) {
 	c.can(owner, b, DeleteObject, key)
 }
 
-// mayAskFor waits until the store allows an action, whether or not it finds something.
+// mayAskFor waits until the store allows an action, regardless of whether it finds anything.
 func (c *C) mayAskFor(a *access, b *bucket, action Action, key string) {
 	c.eventually(func() string {
 		outcome, err := c.attempt(a, b.id, action, key, nil)

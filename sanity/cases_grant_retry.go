@@ -86,8 +86,8 @@ func grantRetryCases() []Case {
 	}
 }
 
-// differing names the fields in which two messages of one type differ. A secret is printed as [redacted], so that the messages
-// alone do not show it.
+// differing returns the names of the fields in which two messages of one type differ. Secrets are printed as
+// [redacted], so the printed messages alone would not show a difference.
 func differing(a, b protoreflect.Message) []string {
 	var names []string
 	fields := a.Descriptor().Fields()
@@ -147,7 +147,7 @@ func runGrantRetried(c *C) {
 		sample := c.accessTo(c.created())
 		return func() { c.grant(sample) }
 	})
-	// A bucket for each, since some stores have room for few accesses of one.
+	// Use a separate bucket for each, because some stores allow only few accesses per bucket.
 	buckets, accesses := make([]*bucket, c.suite.limits.Repeats), make([]*access, c.suite.limits.Repeats)
 	for i := range accesses {
 		buckets[i] = c.created()

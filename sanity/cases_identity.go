@@ -148,7 +148,7 @@ func runSameInfo(c *C) {
 	}
 }
 
-// broken makes a fault in the backend until the case is over.
+// broken causes a fault in the backend until the case is over.
 func (c *C) broken(fault Fault) (mend func()) {
 	backend := c.suite.config.Backend
 	mended := false

@@ -69,14 +69,14 @@ func lifecycleCases() []Case {
 	}
 }
 
-// life is one bucket and one access from phase 1 to their end.
+// life is the lifecycle of one bucket and one access.
 type life struct {
 	c *C
 	b *bucket
 	a *access
 }
 
-// steps are the calls in order. Each returns its code.
+// steps returns the calls in order. Each returns its code.
 func (l *life) steps() []func(context.Context) codes.Code {
 	c := l.c
 	return []func(context.Context) codes.Code{
@@ -129,7 +129,7 @@ func (c *C) newLife() *life {
 	}
 }
 
-// after checks what must be true behind a step.
+// after checks the expected state after a step.
 func (l *life) after(step int) {
 	switch step {
 	case stepGrant:
@@ -139,7 +139,7 @@ func (l *life) after(step int) {
 	}
 }
 
-// life goes through all steps, each made n times.
+// life runs all steps, each repeated n times.
 func (c *C) life(n int) {
 	l := c.newLife()
 	for i, step := range l.steps() {
@@ -153,7 +153,7 @@ func (c *C) life(n int) {
 	refused(c, c.provisioner.DriverGetBucket, l.b.get(), codes.NotFound)
 }
 
-// interrupted goes through one life for each step, interrupts that step, repeats it, and goes on.
+// interrupted runs one lifecycle for each step: it interrupts that step, repeats it, and continues.
 func (c *C) interrupted(interrupt func(*life, func(context.Context) codes.Code)) {
 	var before []string
 	if c.hasInventory() {
@@ -194,7 +194,7 @@ func runUsage(c *C) {
 	for range c.suite.limits.Repeats {
 		c.life(1)
 	}
-	// Connections to a backend may be pooled, so a few more are no leak.
+	// Connections to a backend may be pooled, so a few additional ones are not a leak.
 	slack := c.suite.limits.Repeats / 2
 	c.eventually(func() string {
 		for what, n := range count() {

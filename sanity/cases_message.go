@@ -130,7 +130,7 @@ func runUnknownMethod(c *C) {
 	}
 }
 
-// eachRefusal provokes refusals and then looks at all of the run.
+// eachRefusal provokes errors and then checks all errors of the run.
 func (c *C) eachRefusal(problem func(exchange) string) {
 	for _, m := range c.missingFields() {
 		m.call()
@@ -143,13 +143,13 @@ func (c *C) eachRefusal(problem func(exchange) string) {
 	}
 }
 
-// missing is a request without one required field.
+// missing is a request that lacks one required field.
 type missing struct {
 	rpc, field string
 	call       func() (codes.Code, string)
 }
 
-// without makes a request that lacks a field, from one that is valid.
+// without removes a field from a valid request.
 func without[Q, A proto.Message](c *C, rpc method[Q, A], valid Q, field string) missing {
 	request, isRequest := proto.Clone(valid).(Q)
 	if !isRequest {
@@ -163,8 +163,8 @@ func without[Q, A proto.Message](c *C, rpc method[Q, A], valid Q, field string) 
 	}}
 }
 
-// missingFields lists the fields that the texts call REQUIRED, or that name what a call is about.
-// A revoke is only asked for its account: that a negation succeeds matters more than its form.
+// missingFields lists the fields that the texts call REQUIRED and those that identify the subject of a call. For a
+// revoke it lists only the account: it is more important that a revoke succeeds than that its request is well-formed.
 func (c *C) missingFields() []missing {
 	generate := c.bucketRequest(c.name())
 	b := &bucket{id: "cosi-sanity-never-made", request: generate}
@@ -188,7 +188,7 @@ func (c *C) missingFields() []missing {
 	return fields
 }
 
-// namesField accepts the name of the contract and its spelling in other languages.
+// namesField accepts the field name of the contract and its spelling in other languages.
 func namesField(message, field string) bool {
 	plain := func(text string) string {
 		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(text))

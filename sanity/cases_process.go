@@ -138,15 +138,15 @@ func processCases() []Case {
 	}
 }
 
-// revive brings the driver back for the cases after this one.
+// revive restarts the driver for the following cases.
 func (d *driver) revive(ctx context.Context) {
 	if d.launcher != nil {
-		// If it does not come back, the next case says so.
+		// If the driver does not come back, the next case reports that.
 		_ = d.restart(ctx)
 	}
 }
 
-// leaveSocket leaves what a killed process would have left.
+// leaveSocket leaves the socket file that a killed process would leave.
 func (d *driver) leaveSocket(path string) {
 	file, err := os.Create(path)
 	if err == nil {
@@ -154,7 +154,7 @@ func (d *driver) leaveSocket(path string) {
 	}
 }
 
-// attemptStart launches an instance of its own with the variables and waits for it to end.
+// attemptStart launches a separate instance with the variables and waits for it to exit.
 func (c *C) attemptStart(arguments []string, variables ...string) (text string, exited bool, code int) {
 	out := &output{}
 	instance, err := c.suite.driver.launchWith(c.ctx, out, arguments, variables...)
@@ -163,7 +163,7 @@ func (c *C) attemptStart(arguments []string, variables ...string) (text string, 
 	}
 	limit := c.suite.limits.Start
 	if len(arguments) > 0 {
-		// A driver that ignores the argument serves; what it printed by then is all there is.
+		// A driver that ignores the argument starts serving. Only its output up to now is checked.
 		limit = min(limit, 3*time.Second)
 	}
 	select {
@@ -172,7 +172,7 @@ func (c *C) attemptStart(arguments []string, variables ...string) (text string, 
 	case <-time.After(limit):
 	case <-c.ctx.Done():
 	}
-	// It did not end by itself; what Kill says adds nothing.
+	// It did not exit by itself; an error from Kill adds no information.
 	_ = instance.Kill()
 	return out.String(), false, -1
 }
@@ -199,7 +199,7 @@ func runUnsetEndpoint(c *C) {
 	}
 }
 
-// identify asks the driver who it is, in whatever contract.
+// identify calls DriverGetInfo in either contract.
 func (c *C) identify() *cosi.DriverGetInfoResponse {
 	info, err := identify(c.ctx, c.suite.config.Contract, c.suite.driver)
 	if err != nil {
@@ -230,7 +230,7 @@ func (c *C) onlySocket() {
 func runTerminate(c *C) {
 	instance := c.suite.driver.running()
 	path := strings.TrimPrefix(c.suite.driver.endpoint, unixScheme)
-	c.created() // what cannot be done at all is not what this case is about
+	c.created() // another case covers drivers that fail here
 	b := c.generated()
 	answered := make(chan codes.Code, 1)
 	go func() {

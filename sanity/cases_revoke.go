@@ -23,7 +23,7 @@ func revokeCases() []Case {
 			Rule: kep(sectionRevoke, textRevoke), Why: "that is what the call is for", Fix: "delete the keys before returning OK",
 			Run: func(c *C) {
 				b := c.created()
-				// Reads of the backend may lag behind the grant.
+				// Reads of the backend may not show the grant yet.
 				hasty := c.granted(b)
 				c.revoke(hasty)
 				a := c.granted(b)
@@ -152,7 +152,7 @@ func revokeCornerCases() []Case {
 	}
 }
 
-// uselessIfProbed proves that a credential opens nothing any more.
+// uselessIfProbed checks that a credential no longer gives access.
 func (c *C) uselessIfProbed(a *access, b *bucket, why string) {
 	if c.suite.lacks(probedOwnKey()) != "" {
 		return
@@ -181,21 +181,19 @@ func runRevokeRacingGrant(c *C) {
 			response, _ := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 			granted <- response
 		}()
-		// The race is what counts, not who wins it.
+		// Only the race matters, not its winner.
 		_, _ = try(c.ctx, c, c.provisioner.DriverRevokeBucketAccess, a.revoke())
 		a.response = <-granted
 		c.leavesNoAccess(a, b)
 	}
-	// A busy machine may let the grant win every time. The other outcome is tried
-	// without a race.
+	// On a busy machine the grant may win every time, so the other outcome is also tested without a race.
 	a := c.accessTo(b)
 	_, _ = try(c.ctx, c, c.provisioner.DriverRevokeBucketAccess, a.revoke())
 	a.response, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 	c.leavesNoAccess(a, b)
 }
 
-// leavesNoAccess revokes an access, twice, and holds that what was granted for it
-// is of no use.
+// leavesNoAccess revokes an access twice and checks that its credential no longer works.
 func (c *C) leavesNoAccess(a *access, b *bucket) {
 	c.revoke(a)
 	c.revoke(a)

@@ -22,8 +22,8 @@ const (
 	oldUpstream = "What the sidecar of the upstream project's v0.2 reads of a response; what it does not find it drops without a word."
 )
 
-// v1alpha1Cases are those of the contract v1alpha1: what its specification says of the process, as for
-// v1alpha2, and cases of their own.
+// v1alpha1Cases returns the cases of the v1alpha1 contract: the process requirements of its specification, which are
+// the same as for v1alpha2, and separate cases for its calls.
 func v1alpha1Cases() []Case {
 	shared := []string{"UDS-001", "UDS-002", "UDS-003", "UDS-004", "UDS-007", "UDS-009", "UDS-010", "UDS-011", "UDS-014"}
 	process := slices.Concat(processCases(), processEnvironmentCases())
@@ -131,7 +131,7 @@ func oldBucketCases() []Case {
 			Why:  "an ID of two buckets is not unique", Fix: "do not cut names",
 			Run: func(c *C) {
 				first, second := c.oldRequest(), c.oldRequest()
-				// What differs is at the end, where names are cut.
+				// The names differ only at the end, which truncation would remove.
 				first.Name = c.longName(60, "-one")
 				second.Name = strings.TrimSuffix(first.GetName(), "-one") + "-two"
 				ids := []string{}
@@ -381,7 +381,7 @@ func oldRevokeCases() []Case {
 	}
 }
 
-// secretKey is what names an entry of the credentials.
+// secretKey matches valid keys of the credentials.
 var secretKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 func oldMessageCases() []Case {
@@ -391,7 +391,7 @@ func oldMessageCases() []Case {
 			Rule:  spec(errorScheme, "The status message MUST contain a human readable description of error, if the status code is not OK. The status details MUST be empty."),
 			Phase: Last, Why: "the sentences say MUST", Fix: "return a message with every code, and no details",
 			Run: func(c *C) {
-				// One refusal at least there must be to look at.
+				// Ensure that there is at least one error to check.
 				_, _ = try(c.ctx, c, c.old().DriverDeleteBucket, &v1alpha1.DriverDeleteBucketRequest{})
 				refusals, _, _ := c.suite.traffic.copy()
 				for _, x := range refusals {

@@ -10,8 +10,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Config says which driver to hold against which cases. Either Endpoint or Launcher is set.
-// Everything else is optional; what is missing makes the cases that need it not applicable.
+// Config selects the driver and the cases. Set either Endpoint or Launcher. Everything else is optional; cases that
+// need a missing setting are not applicable.
 type Config struct {
 	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string
@@ -74,13 +74,13 @@ type Config struct {
 type Contract string
 
 const (
-	// V1Alpha2 is that of KEP-1979.
+	// V1Alpha2 is the contract of KEP-1979.
 	V1Alpha2 Contract = "v1alpha2"
-	// V1Alpha1 is that of the specification v1alpha1, on the services of cosi.v1alpha1.
+	// V1Alpha1 is the contract of the v1alpha1 specification, with the services of cosi.v1alpha1.
 	V1Alpha1 Contract = "v1alpha1"
 )
 
-// Limits are the sizes of a run. A zero field has the default given.
+// Limits are the sizes and durations of a run. Zero fields have the given defaults.
 type Limits struct {
 	// Repeats is how often a call is repeated that must be idempotent: 10.
 	Repeats int
@@ -104,7 +104,7 @@ type Limits struct {
 	Case time.Duration
 }
 
-// Params are sets of parameters as an administrator would write them into classes.
+// Params are sets of parameters as an administrator would set them in classes.
 type Params struct {
 	// Bucket are valid parameters of a BucketClass.
 	Bucket map[string]string `json:"bucket,omitempty"`
@@ -126,7 +126,7 @@ type ServiceAccount struct {
 	Namespace string `json:"namespace"`
 }
 
-// Resource is one thing in the backend: a bucket, an account, a key, a policy.
+// Resource is one resource in the backend: a bucket, an account, a key, a policy.
 type Resource struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -140,23 +140,23 @@ const (
 	KindPolicy  = "policy"
 )
 
-// Fixture makes buckets as an administrator would, without the driver.
+// Fixture creates buckets as an administrator would, without the driver.
 type Fixture interface {
-	// BucketID returns the bucket ID of the bucket that MakeBucket makes for a name.
+	// BucketID returns the ID of the bucket that MakeBucket creates for a name.
 	BucketID(name string) string
-	// MakeBucket makes the bucket, so that DriverGetBucket finds it.
+	// MakeBucket creates the bucket, which DriverGetBucket must then find.
 	MakeBucket(ctx context.Context, name string) error
-	// RemoveBucket removes it again; removing a missing one is no error.
+	// RemoveBucket deletes the bucket; a missing bucket is not an error.
 	RemoveBucket(ctx context.Context, name string) error
 }
 
-// ForeignFixture is a Fixture that can also take names for somebody else.
+// ForeignFixture is a Fixture that can also create buckets with another owner.
 type ForeignFixture interface {
 	Fixture
-	// TakeName makes the bucket that the driver would make for bucketID, owned by somebody else. If
-	// there is one already it must fail: what TakeName has made is removed by FreeName.
+	// TakeName creates the bucket that the driver would create for bucketID, with another owner. It must fail if the
+	// bucket already exists, because FreeName deletes what TakeName has created.
 	TakeName(ctx context.Context, bucketID string) error
-	// FreeName removes it again; removing a missing one is no error.
+	// FreeName deletes the bucket again; a missing bucket is not an error.
 	FreeName(ctx context.Context, bucketID string) error
 }
 
@@ -164,17 +164,17 @@ type ForeignFixture interface {
 type Fault string
 
 const (
-	// BackendDown: no request to the backend gets a response.
+	// BackendDown means that requests to the backend get no response.
 	BackendDown Fault = "down"
-	// LoginRefused: the backend refuses the driver's own credentials.
+	// LoginRefused means that the backend rejects the driver's own credentials.
 	LoginRefused Fault = "login-refused"
 )
 
-// Backend disturbs the backend of the driver.
+// Backend injects faults into the driver's backend.
 type Backend interface {
-	// Can reports whether the fault can be made.
+	// Can reports whether the fault is supported.
 	Can(fault Fault) bool
-	// Break makes the fault, and Mend ends it.
+	// Break starts the fault, and Mend ends it.
 	Break(ctx context.Context, fault Fault) error
 	Mend(ctx context.Context, fault Fault) error
 }

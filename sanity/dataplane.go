@@ -9,11 +9,10 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Action is something a workload may try to do with a bucket.
+// Action is an operation that a workload may attempt on a bucket.
 type Action string
 
-// The actions. The first four are about object data, the next two about object metadata, and the
-// rest about the bucket.
+// The actions. The first four concern object data, the next two object metadata, and the rest the bucket.
 const (
 	PutObject       Action = "put an object"
 	GetObject       Action = "get an object"
@@ -26,29 +25,29 @@ const (
 	SetBucketPolicy Action = "change the bucket's policy"
 )
 
-// Attempt is one try of an action.
+// Attempt is one attempt of an action.
 type Attempt struct {
-	// BucketID is the COSI bucket ID, and Info what the driver says about the bucket.
+	// BucketID is the COSI bucket ID, and Info the driver's description of the bucket.
 	BucketID string
 	Info     *cosi.ObjectProtocolAndBucketInfo
-	// Credentials are those the driver granted; nil tries anonymously.
+	// Credentials are the credentials that the driver granted, or nil for an anonymous attempt.
 	Credentials *cosi.CredentialInfo
-	// Granted are the bucket IDs that the credentials were granted for, where BucketID is not the only one.
+	// Granted lists the bucket IDs that the credentials were granted for, if there are others than BucketID.
 	Granted []string
-	// Action is what to try, Key the object and Body its contents.
+	// Action is the action to attempt, Key the object and Body its contents.
 	Action Action
 	Key    string
 	Body   []byte
 }
 
-// Outcome is what the store said.
+// Outcome is the store's response.
 type Outcome struct {
 	// Verdict is Allowed, Refused or Missing.
 	Verdict Permission
-	// Body is the object of GetObject, and Keys the listing of ListObjects.
+	// Body is the object from GetObject, and Keys the listing from ListObjects.
 	Body []byte
 	Keys []string
-	// Detail is what the store returned, for the report. It must not hold a credential.
+	// Detail is the store's response for the report. It must not contain a credential.
 	Detail string
 }
 
@@ -56,23 +55,23 @@ type Outcome struct {
 type Permission string
 
 const (
-	// Allowed: the action was done.
+	// Allowed means that the action was performed.
 	Allowed Permission = "allowed"
-	// Refused: the store refused the credential or the action.
+	// Refused means that the store rejected the credential or the action.
 	Refused Permission = "refused"
-	// Missing: the store allowed it, but bucket or object do not exist.
+	// Missing means that the store allowed the action but the bucket or object does not exist.
 	Missing Permission = "missing"
 )
 
-// Prober tries actions with granted credentials. An error says that the store could not be asked
-// or returned something that is neither permission nor refusal.
+// Prober attempts actions with granted credentials. It returns an error if the store could not be reached or returned
+// something that is neither permission nor rejection.
 type Prober interface {
 	Try(ctx context.Context, attempt Attempt) (Outcome, error)
 }
 
-// ProberOptions say how to reach stores whose address the driver's responses do not hold.
+// ProberOptions configure how to reach stores whose address is not in the driver's responses.
 type ProberOptions struct {
-	// CertificateAuthority is PEM to trust in addition to what the driver returns.
+	// CertificateAuthority is PEM to trust in addition to the certificate authority that the driver returns.
 	CertificateAuthority []byte
 	// AzureEndpoint replaces https://<account>.blob.core.windows.net for tokens without a URI.
 	AzureEndpoint string
@@ -80,7 +79,7 @@ type ProberOptions struct {
 	GCSEndpoint string
 }
 
-// Probers returns the probers that are part of the suite: plain HTTP, without any vendor's SDK.
+// Probers returns the built-in probers. They use plain HTTP without any vendor's SDK.
 func Probers(options ProberOptions) map[cosi.ObjectProtocol_Type]Prober {
 	transport := &transport{authority: options.CertificateAuthority}
 	return map[cosi.ObjectProtocol_Type]Prober{

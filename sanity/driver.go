@@ -31,8 +31,7 @@ const (
 	pollInterval     = 5 * time.Millisecond
 )
 
-// driver is the driver under test: its address, the connection to it, and its process if the suite
-// started it.
+// driver is the driver under test: its address, the connection, and the process if the suite started it.
 type driver struct {
 	contract    Contract
 	launcher    Launcher
@@ -40,7 +39,7 @@ type driver struct {
 	start, rpc  time.Duration
 	interceptor grpc.UnaryClientInterceptor
 
-	// directory holds the socket, and work is the working directory of the process.
+	// directory contains the socket, and work is the process's working directory.
 	directory, work string
 	endpoint        string
 	output          *output
@@ -87,8 +86,7 @@ func (d *driver) up(ctx context.Context) error {
 	return d.connect(ctx)
 }
 
-// launch starts an instance with the given variables on top of an environment that names no
-// Kubernetes cluster.
+// launch starts an instance with the given variables, in an environment that refers to no Kubernetes cluster.
 func (d *driver) launch(ctx context.Context, out *output, variables ...string) (Instance, error) {
 	return d.launchWith(ctx, out, nil, variables...)
 }
@@ -105,7 +103,7 @@ func (d *driver) launchWith(ctx context.Context, out *output, arguments []string
 	return instance, nil
 }
 
-// inherited drops what could lead to a Kubernetes cluster, and what the suite itself sets.
+// inherited removes variables that could refer to a Kubernetes cluster, and those that the suite sets.
 func inherited(environment []string) []string {
 	var kept []string
 	for _, variable := range environment {
@@ -118,14 +116,14 @@ func inherited(environment []string) []string {
 	return kept
 }
 
-// connect makes a new connection and waits until DriverGetInfo returns.
+// connect opens a new connection and waits until DriverGetInfo returns.
 func (d *driver) connect(ctx context.Context) error {
 	d.disconnect()
 	if err := d.awaitSocket(ctx); err != nil {
 		return err
 	}
 	conn, err := grpc.NewClient(d.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		// The file may be what a killed driver left, until the next one replaces it.
+		// The file may be a leftover of a killed driver until the next instance replaces it.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: d.start}),
 		grpc.WithChainUnaryInterceptor(d.interceptor))
 	if err != nil {
@@ -148,7 +146,7 @@ func (d *driver) connect(ctx context.Context) error {
 	return nil
 }
 
-// identify asks the driver who it is.
+// identify calls DriverGetInfo.
 func identify(ctx context.Context, contract Contract, conn grpc.ClientConnInterface, options ...grpc.CallOption) (*cosi.DriverGetInfoResponse, error) {
 	if contract != V1Alpha1 {
 		return cosi.NewIdentityClient(conn).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{}, options...)
@@ -157,11 +155,11 @@ func identify(ctx context.Context, contract Contract, conn grpc.ClientConnInterf
 	return &cosi.DriverGetInfoResponse{Name: info.GetName()}, err
 }
 
-// unimplemented reports whether a driver does not have a call.
+// unimplemented reports whether the driver does not implement a call.
 func unimplemented(err error) bool { return status.Code(err) == codes.Unimplemented }
 
-// checkDialect returns an error for a driver of the dialect of upstream, which would fail in most cases. The requests are
-// empty, and make nothing; a driver of ours gets none.
+// checkDialect returns an error for a driver of the upstream dialect, which would fail most cases. The requests are
+// empty and create nothing. Drivers of this contract get none of them.
 func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 	_, err := upstream.NewClient(conn).DriverGetExistingBucket(ctx, &upstream.DriverGetExistingBucketRequest{})
 	if unimplemented(err) || status.Code(err) == codes.Unavailable {
@@ -174,18 +172,18 @@ func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 		"The suite has no cases of that dialect; docs/reference/upstream.md says what differs, and how Cooper's sidecar drives such a driver")
 }
 
-// redial is how long to wait between attempts to connect. gRPC's own wait of a second, at every restart of the
-// driver, would be most of the time of a run.
+// redial is the backoff between connection attempts. gRPC's default of one second per driver restart would dominate
+// the duration of a run.
 var redial = backoff.Config{BaseDelay: pollInterval, Multiplier: 1.5, MaxDelay: 20 * pollInterval}
 
-// awaitSocket waits for the file, since a driver that ends before it listens is told apart then.
+// awaitSocket waits for the socket file, which distinguishes a driver that exits before it listens.
 func (d *driver) awaitSocket(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		over := ctx.Err() != nil // before the look: what is there by the end of the time is in time
+		over := ctx.Err() != nil // before the check: a file that exists when the time is over is in time
 		if _, err := os.Stat(strings.TrimPrefix(d.endpoint, unixScheme)); err == nil {
 			return nil
 		}
@@ -201,7 +199,7 @@ func (d *driver) awaitSocket(ctx context.Context) error {
 	}
 }
 
-// silent is the error of a driver that does not come.
+// silent returns the error for a driver that does not respond.
 func (d *driver) silent() error {
 	if d.launcher == nil {
 		return fmt.Errorf("nothing listens on %s after %s: is that the address that the driver was started with?", d.endpoint, d.start)
@@ -225,7 +223,7 @@ func (d *driver) restart(ctx context.Context) error {
 	return d.up(ctx)
 }
 
-// kill ends the instance without a chance to clean up.
+// kill ends the instance without giving it a chance to clean up.
 func (d *driver) kill() error {
 	instance := d.running()
 	if instance == nil {
@@ -235,7 +233,7 @@ func (d *driver) kill() error {
 	return instance.Kill()
 }
 
-// down disconnects, ends the driver and removes the directory.
+// down disconnects, kills the driver and removes the directory.
 func (d *driver) down() error {
 	d.disconnect()
 	err := d.kill()
@@ -249,7 +247,7 @@ func (d *driver) disconnect() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn != nil {
-		// Closing a client connection fails only when it is closed already.
+		// Closing a client connection fails only if it is already closed.
 		_ = d.conn.Close()
 		d.conn = nil
 	}
@@ -267,8 +265,7 @@ func (d *driver) running() Instance {
 	return d.instance
 }
 
-// Invoke implements grpc.ClientConnInterface on the current connection, so that clients survive
-// restarts.
+// Invoke implements grpc.ClientConnInterface on the current connection, so clients remain usable after restarts.
 func (d *driver) Invoke(ctx context.Context, method string, request, reply any, options ...grpc.CallOption) error {
 	d.mu.RLock()
 	conn := d.conn
@@ -284,7 +281,7 @@ func (d *driver) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, errors.New("the COSI contract has no streams")
 }
 
-// output keeps what a driver prints, up to a limit.
+// output stores the driver's output, up to a limit.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -308,7 +305,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// tail returns the last lines, for a failure report.
+// tail returns the last lines for a failure report.
 func (o *output) tail() string {
 	text := strings.TrimSpace(o.String())
 	if len(text) > 1000 {

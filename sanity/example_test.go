@@ -10,9 +10,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// Run holds a driver against the cases: one that runs already (Config.Endpoint), or a program that it starts
-// (Config.Launcher: Exec). The driver here runs in memory and refuses to create a bucket twice. Only the cases about a
-// repeated creation are selected.
+// Runs the cases against a driver: a running one (Config.Endpoint), or a program that the suite starts
+// (Config.Launcher: Exec). The driver here runs in memory and returns an error when a bucket is created twice. Only
+// the cases about a repeated creation are selected.
 func ExampleRun() {
 	store, profile := memdriver.NewStore(""), memdriver.Wide()
 	config := memdriver.Config(store, profile, memdriver.SecondCreateFails)

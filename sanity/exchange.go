@@ -17,7 +17,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// exchange is one call and its response, as the suite saw it.
+// exchange is one call and its response, as the suite observed it.
 type exchange struct {
 	method   string
 	request  proto.Message
@@ -25,13 +25,13 @@ type exchange struct {
 	status   *status.Status
 }
 
-// wire is what happens to a response on its way.
+// wire is a simulated network fault.
 type wire int
 
 const (
-	// wireDropResponse: the driver finished the call, and its response is lost. Zero is a wire without faults.
+	// wireDropResponse means that the driver completes the call and its response is lost. Zero means no fault.
 	wireDropResponse wire = iota + 1
-	// wireTwice: the network delivers the request twice; the caller gets the second response.
+	// wireTwice means that the request is delivered twice; the caller gets the second response.
 	wireTwice
 )
 
@@ -44,7 +44,7 @@ func withWire(ctx context.Context, fault wire) context.Context {
 	return context.WithValue(ctx, wireKey{}, fault)
 }
 
-// traffic is everything that a driver returned in a run.
+// traffic collects everything that a driver returned in a run.
 type traffic struct {
 	mu        sync.Mutex
 	refusals  []exchange
@@ -73,8 +73,8 @@ func (t *traffic) copy() (refusals, responses []exchange, secrets map[string]str
 	return append(refusals, t.refusals...), append(responses, t.responses...), secrets
 }
 
-// intercept is between the suite and the driver: it writes the journal before a call, breaks the
-// wire where a case asks for it, and records the response.
+// intercept intercepts all calls to the driver. It writes the journal before a call, injects a fault if the case asks
+// for one, and records the response.
 func (s *suite) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -91,7 +91,7 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 		}
 	}
 	if fault == wireTwice {
-		// The first of the two responses is nobody's.
+		// The first of the two responses is discarded.
 		_ = invoke(ctx, method, request, reply, conn, options...)
 	}
 	err := invoke(ctx, method, request, reply, conn, options...)
@@ -109,7 +109,7 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 	return err
 }
 
-// eachSecret calls found for every value of a secret field.
+// eachSecret calls found for the value of every secret field.
 func eachSecret(message protoreflect.Message, found func(field, value string)) {
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
@@ -129,7 +129,7 @@ func eachSecret(message protoreflect.Message, found func(field, value string)) {
 	})
 }
 
-// eachSecretOfMap is eachSecret for a map, whose secrets stand among what is no secret.
+// eachSecretOfMap is eachSecret for a map that contains both secret and other values.
 func eachSecretOfMap(field protoreflect.FieldDescriptor, values protoreflect.Map, found func(field, value string)) {
 	values.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
 		switch {

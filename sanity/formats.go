@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// jsonReport is the form of WriteJSON.
+// jsonReport is the format of WriteJSON.
 type jsonReport struct {
 	Driver     string       `json:"driver"`
 	Verdict    string       `json:"verdict"`
@@ -65,7 +65,7 @@ func (r Report) WriteJSON(to io.Writer) error {
 	return nil
 }
 
-// The form of WriteJUnit is what continuous integration systems read: one suite for each level.
+// junitReport is the format of WriteJUnit, which continuous integration systems read: one suite per level.
 type junitReport struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Suites  []junitSuite `xml:"testsuite"`
@@ -92,8 +92,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report as JUnit XML. A case that was not run because the run ended counts
-// as failed; one that is not applicable counts as skipped.
+// WriteJUnit writes the report as JUnit XML. A case that was not run because the run ended counts as failed; one that
+// is not applicable counts as skipped.
 func (r Report) WriteJUnit(to io.Writer) error {
 	var report junitReport
 	for _, level := range []Level{Must, Should, Advice} {

@@ -23,8 +23,8 @@ import (
 
 const defaultGCSEndpoint = "https://storage.googleapis.com"
 
-// gcsProber speaks the XML API of Google Cloud Storage, with the HMAC pair of the grant, or with a
-// token signed by the service account key.
+// gcsProber uses the XML API of Google Cloud Storage with the HMAC pair of the grant or with a token signed by the
+// service account key.
 type gcsProber struct {
 	transport *transport
 	endpoint  string
@@ -55,8 +55,8 @@ func (p gcsProber) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 	return listed(attempt.Action, outcome, err)
 }
 
-// gcsCall builds a request of the XML API. It has no object tags: custom metadata is written with
-// the object and read with its headers, and changing a bucket's policy means writing its ACL.
+// gcsCall creates a request for the XML API. The API has no object tags, so custom metadata is written with the
+// object and read from its headers. Writing the bucket's ACL stands in for changing its policy.
 func gcsCall(base url.URL, attempt Attempt) (call, error) {
 	bucket := attempt.Info.GetGcs().GetBucketName()
 	if bucket == "" {
@@ -109,8 +109,8 @@ func authorizeGCS(request *http.Request, body []byte, credentials *cosi.GcsCrede
 	}
 }
 
-// selfSignedToken is a JWT with a scope, signed by the service account key, which Google's APIs
-// accept in place of an access token.
+// selfSignedToken returns a JWT with a scope, signed by the service account key. Google's APIs accept it instead of
+// an access token.
 func selfSignedToken(credentials *cosi.GcsCredentialInfo, now time.Time) (string, error) {
 	key, err := rsaKey(credentials.GetPrivateKey())
 	if err != nil {

@@ -19,27 +19,27 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// note says that something was asked for and may exist. It is written before the call, and struck
-// when the driver says that the thing is gone.
+// note records that something was requested and may exist. It is written before the call, and crossed out when the
+// driver reports that the resource no longer exists.
 type note struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Gone bool   `json:"gone,omitempty"`
-	// Request is what it was asked for with: a DriverCreateBucketRequest, or a
-	// DriverGrantBucketAccessRequest, as JSON. Requests hold no credentials.
+	// Request is the request for the resource as JSON: a DriverCreateBucketRequest or a DriverGrantBucketAccessRequest.
+	// Requests contain no credentials.
 	Request json.RawMessage `json:"request,omitempty"`
 
-	// Unsure says that a hook was asked to make the thing and has not yet said that it did: it may
-	// be somebody's own, and is never removed.
+	// Unsure means that a hook was asked to create the resource and has not yet reported success. The resource may have
+	// another owner, and is never removed.
 	Unsure bool `json:"unsure,omitempty"`
 
 	message proto.Message
-	// learned is the ID that the driver gave to what was asked for by a name.
+	// learned is the ID that the driver returned for a requested name.
 	learned string
-	// refused says that the driver refused the request as invalid, so that nothing should exist.
+	// refused means that the driver rejected the request as invalid, so nothing should exist.
 	refused bool
-	// made says that a response, or the lack of one, leaves it possible that the thing is the
-	// suite's; calls counts the requests that have no response yet.
+	// made means that, judging by the responses so far, the resource may have been created by the suite. calls is the
+	// number of requests without a response yet.
 	made  bool
 	calls int
 }
@@ -49,13 +49,13 @@ const (
 	noteAccount = "account"
 	noteFixture = "fixture"
 
-	// What is asked for by the contract v1alpha1, where ID is the name.
+	// Resources requested through the v1alpha1 contract, for which ID is the name.
 	noteOldBucket  = "v1alpha1 bucket"
 	noteOldAccount = "v1alpha1 account"
 	noteForeign    = "foreign"
 )
 
-// journal writes notes, one JSON object a line.
+// journal writes notes, one JSON object per line.
 type journal struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -77,8 +77,8 @@ func (j *journal) write(n note) error {
 	return nil
 }
 
-// journal notes what a request may make. Of a request that goes out twice only one response comes
-// back, which proves nothing.
+// journal records what a request may create. If a request is sent twice, only one response comes back, which proves
+// nothing.
 func (c *C) journal(request proto.Message, twice bool) error {
 	n, makes, err := noteOf(request)
 	if err != nil || !makes {
@@ -88,7 +88,7 @@ func (c *C) journal(request proto.Message, twice bool) error {
 	return c.note(n)
 }
 
-// noteOf returns what a request makes, if it makes something.
+// noteOf returns what a request creates, if anything.
 func noteOf(request proto.Message) (n note, makes bool, err error) {
 	switch r := request.(type) {
 	case *cosi.DriverCreateBucketRequest:
@@ -111,7 +111,7 @@ func noteOf(request proto.Message) (n note, makes bool, err error) {
 	return n, true, nil
 }
 
-// note writes down a thing once; a repeated request moves it to the end.
+// note records a resource once; a repeated request moves it to the end.
 func (c *C) note(n note) error {
 	c.mu.Lock()
 	at := slices.IndexFunc(c.notes, n.same)
@@ -124,7 +124,7 @@ func (c *C) note(n note) error {
 	known := c.notes[at]
 	n.calls, n.made = n.calls+known.calls, n.made || known.made
 	if n.Kind == noteAccount || n.Kind == noteOldAccount || n.Kind == noteOldBucket {
-		// The first grant decides what the account is; a refused second one must not replace it.
+		// The first grant defines the account; a second grant that was rejected must not replace it.
 		n.Request, n.message, n.refused, n.learned = known.Request, known.message, known.refused, known.learned
 		c.notes[at] = n
 		return nil
@@ -133,7 +133,7 @@ func (c *C) note(n note) error {
 	return nil
 }
 
-// confirm writes that a hook has made what it was asked for.
+// confirm records that a hook has created the requested resource.
 func (c *C) confirm(n note) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,8 @@ func (c *C) confirm(n note) error {
 
 func (n note) same(other note) bool { return n.Kind == other.Kind && n.ID == other.ID }
 
-// settleNotes strikes what the driver says is gone, or was never the suite's. The caller holds c.mu.
+// settleNotes crosses out resources that, according to the response, no longer exist or were never the suite's. The
+// caller holds c.mu.
 func (c *C) settleNotes(x exchange) {
 	c.settleMaking(x)
 	if x.status.Code() != codes.OK {
@@ -173,15 +174,15 @@ func (c *C) settleNotes(x exchange) {
 	}
 }
 
-// strike takes a thing off the notes. The caller holds c.mu.
+// strike removes a resource from the notes. The caller holds c.mu.
 func (c *C) strike(n note) {
 	c.notes = slices.DeleteFunc(c.notes, n.same)
-	// A missing line only makes a later sweep ask again.
+	// If this line is missing, a later sweep only makes an unnecessary request.
 	_ = c.suite.book.write(note{Kind: n.Kind, ID: n.ID, Gone: true})
 }
 
-// settleMaking takes in the response to a request that makes something. A thing of which every response
-// says AlreadyExists is somebody else's: to remove it would destroy what the suite has not made. The
+// settleMaking evaluates the response to a request that creates something. If every response for a resource is
+// AlreadyExists, the resource has another owner and must not be removed, because the suite did not create it. The
 // caller holds c.mu.
 func (c *C) settleMaking(x exchange) {
 	n, makes, err := noteOf(x.request)
@@ -192,7 +193,7 @@ func (c *C) settleMaking(x exchange) {
 	at := slices.IndexFunc(c.notes, n.same)
 	if at < 0 {
 		if code == codes.OK {
-			// A removal was completed while this was under way.
+			// A removal was completed while this call was running.
 			n.made, n.learned = true, learnedFrom(x.response)
 			c.notes = append(c.notes, n)
 			_ = c.suite.book.write(n)
@@ -210,7 +211,7 @@ func (c *C) settleMaking(x exchange) {
 	}
 }
 
-// markRefused marks what was asked for with an invalid request. The caller holds c.mu.
+// markRefused marks a resource that was requested with an invalid request. The caller holds c.mu.
 func (c *C) markRefused(x exchange) {
 	if code := x.status.Code(); code != codes.InvalidArgument && code != codes.OutOfRange {
 		return
@@ -222,7 +223,7 @@ func (c *C) markRefused(x exchange) {
 	}
 }
 
-// cleanUp removes what the case has made, the last thing first, and returns what it could not
+// cleanUp removes the resources that the case has created, in reverse order, and returns those that it could not
 // remove.
 func (c *C) cleanUp(ctx context.Context) []string {
 	ctx = context.WithValue(ctx, caseKey{}, c)
@@ -249,7 +250,7 @@ func (c *C) cleanUp(ctx context.Context) []string {
 	}
 }
 
-// remove removes one thing by the driver or the fixture that made it.
+// remove removes one resource through the driver or fixture that created it.
 func (c *C) remove(ctx context.Context, n note) error {
 	switch n.Kind {
 	case noteAccount:
@@ -293,8 +294,8 @@ func (c *C) removeAccount(ctx context.Context, grant *cosi.DriverGrantBucketAcce
 	return fmt.Errorf("DriverRevokeBucketAccess returns %s", code)
 }
 
-// removeBucket deletes a bucket, and empties it first where the driver refuses because of its
-// contents. The contents are the suite's own: so is the bucket.
+// removeBucket deletes a bucket. If the driver refuses because the bucket is not empty, it empties the bucket first.
+// The suite owns the bucket and therefore its contents.
 func (c *C) removeBucket(ctx context.Context, create *cosi.DriverCreateBucketRequest) error {
 	request := &cosi.DriverDeleteBucketRequest{BucketId: create.GetBucketId(), Parameters: create.GetParameters()}
 	_, code := try(ctx, c, c.provisioner.DriverDeleteBucket, request)
@@ -310,7 +311,7 @@ func (c *C) removeBucket(ctx context.Context, create *cosi.DriverCreateBucketReq
 	return fmt.Errorf("DriverDeleteBucket returns %s", code)
 }
 
-// empty deletes all objects of a bucket with an account made for it.
+// empty deletes all objects of a bucket with an account created for this purpose.
 func (c *C) empty(ctx context.Context, bucketID string) error {
 	protocol := c.protocol()
 	prober := c.suite.config.Probers[protocol]

@@ -14,38 +14,38 @@ import (
 	"syscall"
 )
 
-// Launch is how to start one instance of a driver.
+// Launch describes how to start one instance of a driver.
 type Launch struct {
-	// Environment is the whole environment of the process, as KEY=value.
+	// Environment is the complete environment of the process, as KEY=value.
 	Environment []string
-	// Arguments are added to the command.
+	// Arguments are appended to the command.
 	Arguments []string
-	// Directory is the working directory of the process, empty and its own.
+	// Directory is the working directory of the process, which is empty and not shared.
 	Directory string
-	// Stdout and Stderr receive what the driver prints. They may be written concurrently.
+	// Stdout and Stderr receive the driver's output. They may be written concurrently.
 	Stdout, Stderr io.Writer
 }
 
-// Launcher starts a driver. Exec is the ordinary one; a Go program can run a driver in process.
+// Launcher starts a driver. Exec runs a command; a Go program can also run a driver in process.
 type Launcher interface {
 	Launch(ctx context.Context, launch Launch) (Instance, error)
 }
 
 // Instance is a running driver.
 type Instance interface {
-	// Kill ends the driver at once, as kill -9 does, and waits until it has ended.
+	// Kill ends the driver immediately, like kill -9, and waits for its end.
 	Kill() error
-	// Terminate asks the driver to end, as SIGTERM does.
+	// Terminate asks the driver to exit, like SIGTERM.
 	Terminate() error
-	// Done is closed when the driver has ended.
+	// Done is closed when the driver has exited.
 	Done() <-chan struct{}
-	// ExitCode is the exit code after Done, -1 after a signal.
+	// ExitCode is the exit code once Done is closed, or -1 after a signal.
 	ExitCode() int
 }
 
-// Usage is an Instance whose resources can be counted.
+// Usage is an Instance that can report its resource usage.
 type Usage interface {
-	// Usage returns counts, such as of open files, that must not grow with the number of calls.
+	// Usage returns counts, such as the number of open files, that must not grow with the number of calls.
 	Usage() (map[string]int, error)
 	// OpenFiles returns the paths of regular files that the driver has open for writing.
 	OpenFiles() ([]string, error)
@@ -83,14 +83,14 @@ func (e Exec) Launch(_ context.Context, launch Launch) (Instance, error) {
 	return instance, nil
 }
 
-// process is a driver started by Exec, in a process group of its own.
+// process is a driver started by Exec in its own process group.
 type process struct {
 	command *exec.Cmd
 	done    chan struct{}
 }
 
 func (p *process) wait() {
-	// The exit code is all that matters, and ProcessState has it.
+	// Only the exit code matters, which ProcessState contains.
 	_ = p.command.Wait()
 	close(p.done)
 }
@@ -135,7 +135,7 @@ func (p *process) OpenFiles() ([]string, error) {
 	var paths []string
 	for _, file := range files {
 		path, err := os.Readlink(p.proc("fd", file.Name()))
-		// A file may be closed again by now; /dev, sockets and pipes are no files of its own.
+		// A file may have been closed already; /dev, sockets and pipes do not count.
 		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/dev/") || !p.writes(file.Name()) {
 			continue
 		}

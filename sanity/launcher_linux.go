@@ -4,8 +4,7 @@ package sanity
 
 import "syscall"
 
-// ownGroup puts the driver into a process group of its own, and lets it end with the suite, also
-// when that is killed.
+// ownGroup puts the driver into its own process group, and makes it end with the suite even if the suite is killed.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -6,6 +6,6 @@ package sanity
 
 import "syscall"
 
-// ownGroup puts the driver into a process group of its own. There is no means here to let it end
-// with a suite that is killed.
+// ownGroup puts the driver into its own process group. This platform cannot make the driver end when the suite is
+// killed.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -13,7 +13,7 @@ const (
 	modelAccounts = 5
 )
 
-// model is what the calls of LIF-006 should have made: a few buckets, and accounts on them.
+// model is the expected state after the calls of LIF-006: a few buckets, and accounts on them.
 type model struct {
 	c        *C
 	buckets  []*bucket
@@ -83,7 +83,7 @@ func (m *model) revoke(b *bucket, a *access) string {
 	return differs("DriverRevokeBucketAccess", code, codes.OK)
 }
 
-// delete revokes all accesses first, as COSI does.
+// delete first revokes all accesses, as COSI does.
 func (m *model) delete(at int) string {
 	for _, a := range m.accounts[at] {
 		if problem := m.revoke(m.buckets[at], a); problem != "" {

@@ -125,13 +125,14 @@ func TestMutantTablesAreComplete(t *testing.T) {
 	}
 }
 
-// waitedFor are the defects that the suite finds by waiting for the driver in vain, here not for long.
+// waitedFor are the defects that the suite detects by a timeout, which is short here.
 var waitedFor = []memdriver.Defect{
 	memdriver.ListensElsewhere, memdriver.AcceptsTCP, memdriver.AcceptsAnySuffix, memdriver.HangsWithoutEndpoint,
 	memdriver.ShortensPath, memdriver.KeepsStaleSocket, memdriver.EndsWithClient,
 }
 
-// mutantTiers are the defects that the short and the full tier try: some of each part of the contract and each profile.
+// mutantTiers are the defects that the short and the full tier try: some of each part of the contract and each
+// profile.
 func mutantTiers() fulltest.Tiers {
 	const wide, narrow, old = "wide.memory.example.com/", "narrow.memory.example.com/", "old.memory.example.com/"
 	return fulltest.Tiers{Short: []string{
@@ -154,7 +155,7 @@ func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 			t.Parallel()
 			limits := small()
 			if slices.Contains(waitedFor, row.defect) {
-				limits.Start = 5 * time.Second // also for what does start
+				limits.Start = 5 * time.Second // also for drivers that do start
 			}
 			report := run(t, row.profile, limits, row.defect)
 			var failed []string

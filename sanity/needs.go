@@ -9,7 +9,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// lacks returns why a case with these needs is not applicable, or "".
+// lacks returns why a case with these needs is not applicable, or "" if it is.
 func (s *suite) lacks(needs []Need) string {
 	for _, need := range needs {
 		if reason := s.lacking(need); reason != "" {
@@ -19,7 +19,7 @@ func (s *suite) lacks(needs []Need) string {
 	return ""
 }
 
-// noForeignBucket is why a case about somebody else's bucket is not applicable.
+// noForeignBucket is why a case about a bucket with another owner is not applicable.
 const noForeignBucket = "there is no fixture hook for somebody else's bucket (hooks.takeName)"
 
 func (s *suite) lacking(need Need) string {
@@ -78,7 +78,7 @@ func (s *suite) hasUsage() bool {
 	return can
 }
 
-// String returns what the need is called in --list and --explain.
+// String returns the name of the need in --list and --explain.
 func (n Need) String() string {
 	names := map[Need]string{
 		NeedProcess: "process", NeedDataPlane: "data plane", NeedInventory: "inventory", NeedFixture: "fixture",

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// crowded is a backend in which somebody is quicker: the bucket is there when the hook comes.
+// crowded is a backend in which the bucket already exists when the hook runs.
 type crowded struct{ memdriver.Outside }
 
 func (c crowded) TakeName(ctx context.Context, id string) error {
@@ -22,7 +22,7 @@ func (c crowded) TakeName(ctx context.Context, id string) error {
 	return c.Outside.TakeName(ctx, id)
 }
 
-// interrupted is a backend whose hook makes the bucket, and the run is killed before it says so.
+// interrupted is a backend whose hook creates the bucket, after which the run is killed before the hook returns.
 type interrupted struct {
 	memdriver.Outside
 
@@ -34,8 +34,8 @@ func (i interrupted) TakeName(ctx context.Context, id string) error {
 	return i.Outside.TakeName(ctx, id)
 }
 
-// TestBucketsOfOthersStay lets the run meet buckets that it has not made where it would make its
-// own, and then sweeps its journal: neither may remove them, although the driver would.
+// TestBucketsOfOthersStay has a backend with buckets of other owners under the run's names, and then sweeps the
+// journal. Neither may remove those buckets, although the driver would.
 func TestBucketsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -65,7 +65,7 @@ func TestBucketsOfOthersStay(t *testing.T) {
 			fixture: func(outside memdriver.Outside, book *torn) sanity.Fixture {
 				return interrupted{outside, func() { book.closed = true }}
 			},
-			// The run itself, which goes on in this test, knows that the hook came back.
+			// The run itself, which continues in this test, sees that the hook returned.
 			left: 0,
 		},
 		"the hook makes somebody else's bucket, and all goes well": {focus: "BKT-CRT-020", left: 0},
@@ -116,7 +116,7 @@ func wantBuckets(t *testing.T, store *memdriver.Store, want int, after string, r
 	}
 }
 
-// TestSweepLeavesWhatNobodyIsSureOf sweeps the journal of a run that was killed while a hook worked.
+// TestSweepLeavesWhatNobodyIsSureOf sweeps the journal of a run that was killed while a hook was running.
 func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
 	t.Parallel()
 	const unsure = `{"kind":"foreign","id":"taken","unsure":true}` + "\n"

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// respondWith starts a store that handles every request alike and remembers the last one.
+// respondWith starts a store that handles all requests alike and records the last one.
 func respondWith(t *testing.T, status int, body string) (url string, last func() *http.Request) {
 	t.Helper()
 	requests := make(chan *http.Request, 10)
@@ -41,7 +41,7 @@ func azureAttempt(token string, action sanity.Action) sanity.Attempt {
 	}
 }
 
-// TestAzureProberTriesOtherContainers uses a token for one container with another one.
+// TestAzureProberTriesOtherContainers uses a token for one container with another container.
 func TestAzureProberTriesOtherContainers(t *testing.T) {
 	t.Parallel()
 	url, received := respondWith(t, http.StatusForbidden, "")

@@ -13,22 +13,22 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// ResultKind is how a case ended.
+// ResultKind is the outcome of a case.
 type ResultKind string
 
 const (
-	// Passed: the driver does what the case asks.
+	// Passed means that the driver behaves as the case requires.
 	Passed ResultKind = "passed"
-	// Failed: it does not.
+	// Failed means that the driver does not behave as the case requires.
 	Failed ResultKind = "failed"
-	// NotApplicable: the driver or the configuration gives the case nothing to check. Reason says
-	// what is missing. It is no pass.
+	// NotApplicable means that the case has nothing to check for this driver and configuration. Reason says what is
+	// missing. It does not count as passed.
 	NotApplicable ResultKind = "not applicable"
-	// NotRun: the run ended before. It is no pass.
+	// NotRun means that the run ended before the case. It does not count as passed.
 	NotRun ResultKind = "not run"
 )
 
-// Result is how one case ended.
+// Result is the result of one case.
 type Result struct {
 	Case    Case
 	Outcome ResultKind
@@ -37,11 +37,11 @@ type Result struct {
 	// Reason is set if Outcome is NotApplicable or NotRun.
 	Reason   string
 	Duration time.Duration
-	// Leftovers lists what could not be removed after the case.
+	// Leftovers lists resources that could not be removed after the case.
 	Leftovers []string
 }
 
-// Failure says what went wrong.
+// Failure describes what went wrong.
 type Failure struct {
 	Message string
 	// Exchanges are the last calls of the case, oldest first.
@@ -52,7 +52,7 @@ type Failure struct {
 type Exchange struct {
 	Method  string `json:"method"`
 	Request string `json:"request"`
-	// Response is what the driver returned, or the code and message.
+	// Response is the driver's response, or the code and message.
 	Response string `json:"response"`
 }
 
@@ -64,18 +64,18 @@ func (x exchange) printed() Exchange {
 	return printed
 }
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
-	// Driver is the name from DriverGetInfo, empty if it did not respond.
+	// Driver is the name from DriverGetInfo, or empty if it did not respond.
 	Driver string
-	// Run is the part of all names that the run made, and Seed repeats its random choices.
+	// Run is the run ID, which is part of all names that the run created. Seed repeats its random choices.
 	Run     string
 	Seed    uint64
 	Started time.Time
 	Elapsed time.Duration
 	// Results are sorted by case ID.
 	Results []Result
-	// Known is how many cases the contract has, and Focused says that some were left out on request.
+	// Known is the number of cases of the contract. Focused means that some were excluded on request.
 	Known   int
 	Focused bool
 }
@@ -89,9 +89,9 @@ func (s *suite) report(started time.Time) Report {
 	}
 }
 
-// Count is how many cases of a level there are.
+// Count counts the cases of a level.
 type Count struct {
-	// Passed of Applicable cases, and NotApplicable ones beside them.
+	// Passed of Applicable cases; NotApplicable cases are counted separately.
 	Passed, Applicable, NotApplicable int
 }
 
@@ -113,7 +113,7 @@ func (r Report) Count(level Level) Count {
 	return count
 }
 
-// String returns "n/n", with the number of cases not applicable if there are any.
+// String returns "n/n", with the number of cases that are not applicable if there are any.
 func (c Count) String() string {
 	if c.NotApplicable == 0 {
 		return fmt.Sprintf("%d/%d", c.Passed, c.Applicable)
@@ -121,8 +121,9 @@ func (c Count) String() string {
 	return fmt.Sprintf("%d/%d (%d not applicable)", c.Passed, c.Applicable, c.NotApplicable)
 }
 
-// Verdict returns the line "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". In the place of the first
-// word stands "not conformant" or "not tested", or nothing if all that was selected passed, with what was left out.
+// Verdict returns the line "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". Instead of "conformant"
+// it may begin with "not conformant" or "not tested". If cases were excluded and all others passed, it has no such
+// word and reports the exclusion.
 func (r Report) Verdict() string {
 	line := fmt.Sprintf("MUST %s, SHOULD %s, ADVICE %s", r.Count(Must), r.Count(Should), r.Count(Advice))
 	if r.Focused {
@@ -140,8 +141,8 @@ func (r Report) Verdict() string {
 	}
 }
 
-// Tested reports whether the run found out anything: the driver responded, and unless cases were left out on request, a
-// case of level Must was applicable.
+// Tested reports whether the run produced a result: the driver responded and, unless cases were excluded on request,
+// a case of level Must was applicable.
 func (r Report) Tested() bool {
 	if r.Driver == "" && len(r.Of(Passed)) == 0 {
 		return false
@@ -149,19 +150,19 @@ func (r Report) Tested() bool {
 	return r.Focused || r.Count(Must).Applicable > 0
 }
 
-// Conformant reports whether the driver conforms: no case was left out on request, and every applicable case of level
-// Must was run and passed, at least one.
+// Conformant reports whether the driver conforms: no case was excluded on request, and at least one case of level
+// Must was applicable and all applicable ones passed.
 func (r Report) Conformant() bool {
 	count := r.Count(Must)
 	return !r.Focused && count.Applicable > 0 && count.Passed == count.Applicable
 }
 
-// Of returns the results with an outcome, in the order of their IDs.
+// Of returns the results with an outcome, ordered by ID.
 func (r Report) Of(outcome ResultKind) []Result {
 	return slices.DeleteFunc(slices.Clone(r.Results), func(result Result) bool { return result.Outcome != outcome })
 }
 
-// Explain returns everything there is to say about a failed case, several lines.
+// Explain returns all information about a failed case, on several lines.
 func (r Result) Explain() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s: %s\n", r.Case.ID, r.Case.Level, r.Case.Title)
@@ -182,7 +183,7 @@ func (r Result) Explain() string {
 	return text.String()
 }
 
-// Explain returns what a case checks, several lines.
+// Explain returns a description of what a case checks, on several lines.
 func (c Case) Explain() string {
 	text := fmt.Sprintf("%s %s: %s\n  the text:       %q (%s)\n  why %s: %s\n  what to change: %s\n",
 		c.ID, c.Level, c.Title, c.Rule.Text, c.Rule.Source, c.Level, c.Why, c.Fix)

@@ -13,7 +13,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// bucket is a bucket of a case: what phase 1 was asked and what it returned.
+// bucket is a bucket of a case: the request and response of phase 1.
 type bucket struct {
 	id      string
 	request *cosi.DriverGenerateBucketIdRequest
@@ -40,7 +40,7 @@ type access struct {
 
 func (a *access) revoke() *cosi.DriverRevokeBucketAccessRequest { return revokeOf(a.request) }
 
-// protocol is the protocol of the cases that take any: the first one that can be probed.
+// protocol returns the protocol for cases that work with any: the first one that can be probed.
 func (c *C) protocol() cosi.ObjectProtocol_Type {
 	offered := c.suite.offered()
 	for _, protocol := range offered {
@@ -54,7 +54,7 @@ func (c *C) protocol() cosi.ObjectProtocol_Type {
 	return cosi.ObjectProtocol_S3
 }
 
-// offered lists the protocols of DriverGetInfo, known ones only.
+// offered returns the known protocols in the response of DriverGetInfo.
 func (s *suite) offered() []cosi.ObjectProtocol_Type {
 	var offered []cosi.ObjectProtocol_Type
 	for _, protocol := range s.info.GetSupportedProtocols() {
@@ -69,7 +69,7 @@ func allProtocols() []cosi.ObjectProtocol_Type {
 	return []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE, cosi.ObjectProtocol_GCS}
 }
 
-// missingProtocol is a protocol the driver does not offer.
+// missingProtocol returns a protocol that the driver does not offer.
 func (s *suite) missingProtocol() (cosi.ObjectProtocol_Type, bool) {
 	for _, protocol := range allProtocols() {
 		if !slices.Contains(s.offered(), protocol) {
@@ -99,7 +99,8 @@ func (c *C) bucketRequest(name string) *cosi.DriverGenerateBucketIdRequest {
 	}
 }
 
-// generated does phase 1 of a new bucket. Of a driver that makes none it is one that the fixture can make.
+// generated runs phase 1 for a new bucket. For a driver that creates no buckets, it returns one that the fixture can
+// create.
 func (c *C) generated() *bucket {
 	if c.suite.config.CreatesNothing {
 		return c.static()
@@ -111,7 +112,7 @@ func (c *C) generatedAs(request *cosi.DriverGenerateBucketIdRequest) *bucket {
 	return &bucket{request: request, id: ok(c, c.provisioner.DriverGenerateBucketId, request).GetBucketId()}
 }
 
-// created does both phases of a new bucket.
+// created runs both phases for a new bucket.
 func (c *C) created() *bucket {
 	b := c.generated()
 	if c.suite.config.CreatesNothing {
@@ -183,7 +184,7 @@ func revokeOf(grant *cosi.DriverGrantBucketAccessRequest) *cosi.DriverRevokeBuck
 	return request
 }
 
-// accessTo does phase 1 of an access that reads and writes the buckets.
+// accessTo runs phase 1 for an access that reads and writes the buckets.
 func (c *C) accessTo(buckets ...*bucket) *access {
 	var list []*cosi.AccessedBucket
 	for _, b := range buckets {
@@ -197,7 +198,7 @@ func (c *C) accessAs(phase1 *cosi.DriverGenerateBucketAccessIdRequest) *access {
 	return &access{phase1: phase1, request: grantOf(named.GetAccountId(), phase1)}
 }
 
-// granted does both phases of an access that reads and writes the buckets.
+// granted runs both phases for an access that reads and writes the buckets.
 func (c *C) granted(buckets ...*bucket) *access { return c.grant(c.accessTo(buckets...)) }
 
 func (c *C) grant(a *access) *access {
@@ -207,14 +208,15 @@ func (c *C) grant(a *access) *access {
 
 func (c *C) revoke(a *access) { ok(c, c.provisioner.DriverRevokeBucketAccess, a.revoke()) }
 
-// delete ends the life of a bucket. One that the fixture made is not the driver's to delete; it goes with the case.
+// delete deletes a bucket. The driver does not delete a bucket that the fixture created; that one is deleted with the
+// case.
 func (c *C) delete(b *bucket) {
 	if !c.suite.config.CreatesNothing {
 		ok(c, c.provisioner.DriverDeleteBucket, b.delete())
 	}
 }
 
-// attempt tries an action on a bucket with the credentials of an access.
+// attempt attempts an action on a bucket with the credentials of an access.
 func (c *C) attempt(a *access, bucketID string, action Action, key string, body []byte) (Outcome, error) {
 	attempt := Attempt{BucketID: bucketID, Credentials: a.response.GetCredentials(), Action: action, Key: key, Body: body}
 	for _, asked := range a.request.GetBuckets() {
@@ -236,7 +238,7 @@ func (c *C) try(protocol cosi.ObjectProtocol_Type, attempt Attempt) (Outcome, er
 	return prober.Try(c.ctx, attempt)
 }
 
-// can waits until the access may do the action, and returns the outcome.
+// can waits until the access can perform the action, and returns the outcome.
 func (c *C) can(a *access, b *bucket, action Action, key string) Outcome {
 	var outcome Outcome
 	c.eventually(func() string {
@@ -266,7 +268,7 @@ func (c *C) cannot(a *access, b *bucket, action Action, key, why string) {
 	})
 }
 
-// works proves that the access can put, get, list and delete.
+// works checks that the access can put, get, list and delete.
 func (c *C) works(a *access, b *bucket) {
 	key := "works-" + c.name()
 	c.can(a, b, PutObject, key)
@@ -279,7 +281,7 @@ func (c *C) works(a *access, b *bucket) {
 	c.can(a, b, DeleteObject, key)
 }
 
-// worksIfProbed is works where there is a prober, and nothing otherwise.
+// worksIfProbed is works if there is a prober, and does nothing otherwise.
 func (c *C) worksIfProbed(a *access, b *bucket) {
 	if c.suite.lacks([]Need{NeedDataPlane, NeedKey}) == "" {
 		c.works(a, b)
@@ -288,7 +290,7 @@ func (c *C) worksIfProbed(a *access, b *bucket) {
 
 func contents(key string) []byte { return []byte("cosi-sanity object " + key + "\n") }
 
-// acceptedModes grants an access, unless the driver refuses its modes in either phase.
+// acceptedModes grants an access, unless the driver rejects its modes in either phase.
 func (c *C) acceptedModes(phase1 *cosi.DriverGenerateBucketAccessIdRequest) (*access, bool) {
 	named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, phase1)
 	if code == codes.InvalidArgument {

@@ -17,7 +17,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// s3Prober speaks the S3 REST API as the driver's response describes it.
+// s3Prober uses the S3 REST API as described by the driver's response.
 type s3Prober struct{ transport *transport }
 
 // Try implements Prober.
@@ -47,7 +47,7 @@ func (p s3Prober) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 	return listed(attempt.Action, outcome, err)
 }
 
-// xmlAPI builds a request of the S3 API, which the XML API of Google Cloud Storage shares.
+// xmlAPI creates a request for the S3 API, which the XML API of Google Cloud Storage shares.
 func xmlAPI(base url.URL, bucket string, virtual bool, attempt Attempt) (call, error) {
 	place := "/" + bucket
 	if virtual {
@@ -95,7 +95,7 @@ func xmlAPI(base url.URL, bucket string, virtual bool, attempt Attempt) (call, e
 	return c, nil
 }
 
-// harmlessPolicy denies everybody something that nobody does.
+// harmlessPolicy returns a policy that denies everyone an action that no one uses.
 func harmlessPolicy(bucket string) []byte {
 	return fmt.Appendf(nil, `{"Version":"2012-10-17","Statement":[{"Sid":"cosisanity","Effect":"Deny","Principal":"*",`+
 		`"Action":"s3:PutBucketWebsite","Resource":"arn:aws:s3:::%s"}]}`, bucket)

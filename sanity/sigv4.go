@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// signature signs requests with AWS Signature Version 4, in the form that S3 and the XML API of
-// Google Cloud Storage accept: all headers that matter, and the hash of the body.
+// signature signs requests with AWS Signature Version 4, in the form that S3 and the XML API of Google Cloud Storage
+// accept: it covers all relevant headers and the hash of the body.
 type signature struct {
 	accessKey, secretKey, region string
 }
@@ -67,7 +67,7 @@ func hexHash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// canonicalQuery is sorted and escaped as AWS wants it: space is %20, not +.
+// canonicalQuery returns the query sorted and escaped as AWS requires: space is %20, not +.
 func canonicalQuery(query url.Values) string {
 	var pairs []string
 	for name, values := range query {
@@ -90,7 +90,7 @@ func escapePath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// escape leaves only RFC 3986's unreserved characters.
+// escape escapes everything except RFC 3986's unreserved characters.
 func escape(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(text), "+", "%20"), "%7E", "~")
 }

@@ -36,9 +36,8 @@ type suite struct {
 
 var runIDPattern = regexp.MustCompile(`^[a-z0-9]{1,8}$`)
 
-// Run holds the driver of config against the cases. The report says what was found, also when the
-// driver could not be started or the context ended early; the error is for a configuration that
-// makes no sense.
+// Run runs the cases against the driver of config. It returns a report even if the driver could not be started or the
+// context ended early. The error is for an invalid configuration.
 func Run(ctx context.Context, config Config) (Report, error) {
 	s := &suite{
 		config: config, limits: config.Limits.withDefaults(), run: config.RunID, seed: config.Seed,
@@ -62,7 +61,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	}
 	started := time.Now()
 	s.runAll(ctx)
-	// The driver was made for the run; what goes wrong in removing it is not the driver's fault.
+	// The driver was started for the run; an error in removing it is not the driver's fault.
 	_ = s.driver.down()
 	return s.report(started), nil
 }
@@ -100,7 +99,7 @@ func (s *suite) begin(ctx context.Context) error {
 	return checkDialect(ctx, s.driver)
 }
 
-// notStarted blames the case about starting, if the suite started the driver, and runs nothing.
+// notStarted marks the case about starting as failed, if the suite started the driver, and runs no cases.
 func (s *suite) notStarted(cases []Case, err error) {
 	for _, cs := range cases {
 		result := Result{Case: cs, Outcome: NotRun, Reason: err.Error()}
@@ -137,8 +136,8 @@ func (s *suite) finish(result Result) {
 	}
 }
 
-// runCase runs a case in a goroutine of its own, so that a failed check can end it from any depth,
-// and cleans up after it whatever happened.
+// runCase runs a case in its own goroutine, so that a failed check can end it at any depth, and always cleans up
+// after it.
 func (s *suite) runCase(ctx context.Context, cs Case) Result {
 	if reason := s.lacks(cs.Needs); reason != "" {
 		return Result{Case: cs, Outcome: NotApplicable, Reason: reason}
@@ -169,7 +168,7 @@ func (s *suite) runCase(ctx context.Context, cs Case) Result {
 	return result
 }
 
-// catch turns a panic of the suite into a failure with its stack.
+// catch converts a panic of the suite to a failure with its stack.
 func (c *C) catch() {
 	if problem := recover(); problem != nil {
 		c.failure = &Failure{Message: fmt.Sprintf("the suite itself panicked: %v\n%s", problem, debug.Stack())}
@@ -186,7 +185,7 @@ func (c *C) Fail(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// notApplicable ends the case for a reason that the driver's own responses proved.
+// notApplicable ends the case as not applicable, for a reason that the driver's own responses show.
 func (c *C) notApplicable(format string, args ...any) {
 	c.inapplicable = fmt.Sprintf(format, args...)
 	runtime.Goexit()

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// small are the limits of runs in which only the suite itself is tested.
+// small are the limits of runs that only test the suite itself.
 func small() sanity.Limits {
 	return sanity.Limits{
 		Repeats: 3, Names: 12, Concurrency: 4, Operations: 40, Parallel: 8,
@@ -20,7 +20,7 @@ func small() sanity.Limits {
 	}
 }
 
-// run holds a memdriver with defects against the whole suite.
+// run runs the whole suite against a memdriver with defects.
 func run(t *testing.T, profile memdriver.Options, limits sanity.Limits, defects ...memdriver.Defect) sanity.Report {
 	t.Helper()
 	store := memdriver.NewStore("")
@@ -46,7 +46,7 @@ func TestCleanDriverPassesEverything(t *testing.T) {
 	}
 }
 
-// A run against a driver of another generation reports that, and makes nothing in the driver.
+// A run against a driver of another generation reports that, and creates nothing.
 func TestAnotherContractIsTold(t *testing.T) {
 	t.Parallel()
 	for speaks, says := range map[memdriver.Generation]string{

@@ -16,15 +16,14 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// Swept is what Sweep did.
+// Swept is the result of Sweep.
 type Swept struct {
-	// Removed and Failed list things by kind and ID; Failed says why.
+	// Removed and Failed list resources by kind and ID; Failed includes the reason.
 	Removed, Failed []string
 }
 
-// Sweep removes what the journal of a crashed run says may still exist, the last thing first. It
-// needs the same configuration as the run, of which it uses the driver's address or command and
-// the fixture.
+// Sweep removes the resources that may still exist according to the journal of a crashed run, in reverse order. It
+// needs the same configuration as the run, from which it uses the driver's address or command and the fixture.
 func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, error) {
 	notes, err := readJournal(journalText)
 	if err != nil {
@@ -53,7 +52,7 @@ func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, er
 	return swept, nil
 }
 
-// readJournal returns the things that were asked for and not struck.
+// readJournal returns the resources that were requested and not crossed out.
 func readJournal(journal io.Reader) ([]note, error) {
 	text, err := io.ReadAll(journal)
 	if err != nil {
@@ -64,7 +63,7 @@ func readJournal(journal io.Reader) ([]note, error) {
 	for line := range bytes.Lines(text) {
 		number++
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			// The run was killed while it wrote this, and had not asked for anything yet.
+			// The run was killed while writing this line, before it requested anything.
 			break
 		}
 		if notes, err = addLine(notes, line); err != nil {
@@ -87,7 +86,7 @@ func addLine(notes []note, line []byte) ([]note, error) {
 		return nil, err
 	}
 	if at >= 0 {
-		// A hook has made what it was asked for: the later line counts, in the place of the first.
+		// A hook has created the requested resource: the later line replaces the first.
 		notes[at] = n
 		return notes, nil
 	}

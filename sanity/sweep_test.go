@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// crashingProber ends the run, as kill -9 would, at the first object that is put.
+// crashingProber ends the run, like kill -9, when the first object is put.
 type crashingProber struct {
 	sanity.Prober
 	crash func()
@@ -27,7 +27,7 @@ func (p crashingProber) Try(ctx context.Context, attempt sanity.Attempt) (sanity
 	return outcome, err
 }
 
-// torn is a journal whose writer is gone after the crash.
+// torn is a journal whose writer fails after the crash.
 type torn struct {
 	bytes.Buffer
 	closed bool
@@ -50,7 +50,7 @@ func TestSweepRemovesWhatACrashedRunLeft(t *testing.T) {
 	}
 }
 
-// sweepAfterCrash lets a run of one case crash.
+// sweepAfterCrash simulates the crash of a run with one case.
 func sweepAfterCrash(t *testing.T, focus string, profile memdriver.Options) {
 	t.Helper()
 	store := memdriver.NewStore("")
@@ -117,7 +117,7 @@ func TestCasesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range slices.Concat(sanity.Cases(), sanity.CasesOf(sanity.V1Alpha1)) {
 		if strings.HasPrefix(c.ID, "UDS-") && seen[c.ID] {
-			continue // it is of both contracts
+			continue // it belongs to both contracts
 		}
 		if seen[c.ID] {
 			t.Errorf("%s is there twice", c.ID)

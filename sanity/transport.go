@@ -18,8 +18,8 @@ import (
 
 const maxResponse = 1 << 20
 
-// transport sends the requests of the probers. It follows no redirects, trusts the certificate
-// authority that the driver returned, and keeps one client for each of them.
+// transport sends the requests of the probers. It does not follow redirects. It trusts the certificate authority that
+// the driver returned, and keeps one client for each authority.
 type transport struct {
 	authority []byte
 
@@ -70,7 +70,7 @@ type call struct {
 func (c call) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {
-		// The URL may hold a signature, so the error of net/http must not be passed on.
+		// The URL may contain a signature, so the error of net/http must not be returned.
 		return nil, fmt.Errorf("the driver's response leads to an address that is none: %s", c.url.Host)
 	}
 	if c.header != nil {
@@ -82,7 +82,7 @@ func (c call) request(ctx context.Context) (*http.Request, error) {
 	return request, nil
 }
 
-// send sends a request and sorts the response by its status.
+// send sends a request and classifies the response by its status.
 func (t *transport) send(request *http.Request, authority string) (Outcome, error) {
 	client, err := t.client(authority)
 	if err != nil {
@@ -105,7 +105,7 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		outcome.Verdict = Refused
 	case response.Header.Get("X-Ms-Error-Code") == "PublicAccessNotPermitted":
-		// Azure says so, with 409, to a request without a signature if the account forbids public access.
+		// Azure returns this with 409 for a request without a signature if the account forbids public access.
 		outcome.Verdict = Refused
 	case response.StatusCode == http.StatusNotFound:
 		outcome.Verdict = Missing
@@ -116,7 +116,7 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 	return outcome, nil
 }
 
-// withoutURL drops the URL from an error of net/http, since it may hold a signature.
+// withoutURL removes the URL from an error of net/http, because it may contain a signature.
 func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// This file is what the cases of the contract v1alpha1 make and remove.
+// This file creates and removes the resources of the v1alpha1 cases.
 
 // oldBucket is a bucket of a case.
 type oldBucket struct {
@@ -25,7 +25,7 @@ type oldBucket struct {
 
 func (b *oldBucket) id() string { return b.response.GetBucketId() }
 
-// delete leaves delete_context as the upstream sidecar fills it: with the parameters of the creation.
+// delete sets delete_context like the upstream sidecar: to the parameters of the creation.
 func (b *oldBucket) delete() *v1alpha1.DriverDeleteBucketRequest {
 	return &v1alpha1.DriverDeleteBucketRequest{BucketId: b.id(), DeleteContext: b.request.GetParameters()}
 }
@@ -36,7 +36,7 @@ type oldAccess struct {
 	response *v1alpha1.DriverGrantBucketAccessResponse
 }
 
-// revoke has no context, as with the upstream sidecar.
+// revoke sets no context, like the upstream sidecar.
 func (a *oldAccess) revoke() *v1alpha1.DriverRevokeBucketAccessRequest {
 	return &v1alpha1.DriverRevokeBucketAccessRequest{BucketId: a.request.GetBucketId(), AccountId: a.response.GetAccountId()}
 }
@@ -63,13 +63,13 @@ func (c *C) oldGranted(b *oldBucket) *oldAccess {
 	return &oldAccess{request: request, response: ok(c, c.old().DriverGrantBucketAccess, request)}
 }
 
-// oldPlain reports whether what credentials have under a key is no secret.
+// oldPlain reports whether the credential value under a key is not secret.
 func oldPlain(key string) bool {
 	return slices.Contains([]string{v1alpha1.KeyEndpoint, v1alpha1.KeyRegion, v1alpha1.KeyAccessKeyID, v1alpha1.KeyExpiry}, key)
 }
 
-// oldAttempt is what a workload of the upstream sidecar knows: the credentials under the one key, and
-// the name of the Bucket object.
+// oldAttempt uses only what a workload of the upstream sidecar has: the credentials under the one key, and the name
+// of the Bucket object.
 func (c *C) oldAttempt(a *oldAccess, name string) (cosi.ObjectProtocol_Type, Attempt) {
 	attempt := Attempt{BucketID: name, Info: &cosi.ObjectProtocolAndBucketInfo{}, Credentials: &cosi.CredentialInfo{}}
 	if s3 := a.response.GetCredentials()[v1alpha1.ProtocolS3].GetSecrets(); s3 != nil {
@@ -89,7 +89,7 @@ func (c *C) oldAttempt(a *oldAccess, name string) (cosi.ObjectProtocol_Type, Att
 	return cosi.ObjectProtocol_AZURE, attempt
 }
 
-// oldProbed tries an action in the bucket of a name until the store decides as wanted.
+// oldProbed attempts an action in the bucket with this name until the store's decision is the wanted one.
 func (c *C) oldProbed(a *oldAccess, name string, action Action, key string, want Permission, why string) {
 	protocol, attempt := c.oldAttempt(a, name)
 	if c.suite.config.Probers[protocol] == nil {
@@ -108,7 +108,7 @@ func (c *C) oldProbed(a *oldAccess, name string, action Action, key string, want
 	})
 }
 
-// nameOf returns the name by which something of an ID was asked for. The caller holds c.mu.
+// nameOf returns the name for which an ID was returned. The caller holds c.mu.
 func (c *C) nameOf(kind, id string) string {
 	at := slices.IndexFunc(c.notes, func(n note) bool { return n.Kind == kind && n.learned == id })
 	if at < 0 {
@@ -117,7 +117,7 @@ func (c *C) nameOf(kind, id string) string {
 	return c.notes[at].ID
 }
 
-// learnedFrom returns the ID that a response gives to what was asked for by a name.
+// learnedFrom returns the ID in the response to a request with a name.
 func learnedFrom(response proto.Message) string {
 	switch r := response.(type) {
 	case *v1alpha1.DriverCreateBucketResponse:
@@ -129,8 +129,8 @@ func learnedFrom(response proto.Message) string {
 	}
 }
 
-// removeOld removes what was asked for by a name. Where the response was lost the request is repeated,
-// which must be idempotent, since only the driver knows the ID.
+// removeOld removes a resource that was requested by name. If the response was lost, it repeats the request, which
+// must be idempotent, because only the driver knows the ID.
 func (c *C) removeOld(ctx context.Context, n note) error {
 	switch request := n.message.(type) {
 	case *v1alpha1.DriverCreateBucketRequest:

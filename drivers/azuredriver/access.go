@@ -55,10 +55,10 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	return access, nil
 }
 
-// grantIdentity gives a service account access.
+// grantIdentity grants access to a service account.
 func (d *Driver) grantIdentity(ctx context.Context, asked account.Request) error {
 	for _, bucket := range asked.Buckets {
-		// Azure would take a role at a container that does not exist.
+		// Azure would accept a role assignment on a container that does not exist.
 		if err := d.backends.ByName[bucket.StorageAccount].buckets.Exists(ctx, bucket.Name); err != nil {
 			return apierror.Translate("bucket "+bucket.ID, err)
 		}
@@ -66,7 +66,7 @@ func (d *Driver) grantIdentity(ctx context.Context, asked account.Request) error
 	return apierror.Translate("account "+asked.ID, d.identities.Grant(ctx, asked))
 }
 
-// RevokeAccess implements driverkit.Driver. A missing bucket blocks nothing.
+// RevokeAccess implements driverkit.Driver. A missing bucket does not prevent the revocation.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	if !names.Accounts().Made(request.AccountID) {
 		return nil
@@ -104,7 +104,8 @@ func (d *Driver) revokeSignatures(ctx context.Context, granted account.Request) 
 	return nil
 }
 
-// accessRequest reads what is asked, and refuses what Azure cannot grant. The buckets are in the order of the request.
+// accessRequest parses the request and returns an error if Azure cannot grant it. The buckets keep the order of the
+// request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (account.Request, error) {
 	options, err := params.ParseAccess(spec.Parameters)
 	if err != nil {
@@ -144,7 +145,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (account.Request, erro
 	}
 }
 
-// bucket returns what accounts have to know of a bucket of the storage account.
+// bucket returns the description of one of the storage account's buckets that account managers need.
 func (b *backend) bucket(id, name string) account.Bucket {
 	return account.Bucket{ID: id, Name: name, StorageAccount: b.name, ResourceID: b.config.ResourceID}
 }

@@ -26,7 +26,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestModesAreEnforced tries with each mode what it allows and what it does not.
+// TestModesAreEnforced tries allowed and denied operations with each mode.
 func TestModesAreEnforced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
@@ -34,7 +34,7 @@ func TestModesAreEnforced(t *testing.T) {
 	tests := map[string]struct {
 		mode       drivertest.Modes
 		parameters map[string]string
-		// read, write, list, remove and tag are what the service answers.
+		// read, write, list, remove and tag are the service's responses.
 		read, write, list, remove, tag string
 	}{
 		"read only":                        {mode: readOnly, write: denied, remove: denied, tag: denied},
@@ -270,8 +270,8 @@ func TestExpirySlides(t *testing.T) {
 	wantNoError(t, list(t.Context(), workload(t, first)))
 }
 
-// TestAccountKeyRotation replaces the key that signed: the former token stops, a grant returns the new
-// one, and the revision tells the sidecar to ask for it.
+// TestAccountKeyRotation replaces the key that signed. The previous token stops working, a grant returns a new one,
+// and the changed revision makes the sidecar request it.
 func TestAccountKeyRotation(t *testing.T) {
 	t.Parallel()
 	server := startFake(t, azurefake.Options{})
@@ -373,7 +373,7 @@ func TestRepeatedCallsAnswerTheSame(t *testing.T) {
 	}
 	before := calls()
 	after.MustGrant(t, request)
-	// The policies of the container, and the record that says whose they are.
+	// The policies of the container, and the record with their owner.
 	if made := calls() - before; made != 2 {
 		t.Errorf("a repeated grant made %d calls, want 2", made)
 	}

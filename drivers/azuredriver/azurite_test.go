@@ -25,8 +25,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// TestAzurite does on Azurite, if it is installed, what depends on how a service reads signatures and
-// policies: it is the one implementation that Microsoft publishes.
+// TestAzurite tests on Azurite, if it is installed, everything that depends on how a service evaluates signatures and
+// policies. Azurite is the only implementation that Microsoft publishes.
 func TestAzurite(t *testing.T) {
 	t.Parallel()
 	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Backends: map[string]azuredriver.BackendConfig{azuritetest.Account: {
@@ -87,7 +87,7 @@ func TestAzurite(t *testing.T) {
 	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
-// testWhatIsNotThere is refused: the row of the page of stores says so.
+// testWhatIsNotThere checks that the calls that the page of stores lists as unsupported are rejected.
 func testWhatIsNotThere(t *testing.T, w *world, bucket string) {
 	t.Helper()
 	drivertest.WantCode(t, w.Create(t, "bc-"+uuid.NewString(), map[string]string{"quota": "1Mi"}), codes.InvalidArgument, "does not limit")
@@ -97,8 +97,8 @@ func testWhatIsNotThere(t *testing.T, w *world, bucket string) {
 	drivertest.WantCode(t, second(w.DriverGrantBucketAccess(t.Context(), request)), codes.InvalidArgument)
 }
 
-// TestConformanceOnAzurite holds the built command against the conformance suite with Azurite as its service, so that
-// what credentials can do is proven on another implementation than our own.
+// TestConformanceOnAzurite runs the conformance suite on the built command with Azurite as its service, so that
+// credentials are tested on an implementation other than the fake.
 func TestConformanceOnAzurite(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestConformance runs it on azurefake")
@@ -119,7 +119,7 @@ func TestConformanceOnAzurite(t *testing.T) {
 	}.Current(t)
 }
 
-// listed is what the service's own calls list: containers, their policies, and the driver's records.
+// listed returns the service's own listings: containers, their policies, and the driver's records.
 func listed(ctx context.Context, root *service.Client) ([]sanity.Resource, error) {
 	var found []sanity.Resource
 	for containers := root.NewListContainersPager(nil); containers.More(); {

@@ -76,7 +76,7 @@ func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucke
 	return apierror.Translate("bucket "+name, backend.buckets.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))
 }
 
-// bucketRequest reads a request about a bucket. The name is empty for an ID that no bucket can have.
+// bucketRequest parses a request about a bucket. The name is empty for an ID that no bucket can have.
 func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, string, params.Bucket, error) {
 	want, err := params.ParseBucket(values)
 	if err != nil {
@@ -95,9 +95,9 @@ func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, st
 	return backend, name, want, nil
 }
 
-// splitID finds the storage account and the container of an ID. The account is nil if the ID names one
-// that is not configured, and the container is empty if it can be none. An ID that names the default
-// account is none, or a container had two: who deletes one compares IDs as text.
+// splitID returns the storage account and the container of an ID. The account is nil if the ID names one that is not
+// configured. The container is empty if the ID is invalid. An ID that names the default account explicitly is
+// invalid, because each container must have only one ID: IDs are compared as text before a deletion.
 func (d *Driver) splitID(id string) (*backend, string) {
 	owner, name, found := strings.Cut(id, ".")
 	if !found {
@@ -110,7 +110,7 @@ func (d *Driver) splitID(id string) (*backend, string) {
 	return d.backends.ByName[owner], name
 }
 
-// unknownAccount is the error about an ID whose storage account is not configured.
+// unknownAccount returns the error for an ID whose storage account is not configured.
 func unknownAccount(id string) error {
 	owner, _, _ := strings.Cut(id, ".")
 	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which this driver is not configured for; an administrator has to add it", id, owner)

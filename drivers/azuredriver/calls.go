@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// operations are the calls that this driver makes, as the API reference names them, by method,
-// restype and comp.
+// operations maps method, restype and comp to the names of the driver's calls in the API reference.
 var operations = map[string]string{
 	"PUT container ":                 "CreateContainer",
 	"GET container ":                 "GetContainerProperties",
@@ -22,19 +21,19 @@ var operations = map[string]string{
 	"POST service userdelegationkey": "GetUserDelegationKey",
 }
 
-// recordOperations are the calls for a record of an access.
+// recordOperations are the calls for the record of an access.
 var recordOperations = map[string]string{
 	http.MethodPut: "PutBlob", http.MethodHead: "GetBlobProperties", http.MethodDelete: "DeleteBlob",
 }
 
-// callName names a call for metrics and spans.
+// callName returns the names of a call for metrics and spans.
 func callName(request *http.Request) (api, operation string) {
 	if strings.HasPrefix(request.URL.Path, "/subscriptions/") {
 		return managementCall(request)
 	}
 	const blobAPI = "Blob"
 	query := request.URL.Query()
-	// Beside containers, there are only the blobs with records.
+	// All requests that are not about containers are about blobs with records.
 	if query.Get("restype") == "" && query.Get("comp") == "" {
 		if known, ok := recordOperations[request.Method]; ok {
 			return blobAPI, known
@@ -46,7 +45,7 @@ func callName(request *http.Request) (api, operation string) {
 	return blobAPI, "Other"
 }
 
-// managementCall names a call to Azure Resource Manager for metrics and spans.
+// managementCall returns the names of a call to Azure Resource Manager for metrics and spans.
 func managementCall(request *http.Request) (api, operation string) {
 	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/listKeys") {
 		return "Storage", "ListKeys"

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// The sidecar has a backoff of its own, so that a call is not tried for long.
+	// The sidecar retries with backoff, so a single call is not retried for long.
 	maxRetries    = 3
 	firstRetry    = 100 * time.Millisecond
 	longestRetry  = time.Second
@@ -45,14 +45,14 @@ func clientOptions(authorities *driverkit.Authorities, wrap wrapTransport) azcor
 	}
 }
 
-// noRedirect keeps signed requests from going elsewhere.
+// noRedirect prevents signed requests from being redirected.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func newTransport(authorities *driverkit.Authorities) http.RoundTripper {
 	return authorities.Transport(http.DefaultTransport.(*http.Transport).Clone())
 }
 
-// newIdentity returns who the driver is for Microsoft Entra. It makes no call.
+// newIdentity returns the driver's Microsoft Entra identity. It makes no calls.
 func newIdentity(config CredentialsConfig, options azcore.ClientOptions) (azcore.TokenCredential, error) {
 	if config.Authority != "" {
 		options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: strings.TrimRight(config.Authority, "/") + "/", Services: cloud.AzurePublic.Services}
@@ -65,8 +65,8 @@ func newIdentity(config CredentialsConfig, options azcore.ClientOptions) (azcore
 	return &application{config: config, options: azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: config.Authority != ""}}, nil
 }
 
-// application is who the driver is by a secret in a file, which may change and need not be there at the start. It
-// implements azcore.TokenCredential.
+// application is a Microsoft Entra identity with a secret in a file, which may change and does not need to exist at
+// startup. It implements azcore.TokenCredential.
 type application struct {
 	config  CredentialsConfig
 	options azidentity.ClientSecretCredentialOptions
@@ -85,7 +85,7 @@ func (a *application) GetToken(ctx context.Context, asked policy.TokenRequestOpt
 	return login.GetToken(ctx, asked)
 }
 
-// current is the login with the secret that the file holds now.
+// current returns the credential with the current secret from the file.
 func (a *application) current() (*azidentity.ClientSecretCredential, error) {
 	data, err := os.ReadFile(a.config.ClientSecretFile)
 	if err != nil {
@@ -105,7 +105,8 @@ func (a *application) current() (*azidentity.ClientSecretCredential, error) {
 	return made, nil
 }
 
-// login prepares calls to Azure Resource Manager by credentials of the driver's own. It makes none.
+// login returns the credential and client options for calls to Azure Resource Manager with the driver's own
+// credentials. It makes no calls.
 func (m ManagementConfig) login(credentials CredentialsConfig, wrap wrapTransport) (azcore.TokenCredential, *arm.ClientOptions, error) {
 	authorities, err := driverkit.OpenAuthorities(m.CAFile)
 	if err != nil {
@@ -120,11 +121,11 @@ func (m ManagementConfig) login(credentials CredentialsConfig, wrap wrapTranspor
 		ActiveDirectoryAuthorityHost: cloud.AzurePublic.ActiveDirectoryAuthorityHost,
 		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: strings.TrimRight(m.Endpoint, "/"), Audience: m.Audience}},
 	}
-	// What is needed is registered in any subscription that has a storage account.
+	// The necessary resource providers are registered in every subscription that has a storage account.
 	return login, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}, nil
 }
 
-// newIdentities makes what gives service accounts access; nil if the configuration does not have it.
+// newIdentities returns the manager that gives service accounts access, or nil if that is not configured.
 func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error) {
 	s := config.ServiceAccounts
 	if !s.enabled() {
@@ -151,7 +152,7 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 	return made, nil
 }
 
-// use makes the account ready for calls: its key is the one that the configuration has now.
+// use prepares the account for calls by refreshing its key.
 func (b *backend) use(ctx context.Context) error {
 	if b.key == nil {
 		return nil
@@ -166,7 +167,7 @@ func (b *backend) use(ctx context.Context) error {
 	return driverkit.Unauthenticated("the driver has no usable key of storage account %s; an administrator has to provide it", b.name).WithDetail(err)
 }
 
-// delegate prepares an account that does not accept its keys.
+// delegate configures an account that does not accept its keys.
 func (b *backend) delegate(options azcore.ClientOptions) error {
 	login, err := newIdentity(b.config.Credentials, options)
 	if err != nil {
@@ -179,7 +180,7 @@ func (b *backend) delegate(options azcore.ClientOptions) error {
 	return err
 }
 
-// keyed prepares an account that signs with its key.
+// keyed configures an account that signs with its key.
 func (b *backend) keyed(options azcore.ClientOptions, listed *signature.ListedKey) error {
 	read := func(context.Context) (string, error) { return b.config.Credentials.key() }
 	if listed != nil {
@@ -194,7 +195,8 @@ func (b *backend) keyed(options azcore.ClientOptions, listed *signature.ListedKe
 	return err
 }
 
-// newListedKey makes no call; nil if the configuration has the key itself.
+// newListedKey returns the key that is read from Azure Resource Manager, or nil if the configuration contains the
+// key. It makes no calls.
 func newListedKey(config Config, settings BackendConfig, now func() time.Time, wrap wrapTransport) (*signature.ListedKey, error) {
 	if settings.Credentials.AccountKeyName == "" {
 		return nil, nil //nolint:nilnil // absent is a configuration, not an error
@@ -211,15 +213,16 @@ func newListedKey(config Config, settings BackendConfig, now func() time.Time, w
 	return made, nil
 }
 
-// splitAccountID splits an ID that was validated:
+// splitAccountID splits a validated ID:
 // /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>.
 func splitAccountID(id string) (subscription, group, account string) {
 	parts := strings.Split(id, "/")
 	return parts[2], parts[4], parts[8]
 }
 
-// newRetention makes what asks whether the account keeps deleted containers, as the identity for the account or else as that
-// for service accounts. It makes no call; nil without an identity or the account's ID.
+// newRetention returns a function that reports whether the storage account keeps deleted containers. It uses the
+// account's identity, or otherwise that for service accounts. It returns nil if there is no identity or no account
+// ID. It makes no calls.
 func newRetention(config Config, settings BackendConfig, wrap wrapTransport) (func(context.Context) (bool, error), error) {
 	credentials := settings.Credentials
 	if !settings.identified() {
@@ -247,7 +250,7 @@ func newRetention(config Config, settings BackendConfig, wrap wrapTransport) (fu
 	}, nil
 }
 
-// key reads the account key as it is now.
+// key returns the current account key.
 func (c CredentialsConfig) key() (string, error) {
 	if c.AccountKeyFile == "" {
 		return c.AccountKey.Reveal(), nil

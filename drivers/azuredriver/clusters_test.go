@@ -54,7 +54,8 @@ func TestTwoClustersInOneStorageAccount(t *testing.T) {
 	wantNoError(t, upload(t.Context(), (&keyless{trusted: f.trusted}).workload(t, token(left.token)), "blob"))
 }
 
-// TestClusterAndItsClone have the same UIDs, and so the same IDs. What one made the other leaves alone.
+// TestClusterAndItsClone has two clusters with the same UIDs and therefore the same IDs. Neither changes the other's
+// resources.
 func TestClusterAndItsClone(t *testing.T) {
 	t.Parallel()
 	f := startFederation(t, azurefake.Options{}, "https://oidc.example.com/blue")

@@ -11,19 +11,19 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// DefaultName is the driver's name unless the configuration gives another.
+// DefaultName is the default driver name.
 const DefaultName = "azure.cooper.dev"
 
 // DefaultSuffix is the domain of the Blob service in Azure's public cloud.
 const DefaultSuffix = "blob.core.windows.net"
 
-// defaultRecords is the container for records unless the configuration gives another.
+// defaultRecords is the default container for records.
 const defaultRecords = "cosi-accesses"
 
-// backendWord is what Azure, and so the configuration, calls a backend: a storage account.
+// backendWord is the term for a backend in Azure and in the configuration: a storage account.
 const backendWord = "account"
 
-// Config is the configuration of the driver, as its YAML file has it.
+// Config is the configuration of the driver, in the format of its YAML file.
 type Config struct {
 	// DriverName is the name that classes use. Default: azure.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
@@ -45,18 +45,18 @@ type Config struct {
 	Backends map[string]BackendConfig `json:"accounts"`
 }
 
-// Addressing reports whether a URL of the Blob service names the storage account in its path.
+// Addressing says where URLs of the Blob service contain the storage account.
 type Addressing string
 
 // The addressing styles.
 const (
-	// AddressingPath puts the account in the path: http://127.0.0.1:10000/account/container.
+	// AddressingPath has the account in the path: http://127.0.0.1:10000/account/container.
 	AddressingPath Addressing = "path"
-	// AddressingHost has the account, if at all, in the host: https://account.example.com/container.
+	// AddressingHost has the account, if any, in the host: https://account.example.com/container.
 	AddressingHost Addressing = "host"
 )
 
-// BackendConfig is one storage account.
+// BackendConfig configures one storage account.
 type BackendConfig struct {
 	// Endpoint is the URL of the Blob service. Default: https://<account>.<endpointSuffix>.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -89,7 +89,7 @@ type BackendConfig struct {
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
 
-// Signing is what signs the credentials of workloads.
+// Signing selects what signs the credentials of workloads.
 type Signing string
 
 // The ways of signing.
@@ -98,7 +98,7 @@ const (
 	SigningUserDelegation Signing = "userDelegation"
 )
 
-// CredentialsConfig says where the driver's own credential for a storage account is.
+// CredentialsConfig locates the driver's own credentials for a storage account.
 type CredentialsConfig struct {
 	// AccountKeyFile holds one of the two keys of the storage account, in base64. The file is read again
 	// when it changes; after that, what the former key signed is granted again.
@@ -122,8 +122,8 @@ type CredentialsConfig struct {
 	Authority string `json:"authority,omitempty"`
 }
 
-// ServiceAccountsConfig lets workloads use containers as their Kubernetes service accounts, without a
-// credential in a Secret: each access gets a managed identity that trusts the tokens of the cluster.
+// ServiceAccountsConfig lets workloads use containers as their Kubernetes service accounts, without a credential in a
+// Secret. Each access gets a managed identity that trusts the tokens of the cluster.
 type ServiceAccountsConfig struct {
 	// Issuer is the URL of the cluster's issuer of service account tokens, as its API server has it in
 	// --service-account-issuer. Azure fetches the keys from there. Unset, the driver offers no
@@ -146,7 +146,7 @@ type ServiceAccountsConfig struct {
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
 
-// RolesConfig are role definitions, each by its UUID.
+// RolesConfig contains role definitions by UUID.
 type RolesConfig struct {
 	// ReadOnly is the role for object data ReadOnly. Default: that of Storage Blob Data Reader.
 	ReadOnly string `json:"readOnly,omitempty"`
@@ -160,7 +160,7 @@ type RolesConfig struct {
 // DefaultManagement is the URL of Azure Resource Manager in Azure's public cloud.
 const DefaultManagement = "https://management.azure.com"
 
-// ManagementConfig says where Azure Resource Manager is.
+// ManagementConfig locates Azure Resource Manager.
 type ManagementConfig struct {
 	// Endpoint is the URL of Azure Resource Manager in a sovereign cloud. Default:
 	// https://management.azure.com.
@@ -175,7 +175,7 @@ type ManagementConfig struct {
 	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 }
 
-// table returns the roles that are set.
+// table returns the configured roles by access mode.
 func (r RolesConfig) table() map[driverkit.Mode]string {
 	all := map[driverkit.Mode]string{driverkit.ReadOnly: r.ReadOnly, driverkit.ReadWrite: r.ReadWrite, driverkit.WriteOnly: r.WriteOnly}
 	maps.DeleteFunc(all, func(_ driverkit.Mode, id string) bool { return id == "" })
@@ -187,7 +187,7 @@ func (s ServiceAccountsConfig) enabled() bool { return s.Issuer != "" }
 // url returns the URL of the account, without a trailing slash.
 func (b BackendConfig) url(account string) string { return b.join(b.Endpoint, account) }
 
-// publicURL is the URL of the account for workloads.
+// publicURL returns the URL of the account that workloads use.
 func (b BackendConfig) publicURL(account string) string {
 	if b.PublicEndpoint == "" {
 		return b.url(account)

@@ -49,7 +49,7 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 
 func testConformance(t *testing.T, section string, byV1Alpha1 bool, lag ...fault.Rule) {
 	t.Helper()
-	// Names of the suite's buckets come again at once, so that deletions do not take their time.
+	// The suite reuses bucket names immediately, so deletions must not take time.
 	f := startFederation(t, azurefake.Options{Deletion: -1, Past: len(lag) > 0}, "https://issuer.example.com")
 	wantNoError(t, f.server.Faults.Add(lag...))
 	key, _ := f.server.Keys(mainAccount)
@@ -82,7 +82,7 @@ func testConformance(t *testing.T, section string, byV1Alpha1 bool, lag ...fault
 	conformancetest.Test(t, section, config)
 }
 
-// conformance is what runs on any service have in common.
+// conformance returns the configuration that runs on all services share.
 func conformance(t *testing.T, key string) sanity.Config {
 	t.Helper()
 	return sanity.Config{

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
-// cell is one crash: a fake of its own, and the names of what is made there.
+// cell is one crash, with a separate fake and the names of the resources that are created there.
 type cell struct {
 	server          *azurefake.Server
 	clock           *clock
@@ -70,8 +70,8 @@ func (c *cell) revoke(ctx context.Context, driver *azuredriver.Driver) error {
 
 type step func(context.Context, *azuredriver.Driver) error
 
-// scenario is one RPC of the matrix: what comes before it, the RPC, and the rotation of the access that
-// is there afterwards, "-" without one.
+// scenario is one RPC of the matrix: its preparation, the RPC, and the rotation of the access that exists afterwards,
+// or "-" for none.
 type scenario struct {
 	before   func(*cell) []step
 	call     func(*cell) step
@@ -122,7 +122,7 @@ func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() && !lastIsRelease(crash) {
 		t.Error("the killed process returned")
 	}
-	// The lease of a dead process ends by itself.
+	// The lease of a dead process expires.
 	shared.advance(16 * time.Second)
 	next := c.process(t, nil)
 	wantNoError(t, call(t.Context(), next))
@@ -134,14 +134,13 @@ func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	}
 }
 
-// lastIsRelease reports whether the process was killed while it gave the lease back, about which nobody
-// waits to hear.
+// lastIsRelease reports whether the process was killed while it released the lease, whose result is ignored.
 func lastIsRelease(crash *drivertest.Crash) bool {
 	calls := crash.Calls()
 	return strings.Contains(calls[len(calls)-1], "comp=lease")
 }
 
-// verify looks at what is there after the RPC has succeeded.
+// verify checks the state after the RPC has succeeded.
 func (c *cell) verify(t *testing.T, driver *azuredriver.Driver, rotation string) {
 	t.Helper()
 	if rotation == "-" {

@@ -114,7 +114,7 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	drivertest.WantCode(t, err, codes.AlreadyExists, "another bucket")
 
 	w.mustRevoke(t, account, bucket)
-	// What the documentation says: one such signature cannot be revoked, all of an account can.
+	// As documented, a single signature of this kind cannot be revoked, but all of an account can.
 	wantNoError(t, list(t.Context(), client))
 	wantNoError(t, k.server.RevokeDelegationKeys(mainAccount))
 	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
@@ -123,8 +123,8 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
-// TestAnAccountWithoutItsKeysAsContributor does it all with the lesser of the roles that the documentation names, which
-// lets nobody see the policies of a container.
+// TestAnAccountWithoutItsKeysAsContributor uses the lesser of the documented roles, which does not allow reading the
+// policies of a container.
 func TestAnAccountWithoutItsKeysAsContributor(t *testing.T) {
 	t.Parallel()
 	k := startKeyless(t, nil)
@@ -194,7 +194,7 @@ func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
 	drivertest.WantCode(t, err, codes.PermissionDenied, "allow")
 }
 
-// TestAccountKeysThatAreNotAccepted tells an administrator what to do.
+// TestAccountKeysThatAreNotAccepted checks that the error tells the administrator what to do.
 func TestAccountKeysThatAreNotAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}}})

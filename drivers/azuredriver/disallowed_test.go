@@ -29,7 +29,7 @@ const (
 // modeList are modes that a class disallows.
 type modeList = []cosi.AccessMode_Mode
 
-// TestDisallowedModes tries what a signature can do in the categories that its access left open, where the class
+// TestDisallowedModes tries operations of a signature in categories that its access left unset, with a class that
 // disallows modes.
 func TestDisallowedModes(t *testing.T) {
 	t.Parallel()
@@ -87,8 +87,8 @@ func limitedTries(client *container.Client) []drivertest.Try {
 	}
 }
 
-// TestDisallowedModesOfAServiceAccount tries what Azure's roles allow with the container itself, and that a role which
-// an administrator made takes their place.
+// TestDisallowedModesOfAServiceAccount tries the operations on the container itself that Azure's roles allow, and
+// those of a custom role that replaces them.
 //
 //nolint:paralleltest,tparallel // its rows share a cluster
 func TestDisallowedModesOfAServiceAccount(t *testing.T) {

@@ -19,18 +19,17 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Options are what New needs.
+// Options are the arguments of New.
 type Options struct {
-	// Config is the configuration. Defaults are filled in, so that a program need not.
+	// Config is the configuration. New fills in its defaults.
 	Config Config
-	// WrapTransport, if set, is put around the transport of every call to Azure: to observe calls, or to
-	// let them fail.
+	// WrapTransport, if set, wraps the transport of every call to Azure, to observe calls or to inject failures.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
-	// Registerer takes the metrics of calls to Azure. Default none.
+	// Registerer registers the metrics of calls to Azure. Default: none.
 	Registerer prometheus.Registerer
-	// TracerProvider gets a span for each call to Azure. Default OpenTelemetry's global provider.
+	// TracerProvider creates a span for each call to Azure. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// Now is the clock. Default time.Now.
+	// Now returns the current time. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -49,7 +48,8 @@ var (
 	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
-// managementBackend is what metrics call Azure Resource Manager, beside the names of storage accounts.
+// managementBackend is the backend name of Azure Resource Manager in metrics, in addition to the names of storage
+// accounts.
 const managementBackend = "management"
 
 // backend is one configured storage account.
@@ -61,12 +61,11 @@ type backend struct {
 	key        *signature.SharedKey
 	buckets    *bucket.Store
 	signatures *signature.Manager
-	// keepsContainers asks whether deleted containers are kept, nil if the driver cannot.
+	// keepsContainers reports whether deleted containers are kept. It is nil if the driver cannot find out.
 	keepsContainers func(context.Context) (bool, error)
 }
 
-// New makes a driver. It makes no calls: a service that is down does not keep the driver from
-// starting.
+// New returns a driver. It makes no calls, so a service that is down does not prevent the driver from starting.
 func New(options Options) (*Driver, error) {
 	config, err := options.Config.complete()
 	if err != nil {
@@ -140,7 +139,7 @@ func newBackend(config Config, name string, options Options, wrapper func(backen
 func (d *Driver) Info() driverkit.Info {
 	authTypes := []driverkit.AuthType{driverkit.Key}
 	if d.identities != nil {
-		// A signature covers one container, an identity has a role at any number.
+		// A signature covers one container; an identity can have a role on any number.
 		authTypes = append(authTypes, driverkit.ServiceAccount)
 	}
 	return driverkit.Info{
@@ -156,8 +155,8 @@ func (d *Driver) Info() driverkit.Info {
 	}
 }
 
-// revision changes with what appears in responses: URLs and authorities, and the key, since another key
-// makes other signatures.
+// revision returns a value that changes with the configuration that appears in responses: URLs, authorities and the
+// key, because another key produces other signatures.
 func (d *Driver) revision() string {
 	type visible struct{ URL, Authority, Key string }
 	all := map[string]visible{}

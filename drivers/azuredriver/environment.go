@@ -9,12 +9,12 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// EnvironmentPrefix begins the environment variables that configure the driver. Variables that begin
-// with COSI_ are reserved for what COSI tells every driver.
+// EnvironmentPrefix is the prefix of the environment variables that configure the driver. The prefix COSI_ is
+// reserved for variables that COSI defines for all drivers.
 const EnvironmentPrefix = "AZURE_DRIVER_"
 
-// Format is how the configuration is written: as the YAML of a file or, for cases that need no file, as environment
-// variables that describe a driver with one storage account.
+// Format returns the format of the configuration: YAML in a file, or environment variables for a driver with one
+// storage account.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
 		Backend: "storage account", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
@@ -84,7 +84,7 @@ func variables() []settings.Variable[Config, BackendConfig] {
 	}
 }
 
-// single makes the account the only one, under the name that the variables give.
+// single makes account the only one, with the name that the variables set.
 func single(config *Config, account BackendConfig) error {
 	if config.DefaultBackend == "" {
 		return fmt.Errorf("%sACCOUNT must name the storage account", EnvironmentPrefix)

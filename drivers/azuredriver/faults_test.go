@@ -108,7 +108,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestClockSkew grants by a driver whose clock is wrong.
+// TestClockSkew grants with a driver whose clock is wrong.
 func TestClockSkew(t *testing.T) {
 	t.Parallel()
 	server := startFake(t, azurefake.Options{})
@@ -138,7 +138,7 @@ func TestALeaseOfAnotherProcess(t *testing.T) {
 	go func() {
 		request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
 		_, err := w.DriverGrantBucketAccess(t.Context(), request)
-		for status.Code(err) == codes.Aborted { // the driver waits 20 s; who asks it asks again
+		for status.Code(err) == codes.Aborted { // the driver waits 20 s; the caller then repeats the call
 			_, err = w.DriverGrantBucketAccess(t.Context(), request)
 		}
 		answered <- err

@@ -141,8 +141,8 @@ func followKey(t *testing.T, server *azurefake.Server, options azuredriver.Optio
 	s.Delete(made.claim)
 }
 
-// TestServiceAccountThroughTheSystem goes the whole way: a BucketAccess for a service account, through controller,
-// sidecar and driver, to a blob stored with the pod's token and nothing else.
+// TestServiceAccountThroughTheSystem tests the complete flow: a BucketAccess for a service account passes through
+// controller, sidecar and driver, and the pod then stores a blob with only its token.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "other tests use such accounts without the other components")

@@ -32,7 +32,7 @@ const mainAccount = azurefake.DefaultAccount
 // records is the container with the driver's records of accounts.
 const records = "cosi-accesses"
 
-// inventory is what the fake holds without the container of records, which stays when it is empty.
+// inventory returns the fake's inventory without the container of records, which remains when it is empty.
 func inventory(t *testing.T, server *azurefake.Server) azurefake.Inventory {
 	t.Helper()
 	all := server.Inventory()

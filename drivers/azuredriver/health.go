@@ -12,9 +12,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// CheckBackends implements driverkit.BackendsChecker: the service responds for each storage account, and accepts the
-// driver's own credentials. So does Azure Resource Manager, if service accounts can have access. A storage account that does
-// not keep deleted containers has a warning.
+// CheckBackends implements driverkit.BackendsChecker. It checks that the service responds for each storage account
+// and accepts the driver's own credentials, and that Azure Resource Manager does, if access for service accounts is
+// configured. It returns a warning for a storage account that does not keep deleted containers.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	var group sync.WaitGroup
 	var management error
@@ -37,9 +37,9 @@ func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return results
 }
 
-// checkRetention warns unless the storage account keeps deleted containers: a blob that comes between the driver's look at a
-// container and its deletion goes with it. The Blob service does not tell it to who has a key, but Azure Resource Manager
-// does to an identity.
+// checkRetention returns a warning unless the storage account keeps deleted containers. A blob that is written
+// between the driver's check that a container is empty and its deletion is lost otherwise. The Blob service does not
+// report this setting to clients with a key, but Azure Resource Manager reports it to an identity.
 func (b *backend) checkRetention(ctx context.Context) error {
 	const enable = "enable soft delete of containers, or what is written while a bucket is deleted is lost (docs/howto/azure.md, Deletion)"
 	if b.keepsContainers == nil {

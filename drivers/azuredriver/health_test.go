@@ -101,7 +101,7 @@ func TestDeletedContainersAreKept(t *testing.T) {
 	}
 }
 
-// toFake sends what is for Azure's hosts to the fake.
+// toFake redirects requests for Azure's hosts to the fake.
 type toFake struct {
 	next    http.RoundTripper
 	address string

@@ -14,7 +14,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// keyRole is what the documentation says that the driver needs for account keys by their names.
+// keyRole is the role that the documentation requires for reading account keys by name.
 const keyRole = "Storage Account Key Operator Service Role"
 
 // managed is a driver's configuration with the name of an account key in place of a key, and the one role that the
@@ -61,7 +61,7 @@ func (m *managed) listings() int {
 	return count
 }
 
-// TestTheKeyFromManagement has no key in the configuration: the driver asks for it as who it is for Microsoft Entra.
+// TestTheKeyFromManagement has no key in the configuration: the driver reads it with its Microsoft Entra identity.
 func TestTheKeyFromManagement(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]string{"key1": "key2", "key2": "key1"} {
@@ -69,7 +69,7 @@ func TestTheKeyFromManagement(t *testing.T) {
 			t.Parallel()
 			now, m := &clock{}, startManaged(t, name)
 			w := m.processAt(t, now)
-			w.AwaitBackends(t) // with the key, or it would find later that this is no more the one
+			w.AwaitBackends(t) // with the current key, or a later check would find that it has been replaced
 			workload := (&keyless{trusted: m.trusted}).workload
 			revision := func() string {
 				info, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
@@ -97,7 +97,7 @@ func TestTheKeyFromManagement(t *testing.T) {
 			wantNoError(t, err)
 			wantNoError(t, list(t.Context(), workload(t, token(next))))
 
-			// A driver that may not ask any more goes on with the key that is known.
+			// A driver that has lost the permission continues with the cached key.
 			wantNoError(t, m.server.Unassign(m.assignment))
 			now.advance(2 * time.Minute)
 			if again := w.MustGrant(t, request); token(again) != token(next) {

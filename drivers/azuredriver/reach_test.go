@@ -40,8 +40,8 @@ func TestTheSecretOfTheApplicationIsReadAgain(t *testing.T) {
 	wantNoError(t, fresh.Create(t, "bc-2", nil))
 }
 
-// TestTheDefaultChain has no credential in the configuration: the driver is who the environment says, here a workload
-// identity, which is what it is in a cluster of Azure.
+// TestTheDefaultChain has no credential in the configuration. The driver's identity comes from the environment, here
+// a workload identity, as in an Azure cluster.
 //
 //nolint:paralleltest // the Azure SDK reads the environment of the process
 func TestTheDefaultChain(t *testing.T) {

@@ -39,7 +39,8 @@ func TestServiceAccountsNeedTheRolesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// TestARoleThatTheDriverMayNotTakeAway is one that the condition does not have any more: the access says so, and stays whole.
+// TestARoleThatTheDriverMayNotTakeAway has a role that the condition no longer includes. Revoking an access with it
+// fails with an error and changes nothing.
 func TestARoleThatTheDriverMayNotTakeAway(t *testing.T) {
 	t.Parallel()
 	const former = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
@@ -67,8 +68,8 @@ func TestARoleThatTheDriverMayNotTakeAway(t *testing.T) {
 	wantNoError(t, w.revokeAs(t, request))
 }
 
-// TestRightsEndAtTheRolesOfAccesses has whoever got hold of the driver's identity try to get more than data of the storage
-// account and identities of the resource group.
+// TestRightsEndAtTheRolesOfAccesses simulates an attacker with the driver's identity, who must not gain access beyond
+// the data of the storage account and identities of the resource group.
 func TestRightsEndAtTheRolesOfAccesses(t *testing.T) {
 	t.Parallel()
 	f := startFederation(t, azurefake.Options{}, "https://issuer.example.com")

@@ -41,11 +41,11 @@ type federation struct {
 	server  *azurefake.Server
 	config  azuredriver.Config
 	trusted *http.Client
-	// driver is who the driver is.
+	// driver is the driver's principal.
 	driver azurefake.Principal
 }
 
-// rolesOfDriver are what the documentation says that the driver needs for identities, at their resource group and at the
+// rolesOfDriver are the roles that the documentation requires for identities, in their resource group and on the
 // storage accounts.
 var rolesOfDriver = []string{"Managed Identity Contributor", "Role Based Access Control Administrator"}
 
@@ -110,14 +110,14 @@ func as(request *cosi.DriverGrantBucketAccessRequest, namespace, name string) *c
 	return request
 }
 
-// revokeAs revokes what was granted to a service account.
+// revokeAs revokes an access that was granted to a service account.
 func (w *world) revokeAs(t *testing.T, granted *cosi.DriverGrantBucketAccessRequest) error {
 	t.Helper()
 	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(granted))
 	return err
 }
 
-// cluster is a Kubernetes API server whose service accounts the fake knows.
+// cluster is a Kubernetes API server whose service accounts the fake trusts.
 type cluster struct {
 	*federation
 
@@ -177,7 +177,7 @@ func (p pod) container(t *testing.T, access, name, audience string) *container.C
 	return p.bearer(t, credential, name)
 }
 
-// token is what the API server issues for the pod.
+// token returns a token that the API server issues for the pod.
 func (p pod) token(t *testing.T, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
@@ -316,7 +316,7 @@ func TestServiceAccountRefusals(t *testing.T) {
 	}
 }
 
-// TestServiceAccountsConverge repairs what others did to identities and roles.
+// TestServiceAccountsConverge repairs changes that others made to identities and roles.
 func TestServiceAccountsConverge(t *testing.T) {
 	t.Parallel()
 	const owner = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
@@ -343,7 +343,7 @@ func TestServiceAccountsConverge(t *testing.T) {
 	moved.MustGrant(t, request)
 	w.MustGrant(t, request)
 
-	// Somebody deletes the identity: its roles are left, and in the way of the next one's.
+	// The identity is deleted manually. Its role assignments remain and conflict with those of the next one.
 	for _, one := range f.server.Inventory().Principals {
 		if one.Identity != "" {
 			wantNoError(t, f.server.RemovePrincipal(one.ObjectID))
@@ -358,7 +358,7 @@ func TestServiceAccountsConverge(t *testing.T) {
 			wantNoError(t, f.server.RemovePrincipal(one.ObjectID))
 		}
 	}
-	// A bucket that is gone blocks no revoke.
+	// A missing bucket does not prevent a revoke.
 	wantNoError(t, w.Delete(t, bucket, nil))
 	wantNoError(t, w.revokeAs(t, request))
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {

@@ -47,8 +47,8 @@ func TestRclone(t *testing.T) {
 	s.Refused("AuthenticationFailed", "rclone", rclone("lsf", full)...)
 }
 
-// TestAzureCLI uses the parts of a granted Secret as azure-cli wants them: the account's endpoint, the container, and
-// what follows the question mark.
+// TestAzureCLI uses the parts of a granted Secret in the form that azure-cli expects: the account's endpoint, the
+// container, and the part after the question mark.
 func TestAzureCLI(t *testing.T) {
 	t.Parallel()
 	s := tool(t, "az")

@@ -18,7 +18,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// complete fills in defaults and then says everything that is wrong, each with its field.
+// complete fills in defaults and then returns all errors, each with its field.
 func (c Config) complete() (Config, error) {
 	settings.Default(&c.DriverName, DefaultName)
 	settings.Default(&c.RecordsContainer, defaultRecords)
@@ -62,12 +62,12 @@ func (c Config) managed() bool {
 	return c.ServiceAccounts.enabled()
 }
 
-// identified reports whether the driver is somebody for Microsoft Entra at the account.
+// identified reports whether the driver has a Microsoft Entra identity for the account.
 func (b BackendConfig) identified() bool {
 	return b.Signing == SigningUserDelegation || b.Credentials.AccountKeyName != ""
 }
 
-// named are the configured storage accounts.
+// named returns the configured storage accounts.
 func (c Config) named() driverkit.Backends[BackendConfig] {
 	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends, Word: backendWord, CheckName: names.CheckStorageAccount}
 }
@@ -109,7 +109,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	}
 }
 
-// reach is how the backends are reached, by their names.
+// reach returns how the backends are reached, by name.
 func (c Config) reach() map[string]settings.Reach {
 	all := map[string]settings.Reach{}
 	for name, backend := range c.Backends {
@@ -162,7 +162,7 @@ func (c CredentialsConfig) check(signing Signing) error {
 	return signature.CheckKey(c.AccountKey.Reveal())
 }
 
-// checkKeyName is for a key that Azure Resource Manager is asked for.
+// checkKeyName checks the settings for a key that is read from Azure Resource Manager.
 func (c CredentialsConfig) checkKeyName() error {
 	switch {
 	case !c.AccountKey.IsZero() || c.AccountKeyFile != "":
@@ -173,7 +173,7 @@ func (c CredentialsConfig) checkKeyName() error {
 	return c.checkApplication()
 }
 
-// application are the fields that are not of account keys.
+// application returns the fields that do not concern account keys.
 func (c CredentialsConfig) application() CredentialsConfig {
 	c.AccountKey, c.AccountKeyFile, c.AccountKeyName = cosi.Secret{}, "", ""
 	return c
@@ -203,11 +203,11 @@ func (s ServiceAccountsConfig) withDefaults() ServiceAccountsConfig {
 var (
 	uuidPattern  = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	groupPattern = regexp.MustCompile(`^[-\w.()]{1,90}$`)
-	// accountIDPattern is the resource ID of a storage account.
+	// accountIDPattern matches the resource ID of a storage account.
 	accountIDPattern = regexp.MustCompile(`^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-\w.()]{1,90}/providers/Microsoft\.Storage/storageAccounts/[a-z0-9]{3,24}$`)
 )
 
-// validate says everything that is wrong. Accounts are those of the configuration.
+// validate returns all errors. accounts are the configured storage accounts.
 func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []error {
 	if !s.enabled() {
 		if s != (ServiceAccountsConfig{}) {
@@ -247,7 +247,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []err
 	return problems
 }
 
-// resourceIDs are those of all accounts that have one, in order.
+// resourceIDs returns the sorted resource IDs of the accounts that have one.
 func resourceIDs(accounts map[string]BackendConfig) []string {
 	var ids []string
 	for _, one := range accounts {
@@ -268,7 +268,7 @@ func (m ManagementConfig) withDefaults() ManagementConfig {
 	return m
 }
 
-// validate says everything that is wrong. Used is whether the driver calls it at all.
+// validate returns all errors. used reports whether the driver calls Azure Resource Manager at all.
 func (m ManagementConfig) validate(used bool) []error {
 	if !used {
 		if m != (ManagementConfig{}) {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Authorities are the certificate authorities of a backend, in a PEM file that is read again when it changes: who renews
-// them exchanges the mounted file, and nothing else.
+// Authorities holds the certificate authorities of a backend, read from a PEM file. The file is read again when it
+// changes, so renewing the authorities only requires replacing the mounted file.
 type Authorities struct {
 	path string
 
@@ -18,14 +18,16 @@ type Authorities struct {
 	pem string
 }
 
-// OpenAuthorities reads the file, with the errors of CertificateAuthorities. The path "" stands for the system's.
+// OpenAuthorities reads the PEM file at path. It returns the same errors as CertificateAuthorities. An empty path
+// selects the system's authorities.
 func OpenAuthorities(path string) (*Authorities, error) {
 	pem, err := CertificateAuthorities(path)
 	return &Authorities{path: path, pem: pem}, err
 }
 
-// PEM returns what the file holds now, for Credential.CertificateAuthority; the last that could be used while it is being
-// exchanged; "" for the system's.
+// PEM returns the current contents of the file, for use in Credential.CertificateAuthority. If the file is unusable,
+// for example while it is being replaced, PEM returns the last usable contents. It returns "" for the system's
+// authorities.
 func (a *Authorities) PEM() string {
 	pem, err := CertificateAuthorities(a.path)
 	a.mu.Lock()
@@ -36,7 +38,7 @@ func (a *Authorities) PEM() string {
 	return a.pem
 }
 
-// Transport returns base with these authorities, for the driver's own calls.
+// Transport returns a transport based on base that trusts these authorities, for the driver's own calls.
 func (a *Authorities) Transport(base *http.Transport) http.RoundTripper {
 	if a.path == "" {
 		return base
@@ -44,7 +46,7 @@ func (a *Authorities) Transport(base *http.Transport) http.RoundTripper {
 	return &trusting{authorities: a, base: base}
 }
 
-// trusting trusts the authorities of now. It has a transport for as long as they stay the same.
+// trusting is a transport that trusts the current authorities. It keeps its transport until the authorities change.
 type trusting struct {
 	authorities *Authorities
 	base        *http.Transport
@@ -59,7 +61,7 @@ func (t *trusting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.now().RoundTrip(request)
 }
 
-// CloseIdleConnections is what http.Client asks of a transport.
+// CloseIdleConnections lets http.Client close idle connections.
 func (t *trusting) CloseIdleConnections() { t.now().CloseIdleConnections() }
 
 func (t *trusting) now() *http.Transport {

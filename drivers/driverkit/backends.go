@@ -13,19 +13,19 @@ import (
 	"sync"
 )
 
-// Backends are the stores of a driver that serves several, by name. An ID of something at another
-// than the default one begins with the backend's name and a dot; names are part of IDs and must not
-// change while what was made there exists.
+// Backends holds the backends of a driver that serves several, by name. The ID of a bucket or account at a backend
+// other than the default begins with the backend's name and a dot. Because names are part of IDs, a name must not
+// change while buckets or accounts created under it exist.
 type Backends[B any] struct {
-	// Default is the name of the backend of classes that name none, and of IDs without a name.
+	// Default is the name of the backend for classes that name none and for IDs without a backend name.
 	Default string
-	// ByName are all of them.
+	// ByName maps names to backends.
 	ByName map[string]B
-	// Word is what the driver's users call a backend, such as "account": the parameter of classes has that name, and
-	// the configuration has its plural and a default, as in defaultAccount. Empty means "backend".
+	// Word is the driver's term for a backend, such as "account". It is the name of the class parameter that selects a
+	// backend; the configuration uses its plural and a default, such as defaultAccount. Empty means "backend".
 	Word string
-	// CheckName, if set, is the rule for names in place of the kit's. Its error goes on after the name, such as
-	// "must be lower-case letters". Names that it admits have no dot.
+	// CheckName, if set, replaces the kit's rule for backend names. Its error text follows the name, such as "must be
+	// lower-case letters". It must not accept names that contain a dot.
 	CheckName func(name string) error
 }
 
@@ -36,7 +36,7 @@ func (b Backends[B]) word() string {
 	return b.Word
 }
 
-// field returns the name of the configuration's field for the default one, such as defaultBackend.
+// field returns the configuration field for the default backend, such as defaultBackend.
 func (b Backends[B]) field() string {
 	word := b.word()
 	return "default" + strings.ToUpper(word[:1]) + word[1:]
@@ -45,7 +45,7 @@ func (b Backends[B]) field() string {
 // Names returns the names of all backends, sorted.
 func (b Backends[B]) Names() []string { return slices.Sorted(maps.Keys(b.ByName)) }
 
-// JoinID returns the ID of a bucket or account with this name at a backend.
+// JoinID returns the ID of the bucket or account with this name at a backend.
 func (b Backends[B]) JoinID(backend, name string) string {
 	if backend == b.Default {
 		return name
@@ -53,9 +53,9 @@ func (b Backends[B]) JoinID(backend, name string) string {
 	return backend + "." + name
 }
 
-// SplitID finds the backend and the name of an ID. A part before the first dot counts only if it
-// names a backend that is not the default one: an administrator's bucket may have dots in its name, and
-// no bucket has two IDs, because who deletes one compares them as text.
+// SplitID returns the backend and the name that an ID refers to. The part before the first dot is a backend name only
+// if it names a backend other than the default one. An administrator's bucket may therefore contain dots, and each
+// bucket has exactly one ID. The latter matters because IDs are compared as text before a bucket is deleted.
 func (b Backends[B]) SplitID(id string) (B, string) {
 	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {
@@ -65,8 +65,8 @@ func (b Backends[B]) SplitID(id string) (B, string) {
 	return b.ByName[b.Default], id
 }
 
-// OfClass returns the backend that the parameter of a class names, or the default one if it is empty.
-// The error is InvalidArgument and lists the names.
+// OfClass returns the backend named by the class parameter, or the default one if the parameter is empty. For an
+// unknown name it returns InvalidArgument with the list of names.
 func (b Backends[B]) OfClass(parameter string) (B, error) {
 	if parameter == "" {
 		parameter = b.Default
@@ -87,8 +87,8 @@ func checkBackendName(name string) error {
 	return nil
 }
 
-// Check returns everything that is wrong with a configuration's backends and its default one, each
-// with its field. A default that is left out is to be completed with DefaultName before.
+// Check returns all errors in the backends of a configuration and its default, each with its field. Set an omitted
+// default with DefaultName before calling Check.
 func (b Backends[B]) Check() []error {
 	check, all := b.CheckName, b.word()+"s"
 	if check == nil {
@@ -111,7 +111,7 @@ func (b Backends[B]) Check() []error {
 	return problems
 }
 
-// DefaultName returns the default backend: the configured one, or the only one there is.
+// DefaultName returns the configured default backend, or the only backend if there is just one.
 func (b Backends[B]) DefaultName() string {
 	if b.Default == "" && len(b.ByName) == 1 {
 		return b.Names()[0]
@@ -119,8 +119,9 @@ func (b Backends[B]) DefaultName() string {
 	return b.Default
 }
 
-// Ping makes a call to each backend and returns by the names of all of them why they do not respond; nil for one that
-// does. It asks all at once, so that one that hangs delays no other. A driver's CheckBackends needs no more than this.
+// Ping calls ping for each backend concurrently, so a backend that hangs does not delay the others. It returns an
+// entry for every backend: the error, or nil if the backend responds. A driver can implement CheckBackends with Ping
+// alone.
 func (b Backends[B]) Ping(ctx context.Context, ping func(context.Context, B) error) map[string]error {
 	var mu sync.Mutex
 	var group sync.WaitGroup

@@ -15,29 +15,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// BackendCallsOptions configure a BackendCalls.
+// BackendCallsOptions configures a BackendCalls.
 type BackendCallsOptions struct {
-	// DriverName is the label driver_name of the metric.
+	// DriverName is the value of the metric's driver_name label.
 	DriverName string
-	// Registerer takes the metric; nil keeps none.
+	// Registerer registers the metric; nil means that it is not registered.
 	Registerer prometheus.Registerer
-	// TracerProvider makes the spans; nil is the global one.
+	// TracerProvider creates the spans; nil means the global provider.
 	TracerProvider trace.TracerProvider
-	// Name names a request's API and operation, from the context that an SDK left or from the URL. Both are labels, so
-	// there must be few of them and no names of buckets or users among them.
+	// Name returns a request's API and operation, taken from the context that the SDK set or from the URL. Both become
+	// metric labels, so they must have few distinct values and must not include names of buckets or users.
 	Name func(*http.Request) (api, operation string)
 }
 
-// BackendCalls counts, times and traces the HTTP calls of a driver to its backends, as the metric
-// cosi_driver_backend_call_duration_seconds and a client span for each, beside those that Serve makes for each RPC. A
-// call that an SDK tries several times counts several times.
+// BackendCalls counts, times and traces a driver's HTTP calls to its backends. It records the metric
+// cosi_driver_backend_call_duration_seconds and a client span for each call, in addition to those that Serve records
+// for each RPC. Each attempt of a call that an SDK retries is recorded separately.
 type BackendCalls struct {
 	name     func(*http.Request) (api, operation string)
 	duration *prometheus.HistogramVec
 	tracer   trace.Tracer
 }
 
-// NewBackendCalls registers the metric. The error is the registerer's.
+// NewBackendCalls creates a BackendCalls and registers its metric. It returns an error if the registration fails.
 func NewBackendCalls(o BackendCallsOptions) (*BackendCalls, error) {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
@@ -61,7 +61,8 @@ func NewBackendCalls(o BackendCallsOptions) (*BackendCalls, error) {
 	return made, nil
 }
 
-// Wrap observes the calls to a backend that go through next. The backend is its name in the configuration.
+// Wrap returns a transport that observes the calls that go through next. backend is the backend's name in the
+// configuration.
 func (c *BackendCalls) Wrap(backend string, next http.RoundTripper) http.RoundTripper {
 	return observed{calls: c, backend: backend, next: next}
 }

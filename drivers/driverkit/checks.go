@@ -10,9 +10,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// This file compares requests and responses with what the driver declares by Info.
+// This file checks requests and responses against the driver's Info.
 
-// check returns what is wrong with a declaration.
+// check returns an error if the declaration is invalid.
 func (i Info) check() error {
 	if err := cosi.ValidateResponse(&cosi.DriverGetInfoRequest{}, infoTo(i)); err != nil {
 		return fmt.Errorf("what the driver's Info declares is not valid: %w", err)
@@ -68,7 +68,7 @@ func (i Info) checkAccess(spec AccessSpec) error {
 	if err := i.AccessParameters.check(spec.Parameters); err != nil {
 		return err
 	}
-	// Last, since OUT_OF_RANGE is for requests that would be fine with one bucket.
+	// This check is last because OUT_OF_RANGE means that the request would be valid with a single bucket.
 	if len(spec.Buckets) > 1 && !slices.Contains(i.MultiBucket, spec.AuthType) {
 		return OutOfRange("this driver cannot make one account with authentication type %s for %d buckets; "+
 			"use one BucketAccess for each bucket", spec.AuthType, len(spec.Buckets))
@@ -102,7 +102,7 @@ func modesText(supported []Mode) string {
 	return "this driver supports " + join(supported)
 }
 
-// checkOffer finds protocols that the driver does not declare.
+// checkOffer returns an error if the driver offers a protocol that its Info does not declare.
 func (i Info) checkOffer(info BucketInfo) error {
 	offered := map[Protocol]bool{S3: info.S3 != nil, Azure: info.Azure != nil, GCS: info.GCS != nil}
 	for _, protocol := range []Protocol{S3, Azure, GCS} {

@@ -11,8 +11,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// This file translates between the contract's messages and the kit's types. Requests have passed
-// cosi.ValidateRequest before, so that unknown enum values do not get here.
+// This file translates between the contract's messages and the kit's types. Requests have already passed
+// cosi.ValidateRequest, so enum values are known.
 
 func protocolFrom(protocol *cosi.ObjectProtocol) Protocol {
 	switch protocol.GetType() {
@@ -79,7 +79,7 @@ func modeFrom(mode cosi.AccessMode_Mode) Mode {
 	}
 }
 
-// accessMessage is what the requests of both phases of an access have in common.
+// accessMessage has the getters that the requests of both phases of an access share.
 type accessMessage interface { //nolint:interfacebloat // getters of generated messages
 	GetProtocol() *cosi.ObjectProtocol
 	GetAuthenticationType() *cosi.AuthenticationType
@@ -113,7 +113,7 @@ func (r *rpcs) accessFrom(message accessMessage) AccessSpec {
 			BucketMetadata: modeFrom(bucket.GetBucketMetadataAccessMode().GetMode()),
 		})
 	}
-	// Sidecars send buckets in any order; drivers hash them or write policies from them.
+	// Sidecars send buckets in any order. Drivers hash the list or generate policies from it, so it is sorted.
 	slices.SortFunc(spec.Buckets, func(a, b BucketAccess) int { return strings.Compare(a.BucketID, b.BucketID) })
 	return spec
 }
@@ -161,7 +161,7 @@ func bucketTo(info BucketInfo) *cosi.ObjectProtocolAndBucketInfo {
 	return message
 }
 
-// styleTo maps an unknown style to UNKNOWN, which the check of the response refuses.
+// styleTo maps an unknown style to UNKNOWN, which response validation rejects.
 func styleTo(style AddressingStyle) *cosi.S3AddressingStyle {
 	switch style {
 	case "":
@@ -175,7 +175,7 @@ func styleTo(style AddressingStyle) *cosi.S3AddressingStyle {
 	}
 }
 
-// only returns the part of info that is about one protocol.
+// only returns the part of info for one protocol.
 func only(protocol Protocol, info BucketInfo) BucketInfo {
 	switch protocol {
 	case S3:

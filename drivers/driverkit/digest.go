@@ -9,8 +9,8 @@ import (
 	"fmt"
 )
 
-// Digest returns 32 hexadecimal digits that are equal for values whose JSON is equal, such as for
-// Info.Revision. It fails for a value that has no JSON.
+// Digest returns 32 hexadecimal digits that are equal for values with equal JSON. Use it for Info.Revision, for
+// example. It returns an error if the value cannot be encoded as JSON.
 func Digest(value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

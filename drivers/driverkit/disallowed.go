@@ -4,20 +4,20 @@ package driverkit
 
 import "slices"
 
-// DisallowedModes lists the access modes that a class forbids in each category. A mode stands for itself
-// only: where ReadWrite is disallowed, ReadOnly is not. The zero value forbids nothing.
+// DisallowedModes lists the access modes that a class forbids in each category. Each mode is independent: disallowing
+// ReadWrite does not disallow ReadOnly. The zero value forbids nothing.
 type DisallowedModes struct {
-	// ObjectData is about the contents of objects.
+	// ObjectData applies to the contents of objects.
 	ObjectData []Mode
-	// ObjectMetadata is about metadata and tags of objects.
+	// ObjectMetadata applies to metadata and tags of objects.
 	ObjectMetadata []Mode
-	// BucketMetadata is about metadata and configuration of the bucket.
+	// BucketMetadata applies to metadata and configuration of the bucket.
 	BucketMetadata []Mode
 }
 
-// Check returns an InvalidArgument if an account that can do this with a bucket can do more than the
-// class allows: in each category there must be one mode that is not disallowed and includes it. What an
-// account can do may be more than what was asked for: reading an object shows its metadata, for instance.
+// Check returns InvalidArgument if the effective access to a bucket exceeds what the class allows. In each category
+// there must be at least one mode that is not disallowed and includes the effective one. The effective access can
+// exceed the requested one: reading an object also shows its metadata, for instance.
 func (d DisallowedModes) Check(effective BucketAccess) error {
 	for _, category := range d.categories(effective) {
 		if !allows(category.disallowed, category.mode) {
@@ -28,7 +28,7 @@ func (d DisallowedModes) Check(effective BucketAccess) error {
 	return nil
 }
 
-// checkAsked refuses what was asked for by name although the class disallows it.
+// checkAsked returns an error if a mode is requested explicitly although the class disallows it.
 func (d DisallowedModes) checkAsked(bucket BucketAccess) error {
 	for _, category := range d.categories(bucket) {
 		if slices.Contains(category.disallowed, category.mode) {
@@ -39,7 +39,7 @@ func (d DisallowedModes) checkAsked(bucket BucketAccess) error {
 	return nil
 }
 
-// category is one category of an access and of what the class forbids.
+// category is one category of an access, with the modes that the class disallows.
 type category struct {
 	name       string
 	mode       Mode
@@ -54,7 +54,7 @@ func (d DisallowedModes) categories(of BucketAccess) []category {
 	}
 }
 
-// allows reports whether one of the modes that are left includes the given one.
+// allows reports whether one of the remaining modes includes the given one.
 func allows(disallowed []Mode, effective Mode) bool {
 	for _, left := range []Mode{ReadWrite, ReadOnly, WriteOnly} {
 		if !slices.Contains(disallowed, left) && left.With(effective) == left {
@@ -64,8 +64,7 @@ func allows(disallowed []Mode, effective Mode) bool {
 	return effective.With(Any) == Any
 }
 
-// With returns the mode that allows what one of the two allows. Any, like an empty mode, allows nothing
-// by itself.
+// With returns the union of two modes. Any and the empty mode contribute nothing.
 func (m Mode) With(other Mode) Mode {
 	switch {
 	case m == Any || m == "":

@@ -72,7 +72,8 @@ func TestModeWith(t *testing.T) {
 	}
 }
 
-// TestModesThatTheClassDisallows asks by name for what the class disallows, which the Controller refuses, too.
+// TestModesThatTheClassDisallows explicitly requests modes that the class disallows, which the Controller also
+// rejects.
 func TestModesThatTheClassDisallows(t *testing.T) {
 	t.Parallel()
 	client := drivertest.Serve(t, &stub{}, driverkit.Options{})
@@ -89,7 +90,7 @@ func TestModesThatTheClassDisallows(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, says)
 }
 
-// TestKeepingDisallowedModesIsAnnounced reads what a driver says of itself.
+// TestKeepingDisallowedModesIsAnnounced reads the driver's info.
 func TestKeepingDisallowedModesIsAnnounced(t *testing.T) {
 	t.Parallel()
 	for _, keeps := range []bool{false, true} {

@@ -4,76 +4,74 @@ package driverkit
 
 import "context"
 
-// Driver is a storage backend as COSI sees it. The kit guarantees for every call: the request keeps
-// the rules of the contract and the declarations of Info; ctx has a deadline; no two calls for one
-// bucket ID, and no two calls for one account ID, overlap in this process. Calls for different IDs
-// do overlap. The same call may come again at any time, after a crash or a lost response too, and
-// must then converge to the same result.
+// Driver is implemented for each storage backend. The kit guarantees for every call: the request follows the rules of
+// the contract and the declarations of Info; ctx has a deadline; within this process, no two calls for one bucket ID
+// and no two calls for one account ID overlap. Calls for different IDs do overlap. The same call may be repeated at
+// any time, also after a crash or a lost response, and must then converge to the same result.
 //
-// An error made by this package's constructors (InvalidArgument, NotFound, ...) reaches the user
-// with its code and sentence. Any other error becomes INTERNAL with a neutral sentence, while its
-// text goes to the log.
+// An error made by this package's constructors (InvalidArgument, NotFound, ...) reaches the user with its code and
+// sentence. Any other error becomes INTERNAL with a neutral sentence, and its text is only logged.
 type Driver interface {
-	// Info declares the driver. It is called often, must not block, and works while the backend is
+	// Info returns the driver's declaration. It is called often, must not block, and must work while the backend is
 	// down.
 	Info() Info
-	// CreateBucket makes sure that the bucket exists as requested and describes it. Existing and
-	// fitting is success; existing and not fitting, or owned by somebody else, is AlreadyExists.
+	// CreateBucket ensures that the bucket exists as requested, and describes it. It succeeds if the bucket already
+	// exists and matches the request. It returns AlreadyExists if the bucket exists but does not match or has another
+	// owner.
 	CreateBucket(ctx context.Context, request CreateBucketRequest) (BucketInfo, error)
-	// GetBucket describes a bucket that somebody else made, and changes nothing. None is NotFound;
-	// one that does not fit the parameters is AlreadyExists.
+	// GetBucket describes a bucket that COSI did not create, and changes nothing. It returns NotFound if there is no
+	// such bucket and AlreadyExists if the bucket does not match the parameters.
 	GetBucket(ctx context.Context, request GetBucketRequest) (BucketInfo, error)
-	// DeleteBucket makes sure that the bucket does not exist. None is success. A bucket that holds
-	// data it may not delete is FailedPrecondition.
+	// DeleteBucket ensures that the bucket does not exist. A missing bucket is success. It returns FailedPrecondition if
+	// the bucket holds data that the driver may not delete.
 	DeleteBucket(ctx context.Context, request DeleteBucketRequest) error
-	// GrantAccess makes sure that the account exists with exactly the requested access, and
-	// returns its credential: the identical one on every repeat, unless Rotation changed. An
-	// account that exists for other buckets or modes is AlreadyExists.
+	// GrantAccess ensures that the account exists with exactly the requested access, and returns its credential.
+	// Repeated calls return the identical credential unless Rotation changed. It returns AlreadyExists if the account
+	// exists for other buckets or modes.
 	GrantAccess(ctx context.Context, request GrantAccessRequest) (Access, error)
-	// RevokeAccess makes sure that the account, its credentials and its permissions do not exist.
-	// None is success.
+	// RevokeAccess ensures that the account, its credentials and its permissions do not exist. A missing account is
+	// success.
 	RevokeAccess(ctx context.Context, request RevokeAccessRequest) error
 }
 
-// IDGenerator is implemented by a driver whose IDs are not the names that COSI proposes, or that
-// can refuse a request already in phase 1, where there is nothing to undo. Its methods must be
-// pure: they create nothing, call no backend, and return the same ID for the same request; distinct
-// names have distinct IDs. Without it the names are the IDs.
+// IDGenerator is an optional interface for drivers whose IDs differ from the names that COSI proposes, or that can
+// reject a request in phase 1, when there is nothing to undo. Its methods must be pure: they create nothing, make no
+// backend calls, and return the same ID for the same request. Distinct names must have distinct IDs. Without this
+// interface the proposed names are used as the IDs.
 type IDGenerator interface {
-	// BucketID returns the ID that CreateBucket will get.
+	// BucketID returns the ID that will be passed to CreateBucket.
 	BucketID(ctx context.Context, request BucketIDRequest) (string, error)
-	// AccountID returns the ID that GrantAccess will get.
+	// AccountID returns the ID that will be passed to GrantAccess.
 	AccountID(ctx context.Context, request AccountIDRequest) (string, error)
 }
 
-// PairGranter is implemented by a driver of GCS whose HMAC pairs are of use to clients of S3. Only
-// they can be delivered by Options.V1Alpha1, which knows no credential of Google.
+// PairGranter is an optional interface for GCS drivers whose HMAC pairs can be used by S3 clients. Options.V1Alpha1
+// can deliver only such pairs, because cosi.v1alpha1 defines no Google credential.
 type PairGranter interface {
-	// S3Endpoint returns the URL at which clients of S3 reach the bucket with an HMAC pair. It calls no
-	// backend.
+	// S3Endpoint returns the URL at which S3 clients can use the bucket with an HMAC pair. It makes no backend calls.
 	S3Endpoint(bucketID string) string
 }
 
-// Info declares what a driver is and can do. The kit refuses requests for anything else, so that
-// the driver need not check.
+// Info declares the driver's identity and capabilities. The kit rejects requests for anything else, so the driver
+// does not need to check.
 type Info struct {
-	// Name identifies the driver to classes, such as "s3.example.com": at most 63 bytes of
-	// lower-case labels with dots between.
+	// Name identifies the driver in classes, such as "s3.example.com": at most 63 bytes, lower-case labels separated by
+	// dots.
 	Name string
-	// Revision changes when configuration that appears in responses changes, such as an endpoint.
-	// Optional; at most 253 bytes.
+	// Revision changes when configuration that appears in responses changes, such as an endpoint. Optional; at most 253
+	// bytes.
 	Revision string
 	// Protocols that buckets can support. At least one.
 	Protocols []Protocol
 	// AuthTypes that access can use. Empty means Key only.
 	AuthTypes []AuthType
-	// MultiBucket lists the authentication types with which one account can reach several buckets.
-	// With others such a request is OUT_OF_RANGE.
+	// MultiBucket lists the authentication types for which one account can access several buckets. Such requests with
+	// other types are OUT_OF_RANGE.
 	MultiBucket []AuthType
-	// Modes that access can have.
+	// Modes that accesses can request.
 	Modes Modes
-	// KeepsDisallowedModes says that GrantAccess and IDGenerator keep AccessSpec.Disallowed. It is
-	// announced by DriverGetInfo.
+	// KeepsDisallowedModes declares that GrantAccess and IDGenerator enforce AccessSpec.Disallowed. DriverGetInfo
+	// reports it.
 	KeepsDisallowedModes bool
 	// BucketParameters are the parameters a BucketClass may set for this driver.
 	BucketParameters Parameters
@@ -81,13 +79,13 @@ type Info struct {
 	AccessParameters Parameters
 }
 
-// Modes lists the access modes that a driver can grant in each category. Any need not be listed: a
-// request can always leave a category open. An empty list means that nothing else can be asked.
+// Modes lists the access modes that a driver can grant in each category. Any does not need to be listed, because a
+// request can always leave a category unset. An empty list means that the category must be left unset.
 type Modes struct {
-	// ObjectData is about the contents of objects.
+	// ObjectData applies to the contents of objects.
 	ObjectData []Mode
-	// ObjectMetadata is about metadata and tags of objects.
+	// ObjectMetadata applies to metadata and tags of objects.
 	ObjectMetadata []Mode
-	// BucketMetadata is about metadata and configuration of the bucket.
+	// BucketMetadata applies to metadata and configuration of the bucket.
 	BucketMetadata []Mode
 }

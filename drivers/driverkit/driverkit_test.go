@@ -22,7 +22,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// stub is a driver whose calls a test writes; a nil one succeeds.
+// stub is a driver whose methods are functions defined by the test; a nil one succeeds.
 type stub struct {
 	info   func() driverkit.Info
 	create func(context.Context, driverkit.CreateBucketRequest) (driverkit.BucketInfo, error)

@@ -4,11 +4,11 @@ package driverkit
 
 import "github.com/cooper-cosi/cooper/internal/unixsocket"
 
-// EndpointVariable is the environment variable that tells a driver where to listen, by the
-// v1alpha1 specification, section "COSI_ENDPOINT".
+// EndpointVariable is the environment variable with the address that a driver listens on. See the v1alpha1
+// specification, section "COSI_ENDPOINT".
 const EndpointVariable = "COSI_ENDPOINT"
 
-// SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only one
-// the specification allows. Its errors say what is wrong and what to write instead; the caller
-// knows where the endpoint came from and says that.
+// SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only form that the
+// specification allows. Its errors say what is wrong and how to correct it. The caller adds where the endpoint came
+// from.
 func SocketPath(endpoint string) (string, error) { return unixsocket.Path(endpoint) }

@@ -17,7 +17,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// shelf is a driver whose buckets are boxes on a shelf with room for one.
+// shelf is a driver whose buckets are boxes on a shelf with room for one box.
 type shelf struct{ box string }
 
 func (s *shelf) Info() driverkit.Info {
@@ -55,8 +55,8 @@ func (s *shelf) GrantAccess(context.Context, driverkit.GrantAccessRequest) (driv
 
 func (s *shelf) RevokeAccess(context.Context, driverkit.RevokeAccessRequest) error { return nil }
 
-// A driver is served on a socket, and the kit checks each request against what Info declares. A program calls Main,
-// which takes the socket from COSI_ENDPOINT and ends by signal.
+// Serves a driver on a socket; the kit checks each request against Info. A program calls Main, which takes the socket
+// from COSI_ENDPOINT and stops on a signal.
 func ExampleServe() {
 	directory, err := os.MkdirTemp("", "shelf")
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Find reads again, twice within the lag, what a read did not find: reads of clouds lag behind their writes, so that
-// "missing" is final only when it repeats (ADR 0033). It is for where a call would end at "missing", such as a revoke,
-// and not for where something is made then: making it finds out whether it is there. In the same way it is for where a
-// write would be left out, since all is said to be as it should be: read then returns whether something is to be written.
-// Without a lag it reads once.
+// Find repeats a read that finds nothing, twice within the lag. Reads of cloud APIs can be stale, so "missing" is
+// reliable only if it is repeated (ADR 0033). Use it where "missing" ends the call, as in a revoke. It is not needed
+// before a create, which detects an existing resource anyway. Use it likewise where a write would be skipped because
+// nothing needs to change: read then returns whether a write is needed. With a lag of 0, Find reads once.
 func Find[T any](ctx context.Context, lag time.Duration, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
 	found, exists, err = read(ctx)
 	for _, pause := range []time.Duration{lag / 3, lag - lag/3} {
@@ -28,7 +27,8 @@ func Find[T any](ctx context.Context, lag time.Duration, read func(context.Conte
 	return found, exists, err
 }
 
-// Reread is Find for a read that says by its error what is missing; if it stays so, that is the error.
+// Reread is Find for a read that reports a missing resource by its error. If the resource is still missing, Reread
+// returns that error.
 func Reread[T any](ctx context.Context, lag time.Duration, missing func(error) bool, read func(context.Context) (T, error)) (T, error) {
 	var last error
 	found, _, err := Find(ctx, lag, func(ctx context.Context) (found T, exists bool, err error) {
@@ -43,8 +43,8 @@ func Reread[T any](ctx context.Context, lag time.Duration, missing func(error) b
 	return found, last
 }
 
-// Repeat calls again, twice within the lag, what passes may pass over: a deletion, for example, that meets what was not
-// listed.
+// Repeat repeats a call whose error may be transient according to passes, twice within the lag. An example is a
+// deletion that conflicts with something that was not listed yet.
 func Repeat(ctx context.Context, lag time.Duration, passes func(error) bool, call func(context.Context) error) error {
 	_, err := Reread(ctx, lag, passes, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	return err

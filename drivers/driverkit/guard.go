@@ -20,15 +20,15 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// guard is what stands around every call of the contract, and around the calls into which a wire
-// translates its own. Calls of other services, such as health checks, pass it.
+// guard wraps every call of the contract and the calls into which a wire dialect is translated. Calls of other
+// services, such as health checks, bypass it.
 type guard struct {
-	// timeout bounds calls of a client that sets no deadline.
+	// timeout limits calls of clients that set no deadline.
 	timeout time.Duration
 	busy    locks
 }
 
-// intercept puts the guard around the calls of the contract.
+// intercept applies the guard to the calls of the contract.
 func (g *guard) intercept(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
@@ -39,8 +39,8 @@ func (g *guard) intercept(
 	return g.call(ctx, message, handle)
 }
 
-// call checks the request, keeps calls for one ID apart, bounds the call, recovers a panic and
-// checks the response. Its error, if any, is an *Error.
+// call validates the request, serializes calls for one ID, sets a deadline, recovers from panics and validates the
+// response. A non-nil error is always an *Error.
 func (g *guard) call(ctx context.Context, message proto.Message, handle grpc.UnaryHandler) (any, error) {
 	if err := cosi.ValidateRequest(message); err != nil {
 		return nil, InvalidArgument("%v", err)
@@ -73,15 +73,15 @@ func (g *guard) call(ctx context.Context, message proto.Message, handle grpc.Una
 }
 
 var (
-	// contract are the services of the contract.
+	// contract lists the services of the contract.
 	contract = []string{cosi.Identity_ServiceDesc.ServiceName, cosi.Provisioner_ServiceDesc.ServiceName}
-	// wires are the services that are translated into it.
+	// wires lists the services that are translated to the contract.
 	wires = []string{
 		v1alpha1.Identity_ServiceDesc.ServiceName, v1alpha1.Provisioner_ServiceDesc.ServiceName, upstream.Provisioner_ServiceDesc.ServiceName,
 	}
 )
 
-// ours reports whether a method belongs to the contract or to a wire.
+// ours reports whether a method belongs to the contract or to a wire dialect.
 func ours(method string) bool { return of(method, contract) || of(method, wires) }
 
 // of reports whether a method belongs to one of the services.
@@ -89,8 +89,8 @@ func of(method string, services []string) bool {
 	return slices.ContainsFunc(services, func(service string) bool { return strings.HasPrefix(method, "/"+service+"/") })
 }
 
-// lockKey names the bucket or account that a call is about, in words for the user. Phase 1 changes
-// nothing, so it needs no lock.
+// lockKey returns the bucket or account that a call is about, as a phrase for users. Phase 1 changes nothing, so it
+// needs no lock.
 func lockKey(message proto.Message) string {
 	switch request := message.(type) {
 	case interface{ GetBucketId() string }:
@@ -112,7 +112,7 @@ func recovered(ctx context.Context, request any, handle grpc.UnaryHandler) (repl
 	return handle(ctx, request)
 }
 
-// locks is a set of keys that are held. Its zero value is ready for use.
+// locks is a set of held keys. Its zero value is ready for use.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]bool
@@ -137,8 +137,8 @@ func (l *locks) unlock(key string) {
 	delete(l.held, key)
 }
 
-// logCall writes one line for each call of the contract: successes at level debug, since sidecars
-// repeat calls often, failures by what they mean.
+// logCall logs one line for each call of the contract: successes at debug level, because sidecars repeat calls often,
+// and failures at a level that depends on their meaning.
 func logCall(logger *slog.Logger) cosi.LogFunc {
 	return func(ctx context.Context, record cosi.CallRecord) {
 		if !ours(record.Method) {

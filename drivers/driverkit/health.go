@@ -15,31 +15,29 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// BackendService is the name under which gRPC health checks tell whether the backend responds. The
-// health of the driver itself, under the empty name, does not depend on it: to restart a driver
-// does not mend its backend. With several backends it tells whether all of them respond.
+// BackendService is the gRPC health service that reports whether the backend responds. The driver's own health, under
+// the empty service name, does not depend on it, because restarting a driver does not repair its backend. With
+// several backends, the service is healthy if all of them respond.
 const BackendService = "cosi.backend"
 
-// ServiceOfBackend is the name under which gRPC health checks tell whether one of several backends
-// responds.
+// ServiceOfBackend returns the gRPC health service that reports whether one of several backends responds.
 func ServiceOfBackend(name string) string { return BackendService + "/" + name }
 
-// BackendChecker is implemented by a driver that can tell whether its backend responds.
+// BackendChecker is an optional interface for drivers that can check whether their backend responds.
 type BackendChecker interface {
-	// CheckBackend makes a cheap call to the backend that changes nothing. Its error goes to the log
-	// when the result changes.
+	// CheckBackend makes an inexpensive, read-only call to the backend. Its error is logged when the result changes.
 	CheckBackend(ctx context.Context) error
 }
 
-// BackendsChecker is a BackendChecker of a driver with several backends, that reports on each.
+// BackendsChecker is a BackendChecker for drivers with several backends. It reports on each backend.
 type BackendsChecker interface {
-	// CheckBackends makes a cheap call to each backend that changes nothing, and returns by the names
-	// of all of them why they do not respond; nil, or a Warning, for one that does.
+	// CheckBackends makes an inexpensive, read-only call to each backend and returns an entry for every backend name:
+	// the error, or nil or a Warning if the backend responds.
 	CheckBackends(ctx context.Context) map[string]error
 }
 
-// Warning is the error of a check of a backend that responds and can be used, but not as it should be: it says why, and what
-// to do. The log has it when it changes, and the backend counts as one that responds.
+// Warning is a check result for a backend that responds and is usable but not correctly configured. It says why and
+// what to do. It is logged when it changes, and the backend counts as responding.
 type Warning string
 
 // Error implements error.
@@ -50,20 +48,20 @@ const (
 	checkTimeout  = 10 * time.Second
 )
 
-// backendHealth keeps the health of the backends current. Probes are answered from the last check, so
-// that they are quick and make no calls, however many there are.
+// backendHealth keeps the health of the backends up to date. Probes get the result of the last check, so they are
+// fast and cause no backend calls.
 type backendHealth struct {
 	check   func(context.Context) map[string]error
 	healthy *health.Server
 	up      *prometheus.GaugeVec
 	logger  *slog.Logger
-	// last are the last results, by backend.
+	// last holds the last results by backend.
 	last map[string]healthpb.HealthCheckResponse_ServingStatus
-	// warned are the last warnings, by backend.
+	// warned holds the last warnings by backend.
 	warned map[string]Warning
 }
 
-// watchBackend checks the backends of a driver that can tell, until ctx ends.
+// watchBackend periodically checks the backends of a driver that supports it, until ctx ends.
 func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, options Options) error {
 	check := checkOf(driver)
 	if check == nil {
@@ -85,7 +83,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 	return nil
 }
 
-// checkOf returns how to ask all backends of the driver, nil if it cannot.
+// checkOf returns a function that checks all backends of the driver, or nil if the driver cannot check them.
 func checkOf(driver Driver) func(context.Context) map[string]error {
 	switch checker := driver.(type) {
 	case BackendsChecker:
@@ -126,7 +124,7 @@ func (b *backendHealth) ask(ctx context.Context) {
 	b.healthy.SetServingStatus(BackendService, all)
 }
 
-// note keeps the result of one backend.
+// note records the result for one backend.
 func (b *backendHealth) note(ctx context.Context, name string, problem error) healthpb.HealthCheckResponse_ServingStatus {
 	warning, warned := errors.AsType[Warning](problem)
 	if warned {

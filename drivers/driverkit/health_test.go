@@ -98,7 +98,7 @@ func TestHealthOfTheBackend(t *testing.T) {
 	}
 }
 
-// TestWarnings has a backend that responds and has a warning: the log says it.
+// TestWarnings has a backend that responds with a warning, which must be logged.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	var log buffer

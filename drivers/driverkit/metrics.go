@@ -57,8 +57,8 @@ func (m *metrics) intercept(
 	return reply, err
 }
 
-// observe notes how long a call took, and, if its trace is kept, which that is: as an exemplar, which
-// those who scrape OpenMetrics get.
+// observe records the duration of a call. If the call's trace is sampled, the trace ID is attached as an exemplar,
+// which OpenMetrics clients receive.
 func observe(ctx context.Context, duration prometheus.Observer, took time.Duration) {
 	span := trace.SpanContextFromContext(ctx)
 	exemplars, ok := duration.(prometheus.ExemplarObserver)

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// hashMark begins names that stand for a longer or stranger one. A proposed name that begins with
-	// it is hashed too, so that the two kinds never meet.
+	// hashMark is the prefix of hashed names. Proposed names that begin with it are hashed too, so the two kinds cannot
+	// collide.
 	hashMark = "h-"
 	// hashDigits is 160 bits in base 32.
 	hashDigits = 32
 )
 
-// NameRule says which names a backend takes for its buckets or accounts.
+// NameRule describes the names that a backend accepts for its buckets or accounts.
 type NameRule struct {
-	// Min and Max are the fewest and most bytes of a name, with its prefix. There must be room for the
-	// prefix and 34 bytes more, which a hashed name takes.
+	// Min and Max are the minimum and maximum length of a name in bytes, including its prefix. Max must leave room for
+	// the prefix plus the 34 bytes of a hashed name.
 	Min, Max int
-	// Pattern is what a proposed name must match to be taken as it is. It must admit names of
-	// lower-case letters, digits and single dashes between them, and no dots, which end the name of a
-	// backend in an ID.
+	// Pattern is the pattern that a proposed name must match to be used unchanged. It must accept names of lower-case
+	// letters, digits and single dashes between them. It must not accept dots, which separate the backend's name in an
+	// ID.
 	Pattern *regexp.Regexp
-	// Refused, if set, reports whether the backend refuses a name, prefix included, that Pattern admits.
-	// It must not refuse hashed names.
+	// Refused, if set, reports whether the backend rejects a name, including its prefix, that Pattern accepts. It must
+	// not reject hashed names.
 	Refused func(name string) bool
 }
 
-// Fit returns the name for a proposed one, after a prefix of the class's: the proposed name if the
-// backend takes it, a hash of it otherwise. It is pure, and two proposed names never give the same
-// name: none is truncated, because what is cut off may be what tells two of them apart. A driver's
-// BucketID and AccountID need no more than this (DriverGenerateBucketId and DriverGenerateAccountId in KEP-1979).
+// Fit returns prefix, which a class can set, followed by the proposed name if the backend accepts it, or otherwise a
+// hash of it. Fit is pure, and distinct proposed names give distinct results. Names are never truncated, because
+// truncation could make two of them equal. A driver can implement BucketID and AccountID with Fit alone
+// (DriverGenerateBucketId and DriverGenerateAccountId in KEP-1979).
 func (r NameRule) Fit(prefix, proposed string) string {
 	name := prefix + proposed
 	fits := len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(proposed) && !strings.HasPrefix(proposed, hashMark)
@@ -46,8 +46,8 @@ func (r NameRule) Fit(prefix, proposed string) string {
 	return prefix + hashMark + strings.ToLower(digits[:hashDigits])
 }
 
-// Made reports whether Fit can have returned the name, but for its prefix. What it cannot have made
-// need not be looked for.
+// Made reports whether Fit can have returned the name, apart from its prefix. A name that Fit cannot have returned
+// does not need to be looked up.
 func (r NameRule) Made(name string) bool {
 	return len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(name)
 }

@@ -15,7 +15,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// pages are the HTTP servers beside the socket.
+// pages are the HTTP servers of a driver, in addition to its socket.
 type pages []page
 
 type page struct {
@@ -23,8 +23,8 @@ type page struct {
 	done   chan struct{}
 }
 
-// servePages serves the metrics and the health of a driver where options ask for them. Also with an
-// error it returns what must be stopped.
+// servePages serves metrics and health over HTTP if the options ask for it. If it returns an error, it also returns
+// the servers that the caller must stop.
 func servePages(ctx context.Context, options Options, healthy *health.Server) (pages, error) {
 	var made pages
 	if options.MetricsAddress != "" {
@@ -65,14 +65,14 @@ func (p *pages) serve(ctx context.Context, what, address string, handler http.Ha
 
 func (p pages) stop() {
 	for _, made := range p {
-		// A response that is cut off harms nobody.
+		// Cutting off a response is harmless.
 		_ = made.server.Close()
 		<-made.done
 	}
 }
 
-// healthPage responds as the gRPC health of a service does: 200 with "ok", else 503 with the reason.
-// A driver that cannot tell about its backend has no such service: it is ready as soon as it serves.
+// healthPage serves the gRPC health of a service over HTTP: 200 with "ok", or 503 with the reason. If the driver
+// cannot check its backend, the service does not exist and the driver is ready as soon as it serves.
 func healthPage(healthy *health.Server, service string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := healthy.Check(r.Context(), &healthpb.HealthCheckRequest{Service: service})

@@ -15,18 +15,18 @@ import (
 	"strings"
 )
 
-// Parameters declares the class parameters that a driver knows, by key. A key outside of them is
-// refused when something is made and ignored when something is removed.
+// Parameters declares the class parameters that a driver supports, by key. Requests that create something are
+// rejected if they have other keys; in requests that remove something other keys are ignored.
 type Parameters map[string]Parameter
 
 // Parameter declares one class parameter.
 type Parameter struct {
-	// Description says what the parameter does, for generated documentation.
+	// Description describes the parameter for generated documentation.
 	Description string
-	// Required refuses requests without it.
+	// Required rejects requests without the parameter.
 	Required bool
-	// Check returns why a value is not acceptable; the text completes "parameter x ...". Nil
-	// accepts every value.
+	// Check returns an error if a value is not acceptable; the error text completes "parameter x ...". Nil accepts every
+	// value.
 	Check func(value string) error
 }
 
@@ -54,15 +54,15 @@ func Integer(low, high int) func(string) error {
 	}
 }
 
-// JSON is a Check that accepts what ParseJSON reads into a T.
+// JSON is a Check that accepts values that ParseJSON can read into a T.
 func JSON[T any](value string) error {
 	_, err := ParseJSON[T](value)
 	return err
 }
 
-// ParseJSON reads the value of a parameter that is a piece of the backend's own configuration in
-// JSON, such as lifecycle rules. Empty is nil. A field that T does not have, and text behind the
-// value, are errors; the text completes "parameter x ...".
+// ParseJSON parses a parameter that holds a part of the backend's configuration as JSON, such as lifecycle rules. It
+// returns nil for an empty value. Fields that T does not have and trailing text are errors; the error text completes
+// "parameter x ...".
 func ParseJSON[T any](value string) (*T, error) {
 	if value == "" {
 		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
@@ -79,7 +79,7 @@ func ParseJSON[T any](value string) (*T, error) {
 	return parsed, nil
 }
 
-// check returns an InvalidArgument error about the first key, in order, that breaks a declaration.
+// check returns an InvalidArgument error for the first invalid key, in sorted order.
 func (p Parameters) check(values Values) error {
 	known := slices.Sorted(maps.Keys(p))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -115,7 +115,7 @@ type Values map[string]string
 // Bool returns whether the value of key is "true".
 func (v Values) Bool(key string) bool { return v[key] == "true" }
 
-// Or returns the value of key, or fallback if key is not set.
+// Or returns the value of key, or fallback if it is not set.
 func (v Values) Or(key, fallback string) string {
 	if value, set := v[key]; set {
 		return value
@@ -123,12 +123,12 @@ func (v Values) Or(key, fallback string) string {
 	return fallback
 }
 
-// Hash returns 32 hexadecimal digits that differ for different parameters, to record at creation
-// and to compare later. It does not depend on any order.
+// Hash returns 32 hexadecimal digits that differ for different parameters, to record on creation and compare later.
+// It does not depend on map order.
 func (v Values) Hash() string {
 	digest := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(v)) {
-		// Quoting keeps {"a": "b=c"} and {"a=b": "c"} apart. A hash never fails to write.
+		// Quoting makes {"a": "b=c"} and {"a=b": "c"} distinct. Writing to a hash never fails.
 		_, _ = fmt.Fprintf(digest, "%q=%q\n", key, v[key])
 	}
 	return hex.EncodeToString(digest.Sum(nil)[:16])

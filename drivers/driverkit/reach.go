@@ -13,8 +13,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// CheckEndpoint checks the URL of a backend in a configuration: "" or http(s)://host[:port]. The error says what is
-// wrong with it, with the example as one that is right, and holds no part of a password.
+// CheckEndpoint checks the URL of a backend in a configuration, which must be "" or http(s)://host[:port]. The error
+// says what is wrong, shows the given example of a valid URL, and contains no part of a password.
 func CheckEndpoint(value, example string) error {
 	if value == "" {
 		return nil
@@ -35,9 +35,9 @@ func CheckEndpoint(value, example string) error {
 	return nil
 }
 
-// CertificateAuthorities reads the PEM file with the certificate authorities of a backend, for the driver's own client
-// and for Credential.CertificateAuthority. It returns "" for the path "", and an error for a file that cannot be read,
-// holds no certificate or is larger than a Secret takes.
+// CertificateAuthorities reads the PEM file with the certificate authorities of a backend, for the driver's own
+// client and for Credential.CertificateAuthority. It returns "" for an empty path. It returns an error if the file
+// cannot be read, contains no certificate or is too large for a Secret.
 func CertificateAuthorities(path string) (string, error) {
 	if path == "" {
 		return "", nil

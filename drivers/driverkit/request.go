@@ -12,33 +12,33 @@ const (
 	GCS   Protocol = "GCS"
 )
 
-// AuthType says how a workload proves who it is.
+// AuthType is how a workload authenticates.
 type AuthType string
 
 // The authentication types of the contract.
 const (
-	// Key is a credential that GrantAccess returns.
+	// Key is authentication with a credential returned by GrantAccess.
 	Key AuthType = "Key"
-	// ServiceAccount is the identity of a Kubernetes service account; no credential is returned.
+	// ServiceAccount is authentication as a Kubernetes service account; no credential is returned.
 	ServiceAccount AuthType = "ServiceAccount"
 )
 
-// Mode is the permission on one category of what a bucket holds.
+// Mode is the permission for one category of access to a bucket.
 type Mode string
 
 // The access modes of the contract.
 const (
-	// Any means that the user left the category open: grant the least that makes the others useful, and
-	// no more than AccessSpec.Disallowed leaves.
+	// Any means that the user did not set a mode for the category: grant the least that makes the other modes useful,
+	// and never more than AccessSpec.Disallowed allows.
 	Any       Mode = "Any"
 	ReadWrite Mode = "ReadWrite"
 	ReadOnly  Mode = "ReadOnly"
 	WriteOnly Mode = "WriteOnly"
 )
 
-// BucketIDRequest asks IDGenerator for the ID of a new bucket.
+// BucketIDRequest asks the IDGenerator for the ID of a new bucket.
 type BucketIDRequest struct {
-	// Name is unique, 1 to 253 bytes, "bc-" and a UUID.
+	// Name is unique: "bc-" and a UUID, 1 to 253 bytes.
 	Name string
 	// Protocols that the bucket must support, sorted; empty lets the driver choose.
 	Protocols []Protocol
@@ -46,7 +46,7 @@ type BucketIDRequest struct {
 	Parameters Values
 }
 
-// CreateBucketRequest asks Driver for a new bucket.
+// CreateBucketRequest asks the Driver for a new bucket.
 type CreateBucketRequest struct {
 	// BucketID is the ID from phase 1.
 	BucketID string
@@ -56,26 +56,26 @@ type CreateBucketRequest struct {
 	Parameters Values
 }
 
-// GetBucketRequest asks Driver about an existing bucket.
+// GetBucketRequest asks the Driver about an existing bucket.
 type GetBucketRequest struct {
-	// BucketID is what the administrator wrote.
+	// BucketID is the ID that the administrator wrote.
 	BucketID string
 	// Protocols that the bucket must support, sorted; may be empty.
 	Protocols []Protocol
-	// Parameters that the bucket must fit.
+	// Parameters that the bucket must match.
 	Parameters Values
 }
 
-// DeleteBucketRequest asks Driver to remove a bucket.
+// DeleteBucketRequest asks the Driver to delete a bucket.
 type DeleteBucketRequest struct {
-	// BucketID is the ID of the bucket's creation.
+	// BucketID is the ID with which the bucket was created.
 	BucketID string
-	// Parameters of the bucket's creation. They are not checked: they may come from an older
-	// version of the driver.
+	// Parameters with which the bucket was created. They are not validated, because they may come from an older version
+	// of the driver.
 	Parameters Values
 }
 
-// AccessSpec is what a workload wants of its account.
+// AccessSpec is the access that a workload requests for its account.
 type AccessSpec struct {
 	// Protocol is the protocol that the workload will use.
 	Protocol Protocol
@@ -85,18 +85,18 @@ type AccessSpec struct {
 	ServiceAccount ServiceAccountRef
 	// Parameters of the BucketAccessClass.
 	Parameters Values
-	// Buckets of the access, sorted by ID, each once, at least one.
+	// Buckets of the access, sorted by ID, without duplicates, at least one.
 	Buckets []BucketAccess
-	// Disallowed is what the class forbids on every bucket, in what is left open, too. The kit refuses
-	// what is asked for by name. It is not part of what an account is for, nor of its JSON: a sidecar
-	// that is older than its controller does not send it, so a repeated grant may have it for the first
-	// time.
+	// Disallowed lists the modes that the class forbids on every bucket, also in categories that the request leaves
+	// unset. The kit rejects requests that name a disallowed mode. The field is not part of an account's identity or of
+	// the JSON of this type, because a sidecar that is older than its controller does not send it: a repeated grant may
+	// be the first one that has it.
 	Disallowed DisallowedModes `json:"-"`
-	// OnlyPairs says that whoever asks knows no credential of GCS but an HMAC pair: a driver of GCS
-	// refuses what would make another. Like Disallowed it is no part of what an account is for.
+	// OnlyPairs means that the only GCS credential that the caller supports is an HMAC pair. A GCS driver must reject
+	// requests that would create another kind. Like Disallowed, the field is not part of an account's identity.
 	OnlyPairs bool `json:"-"`
-	// Rotation asks for a new credential when it differs from the value of the last grant; the
-	// previous credential keeps working, older ones do not. Empty: never asked.
+	// Rotation requests a new credential if it differs from the value of the last grant. The previous credential keeps
+	// working; older ones do not. It is empty if no rotation was ever requested.
 	Rotation string
 }
 
@@ -110,27 +110,27 @@ type BucketAccess struct {
 
 // ServiceAccountRef names a Kubernetes service account.
 type ServiceAccountRef struct {
-	// Name is set whenever the type is ServiceAccount.
+	// Name is set if the authentication type is ServiceAccount.
 	Name string
 	// Namespace is empty if the sidecar does not send it.
 	Namespace string
 }
 
-// AccountIDRequest asks IDGenerator for the ID of a new account.
+// AccountIDRequest asks the IDGenerator for the ID of a new account.
 type AccountIDRequest struct {
-	// Name is unique, 1 to 253 bytes, "ba-" and a UUID.
+	// Name is unique: "ba-" and a UUID, 1 to 253 bytes.
 	Name string
 	AccessSpec
 }
 
-// GrantAccessRequest asks Driver for an account.
+// GrantAccessRequest asks the Driver for an account.
 type GrantAccessRequest struct {
 	// AccountID is the ID from phase 1.
 	AccountID string
 	AccessSpec
 }
 
-// RevokeAccessRequest asks Driver to remove an account.
+// RevokeAccessRequest asks the Driver to remove an account.
 type RevokeAccessRequest struct {
 	// AccountID is the ID of the grant.
 	AccountID string
@@ -138,7 +138,7 @@ type RevokeAccessRequest struct {
 	Protocol       Protocol
 	AuthType       AuthType
 	ServiceAccount ServiceAccountRef
-	// Parameters of the grant, not checked, as in DeleteBucketRequest.
+	// Parameters of the grant. They are not validated, as in DeleteBucketRequest.
 	Parameters Values
 	// BucketIDs of the grant, sorted.
 	BucketIDs []string

@@ -8,26 +8,26 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// BucketInfo describes a bucket: each protocol that is set is one it supports. None of it is
-// secret. Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must fill all
-// fields of the requested protocol.
+// BucketInfo describes a bucket. Each protocol that is set is supported by the bucket. Nothing in it is secret.
+// Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the requested
+// protocol.
 type BucketInfo struct {
 	S3    *S3Bucket
 	Azure *AzureBucket
 	GCS   *GCSBucket
 }
 
-// S3Bucket is how a client reaches a bucket by S3.
+// S3Bucket describes how S3 clients reach a bucket.
 type S3Bucket struct {
-	// Name is the bucket name for clients.
+	// Name is the bucket name that clients use.
 	Name string
-	// Endpoint is an http or https URL without the bucket.
+	// Endpoint is an http or https URL that does not include the bucket.
 	Endpoint string
 	Region   string
 	Style    AddressingStyle
 }
 
-// AddressingStyle is the place of an S3 bucket's name in a URL.
+// AddressingStyle says where the name of an S3 bucket appears in URLs.
 type AddressingStyle string
 
 // The addressing styles of S3.
@@ -38,12 +38,12 @@ const (
 	VirtualStyle AddressingStyle = "virtual"
 )
 
-// AzureBucket is how a client reaches an Azure Blob container.
+// AzureBucket describes how clients reach an Azure Blob container.
 type AzureBucket struct {
 	StorageAccount string
 }
 
-// GCSBucket is how a client reaches a Google Cloud Storage bucket.
+// GCSBucket describes how clients reach a Google Cloud Storage bucket.
 type GCSBucket struct {
 	ProjectID  string
 	BucketName string
@@ -51,12 +51,12 @@ type GCSBucket struct {
 
 // Access is what a workload needs to use its buckets.
 type Access struct {
-	// Buckets describes every requested bucket, by bucket ID. The kit passes on only the requested
-	// protocol.
+	// Buckets describes every requested bucket, by bucket ID. The kit returns only the requested protocol to the caller.
 	Buckets map[string]BucketInfo
 	// Credential is set if AuthType is Key.
 	Credential Credential
-	// Shared says that others have the credential, too, and that RevokeAccess does not end it. The user is told.
+	// Shared means that other accounts have the same credential, and that RevokeAccess does not invalidate it. The user
+	// is informed of this.
 	Shared bool
 }
 
@@ -66,8 +66,8 @@ type Credential struct {
 	S3    *S3Credential
 	Azure *AzureCredential
 	GCS   *GCSCredential
-	// CertificateAuthority is PEM by which clients verify the endpoint; empty if their own trust
-	// store is enough. At most 16 KiB.
+	// CertificateAuthority is the PEM with which clients verify the endpoint, or empty if their own trust store
+	// suffices. At most 16 KiB.
 	CertificateAuthority string
 }
 
@@ -79,14 +79,13 @@ type S3Credential struct {
 
 // AzureCredential is a shared access signature.
 type AzureCredential struct {
-	// Token is the resource URI with the signature as its query.
+	// Token is the resource URI with the signature as its query string.
 	Token cosi.Secret
-	// Expiry is when the token stops working; zero if it does not.
+	// Expiry is when the token expires; zero if it does not.
 	Expiry time.Time
 }
 
-// GCSCredential is an HMAC pair (AccessID, AccessSecret), a service account key (all others), or
-// both.
+// GCSCredential is an HMAC pair (AccessID, AccessSecret), a service account key (all other fields), or both.
 type GCSCredential struct {
 	AccessID       string
 	AccessSecret   cosi.Secret

@@ -10,13 +10,13 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// rpcs serves the contract by a Driver. The interceptors of guard.go have checked the request
-// before, and check the response after.
+// rpcs implements the contract's services with a Driver. The interceptors in guard.go validate requests and
+// responses.
 type rpcs struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
 	driver Driver
-	// onlyPairs is AccessSpec.OnlyPairs of all its requests.
+	// onlyPairs is the value of AccessSpec.OnlyPairs for all requests.
 	onlyPairs bool
 }
 
@@ -79,8 +79,8 @@ func (r *rpcs) DriverGetBucket(
 	return &cosi.DriverGetBucketResponse{Protocols: protocols}, nil
 }
 
-// offer checks a request for a bucket that exists afterwards, calls the driver, and checks and
-// translates what the bucket offers.
+// offer checks a request for a bucket that will exist afterwards, calls the driver, and checks and translates the
+// bucket's description.
 func (r *rpcs) offer(request CreateBucketRequest, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	info := r.driver.Info()
 	if err := info.checkBucket(request.Protocols, request.Parameters); err != nil {
@@ -142,7 +142,7 @@ func (r *rpcs) DriverGrantBucketAccess(
 	return accessTo(request.Protocol, access), nil
 }
 
-// secret reports whether the credential holds something to keep secret.
+// secret reports whether the credential contains a secret value.
 func (c Credential) secret() bool {
 	return c.S3 != nil && !c.S3.SecretKey.IsZero() || c.Azure != nil && !c.Azure.Token.IsZero() ||
 		c.GCS != nil && (!c.GCS.AccessSecret.IsZero() || !c.GCS.PrivateKey.IsZero())

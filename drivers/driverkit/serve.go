@@ -30,37 +30,36 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// Options configures Serve. Only Endpoint is needed.
+// Options configures Serve. Only Endpoint is required.
 type Options struct {
-	// Endpoint is where to listen, unix:///path/to/driver.sock.
+	// Endpoint is the address to listen on, unix:///path/to/driver.sock.
 	Endpoint string
-	// V1Alpha1 serves the services of cosi.v1alpha1 on Endpoint too, as the sidecar of the upstream
-	// project's v0.2 calls them. The ID of a bucket must then be the name that was asked for, or end in
-	// it after a dot, as Backends.JoinID makes it: a bucket of another name is refused, since workloads
-	// are told the name that was asked for.
+	// V1Alpha1 also serves the cosi.v1alpha1 services on Endpoint, as the sidecar of the upstream project's v0.2 calls
+	// them. The ID of a bucket must then equal the requested name, or end in it after a dot, as Backends.JoinID does.
+	// Other bucket names are rejected, because the upstream sidecar gives workloads the requested name.
 	V1Alpha1 bool
-	// UpstreamEndpoint is a second socket that serves v1alpha2 as the upstream project understands it
-	// since its commit ee00c26, in a directory of its own. Default none.
+	// UpstreamEndpoint is a second socket that serves the upstream project's dialect of v1alpha2, as of its commit
+	// ee00c26. It needs its own directory. Default: none.
 	UpstreamEndpoint string
-	// SocketMode is the mode of the sockets. Default 0660: owner and group, as sidecar and driver
-	// share a group in a pod. Others than owner and group are refused.
+	// SocketMode is the file mode of the sockets. Default: 0660, for owner and group, because sidecar and driver share a
+	// group in a pod. Permissions for others are rejected.
 	SocketMode fs.FileMode
-	// Logger gets one line for each call, without secrets. Default slog.Default().
+	// Logger logs one line for each call, without secrets. Default: slog.Default().
 	Logger *slog.Logger
-	// MetricsAddress is a TCP address such as ":8080" to serve /metrics on. Default none.
+	// MetricsAddress is a TCP address for /metrics, such as ":8080". Default: none.
 	MetricsAddress string
-	// HealthAddress is a TCP address such as ":8082" to serve /healthz and /readyz on, for what
-	// cannot ask for gRPC health: 200 while the driver serves, and 200 while its backend responds,
-	// else 503. Default none.
+	// HealthAddress is a TCP address for /healthz and /readyz, such as ":8082", for clients that do not support gRPC
+	// health checks. /healthz returns 200 while the driver serves, /readyz returns 200 while its backend responds;
+	// otherwise they return 503. Default: none.
 	HealthAddress string
-	// Registry collects the metrics. Default a new one.
+	// Registry collects the metrics. Default: a new registry.
 	Registry *prometheus.Registry
-	// TracerProvider gets a span for each call. Default OpenTelemetry's global provider.
+	// TracerProvider creates a span for each call. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// CallTimeout bounds calls of clients that set no deadline. Default one minute.
+	// CallTimeout limits calls of clients that set no deadline. Default: one minute.
 	CallTimeout time.Duration
-	// StopTimeout is how long running calls may go on after the context ended. Default 8 s, which
-	// is less than Kubernetes and container runtimes wait before they kill.
+	// StopTimeout is how long running calls may continue after the context ends. Default: 8 s, which is less than the
+	// grace period of Kubernetes and container runtimes.
 	StopTimeout time.Duration
 }
 
@@ -95,8 +94,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// checkUpstream refuses a second socket beside the first: nothing may be there, by the v1alpha1
-// specification, section "Configuration and operation".
+// checkUpstream rejects a second socket in the directory of the first, which must contain nothing else. See the
+// v1alpha1 specification, section "Configuration and operation".
 func (o Options) checkUpstream() error {
 	if o.UpstreamEndpoint == "" {
 		return nil
@@ -112,9 +111,8 @@ func (o Options) checkUpstream() error {
 	return nil
 }
 
-// Main serves driver as a process: it listens where COSI_ENDPOINT says, stops on SIGTERM and
-// SIGINT, and exits with 1 and a message on standard error if it cannot start or fails. Where
-// options set Endpoint, that is used instead of the environment.
+// Main serves driver as a process. It listens on COSI_ENDPOINT, or on Options.Endpoint if that is set, and stops on
+// SIGTERM and SIGINT. If it cannot start or fails, it prints a message to standard error and exits with status 1.
 func Main(driver Driver, options Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	var err error
@@ -134,9 +132,9 @@ func Main(driver Driver, options Options) {
 	}
 }
 
-// Serve serves driver until ctx ends, then waits up to StopTimeout for running calls, cancels what
-// is left, removes the socket and returns nil. It returns an error if the declaration of the
-// driver, the options or the socket are not usable.
+// Serve serves driver until ctx ends. It then waits up to StopTimeout for running calls, cancels the remaining ones,
+// removes the socket and returns nil. It returns an error if the driver's declaration, the options or the socket are
+// invalid.
 func Serve(ctx context.Context, driver Driver, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -168,14 +166,13 @@ func Serve(ctx context.Context, driver Driver, options Options) error {
 	return runServers(ctx, sockets, healthy, options)
 }
 
-// socket is a listener with what is served on it.
+// socket is a listener with its server.
 type socket struct {
 	server   *grpc.Server
 	listener net.Listener
 }
 
-// newSockets listens on all endpoints. One guard is around them all: calls for one ID are kept apart
-// whichever way they come.
+// newSockets listens on all endpoints. They share one guard, so calls for one ID are serialized across endpoints.
 func newSockets(ctx context.Context, driver Driver, options Options, metrics *metrics, healthy *health.Server) ([]socket, error) {
 	served, around := &rpcs{driver: driver}, &guard{timeout: options.CallTimeout}
 	translated := wire{rpcs: &rpcs{driver: driver, onlyPairs: true}, around: around}
@@ -226,7 +223,7 @@ func newServer(options Options, metrics *metrics, around *guard, healthy *health
 	return server
 }
 
-// runServers serves until ctx ends and then stops in bounded time.
+// runServers serves until ctx ends and then stops within a bounded time.
 func runServers(ctx context.Context, sockets []socket, healthy *health.Server, options Options) error {
 	served := make(chan error, len(sockets))
 	for _, one := range sockets {
@@ -244,7 +241,7 @@ func runServers(ctx context.Context, sockets []socket, healthy *health.Server, o
 	stopServers(sockets, options)
 	options.Logger.Info("driver stopped")
 	for range left {
-		// When ctx ended before the server began, it says so.
+		// If ctx ended before the server started, Serve returns this error.
 		if err := <-served; !errors.Is(err, grpc.ErrServerStopped) {
 			failed = errors.Join(failed, err)
 		}
@@ -252,7 +249,7 @@ func runServers(ctx context.Context, sockets []socket, healthy *health.Server, o
 	return failed
 }
 
-// stopServers lets running calls end, and cancels what is left after the timeout.
+// stopServers lets running calls finish and cancels the remaining ones after the timeout.
 func stopServers(sockets []socket, options Options) {
 	stopped := make(chan struct{})
 	go func() {

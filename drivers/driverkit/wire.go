@@ -11,9 +11,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// wire is what the generations before this contract have in common: one call makes a bucket or an
-// account and returns its ID. Each of their calls becomes the calls of the contract that say the same,
-// and these pass the guard as if a sidecar had made them.
+// wire implements what the earlier generations of the contract share: one call creates a bucket or account and
+// returns its ID. Each call is translated to the equivalent calls of this contract, which pass the guard as if a
+// sidecar had made them.
 type wire struct {
 	rpcs   *rpcs
 	around *guard
@@ -30,7 +30,7 @@ func pass[Q, A proto.Message](ctx context.Context, w wire, rpc func(context.Cont
 	return answer, err
 }
 
-// create makes both phases of a bucket. Between them fits, if set, can refuse the ID.
+// create runs both phases of creating a bucket. In between, fits, if set, can reject the ID.
 func (w wire) create(
 	ctx context.Context, asked *cosi.DriverGenerateBucketIdRequest, fits func(id string) error,
 ) (string, *cosi.ObjectProtocolAndBucketInfo, error) {
@@ -53,7 +53,7 @@ func (w wire) create(
 	return id, created.GetProtocols(), nil
 }
 
-// grant makes both phases of an access.
+// grant runs both phases of an access.
 func (w wire) grant(
 	ctx context.Context, asked *cosi.DriverGenerateBucketAccessIdRequest,
 ) (string, *cosi.DriverGrantBucketAccessResponse, error) {
@@ -71,7 +71,7 @@ func (w wire) grant(
 	return generated.GetAccountId(), granted, nil
 }
 
-// usual is the access to the contents of objects that a driver grants where nobody can ask for one.
+// usual returns the access mode for object data that a driver grants when the caller cannot request one.
 func (i Info) usual() *cosi.AccessMode {
 	if slices.Contains(i.Modes.ObjectData, ReadWrite) {
 		return &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}

@@ -51,7 +51,7 @@ func others(protocol driverkit.Protocol, bucket driverkit.BucketInfo, credential
 	}
 }
 
-// named is a stub whose IDs are not the names.
+// named is a stub whose IDs differ from the names.
 type named struct {
 	*stub
 
@@ -66,7 +66,7 @@ func (n named) AccountID(_ context.Context, r driverkit.AccountIDRequest) (strin
 	return n.id(r.Name), nil
 }
 
-// pairs is a stub whose key pairs are for clients of S3.
+// pairs is a stub whose HMAC pairs are for S3 clients.
 type pairs struct{ *stub }
 
 func (pairs) S3Endpoint(bucketID string) string { return "https://s3.example.com/" + bucketID }

@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/proto/upstream"
 )
 
-// upstreamWire serves v1alpha2 as the upstream project understands it.
+// upstreamWire serves the upstream project's dialect of v1alpha2.
 type upstreamWire struct {
 	upstream.UnimplementedProvisionerServer
 	wire
@@ -82,8 +82,8 @@ func modeFromUpstream(mode upstream.AccessMode_Mode) cosi.AccessMode_Mode {
 	}[mode]
 }
 
-// present returns the credentials with the message of the protocol, which the upstream sidecar wants
-// even of an access that has none, and loses the account without it.
+// present returns the credentials with the message of the protocol set. The upstream sidecar requires it even for an
+// access without credentials, and otherwise loses the account.
 func present(protocol *cosi.ObjectProtocol, credentials *cosi.CredentialInfo) *cosi.CredentialInfo {
 	if credentials == nil {
 		credentials = &cosi.CredentialInfo{}

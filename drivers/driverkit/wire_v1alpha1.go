@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// regionOfGoogle is what clients of S3 sign with at Google: any region will do there.
+// regionOfGoogle is the region with which S3 clients sign requests to Google, which accepts any region.
 const regionOfGoogle = "auto"
 
 // v1alpha1Wire serves cosi.v1alpha1.
@@ -39,8 +39,8 @@ func (w *v1alpha1Wire) DriverCreateBucket(
 	return &v1alpha1.DriverCreateBucketResponse{BucketId: id, BucketInfo: protocolOf(info)}, nil
 }
 
-// sameName refuses a bucket that would have another name than it was asked for: the upstream sidecar
-// tells workloads the name that it asked for.
+// sameName rejects a bucket whose name differs from the requested one, because the upstream sidecar gives workloads
+// the requested name.
 func sameName(name, id string) error {
 	if id == name || strings.HasSuffix(id, "."+name) {
 		return nil
@@ -111,8 +111,8 @@ func (w *v1alpha1Wire) DriverGrantBucketAccess(
 	}, nil
 }
 
-// protocol is the one that accesses get, since they cannot ask for one: the first that the driver
-// declares.
+// protocol returns the protocol of all accesses: the first that the driver declares, because callers cannot request
+// one.
 func (w *v1alpha1Wire) protocol() (Protocol, error) {
 	first := w.rpcs.driver.Info().Protocols[0]
 	if _, pairs := w.rpcs.driver.(PairGranter); first == GCS && !pairs {
@@ -121,8 +121,7 @@ func (w *v1alpha1Wire) protocol() (Protocol, error) {
 	return first, nil
 }
 
-// details are the credentials of the one bucket of an access. The guard has checked that they are
-// complete.
+// details returns the credentials for the single bucket of an access. The guard has checked that they are complete.
 func (w *v1alpha1Wire) details(granted *cosi.DriverGrantBucketAccessResponse) (string, map[string]string) {
 	bucket, credentials := granted.GetBuckets()[0], granted.GetCredentials()
 	pair := func(id, secret, endpoint, region string) (string, map[string]string) {
@@ -145,8 +144,8 @@ func (w *v1alpha1Wire) details(granted *cosi.DriverGrantBucketAccessResponse) (s
 	return v1alpha1.ProtocolAzure, signed
 }
 
-// DriverRevokeBucketAccess implements v1alpha1.ProvisionerServer. Protocol and type are those of every
-// grant; the parameters are left out by the upstream sidecar, and drivers do without.
+// DriverRevokeBucketAccess implements v1alpha1.ProvisionerServer. The protocol and the authentication type are the
+// same as in every grant. The upstream sidecar does not send the parameters; drivers must work without them.
 func (w *v1alpha1Wire) DriverRevokeBucketAccess(
 	ctx context.Context, request *v1alpha1.DriverRevokeBucketAccessRequest,
 ) (*v1alpha1.DriverRevokeBucketAccessResponse, error) {

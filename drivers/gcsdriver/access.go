@@ -38,7 +38,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	asked.ID, asked.Name = request.AccountID, name
 	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
 	for i, bucket := range asked.Buckets {
-		// Before anything is made, since a missing bucket may take long to appear.
+		// Check this before creating anything, because it can take a long time until a missing bucket appears.
 		if _, err := backend.buckets.Get(ctx, bucket.Name); err != nil {
 			return driverkit.Access{}, apierror.Translate("bucket "+bucket.Name, err)
 		}
@@ -56,8 +56,8 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	return access, nil
 }
 
-// RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
-// blocks nothing.
+// RevokeAccess implements driverkit.Driver. The account ID identifies what to remove, so a missing bucket does not
+// prevent the revocation.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	backend, name := d.backends.SplitID(request.AccountID)
 	if !names.Accounts().Made(name) || backend.config.WithoutAccounts {
@@ -76,8 +76,8 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	return apierror.Translate("account "+name, revoke(ctx, granted))
 }
 
-// accessRequest reads what is asked, and finds the one backend that holds all the buckets. The
-// buckets are in the order of the request.
+// accessRequest parses the request and finds the one backend that holds all the buckets. The buckets keep the order
+// of the request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
 	if spec.OnlyPairs && options.Credentials.WantsJSON() {
@@ -112,8 +112,8 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	return shared, asked, err
 }
 
-// rolesFor returns the roles for a bucket, or why there are none. The role by which S3 clients find the
-// bucket shows its metadata, and is left out where the class disallows that.
+// rolesFor returns the roles for a bucket, or an error if there are none. The role with which S3 clients find the
+// bucket also shows its metadata, so it is omitted if the class disallows that.
 func (b *backend) rolesFor(wanted driverkit.BucketAccess, s3Client bool, disallowed driverkit.DisallowedModes) ([]string, error) {
 	found := driverkit.BucketAccess{BucketMetadata: wanted.BucketMetadata.With(driverkit.ReadOnly)}
 	granted, err := b.roles.For(policy.Access{
@@ -126,7 +126,7 @@ func (b *backend) rolesFor(wanted driverkit.BucketAccess, s3Client bool, disallo
 	return granted, disallowed.Check(policy.Effective(wanted))
 }
 
-// identify finds the principal of a Kubernetes service account.
+// identify determines the principal of a Kubernetes service account.
 func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) error {
 	if b.config.WithoutAccounts {
 		return driverkit.InvalidArgument("backend %s is an emulator without accounts (withoutAccounts in the configuration): it lets everybody do everything, and no access can be granted", b.name)
@@ -144,8 +144,8 @@ func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) er
 	return nil
 }
 
-// requestHash is equal for requests that ask for equal accounts. It is made of what was asked, not of
-// the roles that this became, so that an administrator can change those.
+// requestHash returns a value that is equal for requests for equal accounts. It is computed from the requested access
+// and not from the resulting roles, so an administrator can change the roles.
 func requestHash(spec driverkit.AccessSpec) (string, error) {
 	return driverkit.Digest(struct {
 		Buckets        []driverkit.BucketAccess

@@ -27,7 +27,7 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// TestKeys lets Google's client and a S3 client use what was granted, as users would.
+// TestKeys uses the granted credentials with Google's client and an S3 client, like users.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
@@ -247,7 +247,7 @@ func bindings(on google, bucket string) []string {
 	return nil
 }
 
-// TestForeignConditionsSurvive makes sure that no edit loses what an administrator wrote.
+// TestForeignConditionsSurvive checks that edits preserve what an administrator wrote.
 func TestForeignConditionsSurvive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
@@ -274,7 +274,7 @@ func TestForeignConditionsSurvive(t *testing.T) {
 	}
 }
 
-// TestLostStore keeps the keys of an account alive whose store is not the driver's.
+// TestLostStore checks that the keys of an account that belongs to another store remain valid.
 func TestLostStore(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})

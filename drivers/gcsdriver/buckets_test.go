@@ -76,7 +76,7 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 	drivertest.WantCode(t, w.Create(t, foreign, nil), codes.AlreadyExists, "left alone")
 	drivertest.WantCode(t, w.Delete(t, foreign, nil), codes.FailedPrecondition, "mark")
 
-	// Somebody else takes the name before us, mark and all, and lets us read it.
+	// An attacker creates the bucket first, with the mark, and allows the driver to read it.
 	forged := "bc-" + uuid.NewString()
 	if err := on.Grant("somebody-else", "serviceAccount:"+on.AdminEmail(""), "roles/storage.admin"); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// callName names a call for metrics and spans. Requests for tokens have no operation in the context.
+// callName returns the names of a call for metrics and spans. Requests for tokens have no operation in the context.
 func callName(request *http.Request) (api, operation string) {
 	api, operation = call.Name(request.Context())
 	if operation == "" {

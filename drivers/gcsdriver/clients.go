@@ -25,21 +25,20 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// scope of the tokens: what the driver may do is for IAM to say.
+// scope is the scope of all tokens; IAM decides what the driver may do.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
-// tokenTimeout bounds the request for a token, which does not know the deadline of the call that it
-// is for.
+// tokenTimeout limits the request for a token, which does not inherit the deadline of the call that needs the token.
 const tokenTimeout = 15 * time.Second
 
-// clients are those of one project.
+// clients are the API clients of one project.
 type clients struct {
 	storage *storage.Service
 	iam     *iam.Service
 }
 
-// newClients makes the clients. From the network up, a request is sent through what wrap makes of
-// the transport, repeated, and given a token, which is asked for in the same way.
+// newClients creates the clients. Each request gets a token and is retried, and goes to the network through the
+// transport wrapped by wrap. Requests for tokens go the same way.
 func newClients(ctx context.Context, settings BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (clients, error) {
 	transport := wrap(newTransport(authorities))
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: tokenTimeout})
@@ -72,13 +71,13 @@ func newTransport(authorities *driverkit.Authorities) http.RoundTripper {
 		return http.DefaultTransport
 	}
 	own := base.Clone()
-	// Many calls go to one host at a time.
+	// Many concurrent calls go to one host.
 	own.MaxIdleConnsPerHost = 64
 	return authorities.Transport(own)
 }
 
-// newTokens returns the driver's own tokens, from a file or from where Google's clients look by
-// themselves. The latter is looked at with the first call, so that a driver starts without.
+// newTokens returns the driver's own tokens, from a file or from application default credentials. The latter are
+// looked up on the first call, so the driver can start without them.
 func newTokens(ctx context.Context, file string) oauth2.TokenSource {
 	if file != "" {
 		return &fileTokens{ctx: ctx, file: file}
@@ -86,8 +85,8 @@ func newTokens(ctx context.Context, file string) oauth2.TokenSource {
 	return &defaultTokens{ctx: ctx}
 }
 
-// fileTokens are made by the credentials of a file, such as that of a mounted Secret, which is read
-// again when it changes.
+// fileTokens creates tokens with the credentials in a file, such as that of a mounted Secret. The file is read again
+// when it changes.
 type fileTokens struct {
 	ctx  context.Context //nolint:containedctx // has the HTTP client, and is how oauth2 takes it
 	file string
@@ -117,13 +116,13 @@ func (f *fileTokens) Token() (*oauth2.Token, error) {
 	return tokenOf(source)
 }
 
-// parseCredentials reads a file as Google makes it. What its type is, it says itself; the clients want
-// it said by whoever trusts the file, which is the administrator, by naming it.
+// parseCredentials parses a credentials file in Google's format. The file contains its own type. The client library
+// expects the type from a caller that trusts the file, and the administrator trusts the file by configuring it.
 func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, error) {
 	var file struct {
 		Type google.CredentialsType `json:"type"`
 	}
-	// The error of the decoder could quote the key.
+	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.Type == "" {
 		return nil, errors.New("it is not a credentials file of Google's")
 	}
@@ -134,7 +133,7 @@ func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, err
 	return credentials.TokenSource, nil
 }
 
-// defaultTokens are those of application default credentials.
+// defaultTokens creates tokens from application default credentials.
 type defaultTokens struct {
 	ctx context.Context //nolint:containedctx // has the HTTP client, and is how oauth2 takes it
 
@@ -158,8 +157,8 @@ func (d *defaultTokens) Token() (*oauth2.Token, error) {
 	return tokenOf(source)
 }
 
-// tokenOf asks for a token, and tells credentials that cannot be used, such as a damaged key, from a
-// token endpoint that refuses or does not respond.
+// tokenOf requests a token. Its error distinguishes credentials that cannot be used, such as a damaged key, from a
+// token endpoint that rejects the request or does not respond.
 func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
 	token, err := source.Token()
 	if err == nil {
@@ -167,7 +166,7 @@ func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
 	}
 	_, refused := errors.AsType[*oauth2.RetrieveError](err)
 	_, unreachable := errors.AsType[*url.Error](err)
-	// The JWT flow keeps nothing of such an error but its text.
+	// The JWT flow preserves only the text of such an error.
 	if refused || unreachable || strings.HasPrefix(err.Error(), "oauth2: cannot fetch token: ") {
 		return nil, fmt.Errorf("get a token: %w", err)
 	}

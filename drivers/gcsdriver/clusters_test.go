@@ -77,7 +77,8 @@ func TestTwoClustersInOneProject(t *testing.T) {
 	}
 }
 
-// TestClusterAndItsClone have the same UIDs, and so the same IDs. What one made the other leaves alone.
+// TestClusterAndItsClone has two clusters with the same UIDs and therefore the same IDs. Neither changes the other's
+// resources.
 func TestClusterAndItsClone(t *testing.T) {
 	t.Parallel()
 	on := twoPools(t)

@@ -9,10 +9,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
-// DefaultName is the driver's name unless the configuration gives another.
+// DefaultName is the default driver name.
 const DefaultName = "gcs.cooper.dev"
 
-// Config is the configuration of the driver, as its YAML file has it.
+// Config is the configuration of the driver, in the format of its YAML file.
 type Config struct {
 	// DriverName is the name that classes use. Default: gcs.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
@@ -28,7 +28,7 @@ type Config struct {
 	Backends map[string]BackendConfig `json:"backends"`
 }
 
-// BackendConfig is one project.
+// BackendConfig configures one project.
 type BackendConfig struct {
 	// Project is the ID of the project in which buckets and service accounts are made.
 	Project string `json:"project"`
@@ -63,7 +63,7 @@ type BackendConfig struct {
 	Roles RolesConfig `json:"roles,omitzero"`
 }
 
-// WorkloadIdentityConfig is the workload identity pool of the cluster.
+// WorkloadIdentityConfig configures the cluster's workload identity pool.
 type WorkloadIdentityConfig struct {
 	// Pool is the full name of the pool, with the number of its project:
 	// projects/123456/locations/global/workloadIdentityPools/example.svc.id.goog for GKE.
@@ -74,8 +74,8 @@ type WorkloadIdentityConfig struct {
 	Subject string `json:"subject,omitempty"`
 }
 
-// RolesConfig is the role for each access mode of each category. A role is Google's, such as
-// roles/storage.objectUser, or a custom one, such as projects/example/roles/writer.
+// RolesConfig configures the role for each access mode of each category. A role is predefined by Google, such as
+// roles/storage.objectUser, or custom, such as projects/example/roles/writer.
 type RolesConfig struct {
 	// ObjectData is about the contents of objects. Defaults: roles/storage.objectViewer,
 	// objectCreator and objectUser.
@@ -88,7 +88,7 @@ type RolesConfig struct {
 	BucketMetadata ModesConfig `json:"bucketMetadata,omitzero"`
 }
 
-// ModesConfig is the role for each access mode.
+// ModesConfig configures the role for each access mode.
 type ModesConfig struct {
 	// ReadOnly is the role for reading.
 	ReadOnly string `json:"readOnly,omitempty"`
@@ -104,7 +104,7 @@ func (r RolesConfig) table() policy.Roles {
 	}
 }
 
-// principal is the member that stands for a Kubernetes service account in policies.
+// principal returns the policy member for a Kubernetes service account.
 func (w WorkloadIdentityConfig) principal(namespace, name string) string {
 	subject := strings.NewReplacer("{namespace}", namespace, "{name}", name).Replace(w.Subject)
 	return "principal://iam.googleapis.com/" + w.Pool + "/subject/" + subject

@@ -24,8 +24,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
-// TestConformanceWithLaggingReads is TestConformance with reads that lag of what is not documented to be consistent at
-// Google: service accounts and keys. Buckets and their lists are.
+// TestConformanceWithLaggingReads is TestConformance with stale reads of everything that Google does not document as
+// consistent: service accounts and keys. Buckets and their lists are consistent.
 func TestConformanceWithLaggingReads(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the same without a lag")
@@ -38,7 +38,7 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 	config := conformance(t, on, sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs"))
 	config.Environment = append(config.Environment, "GCS_DRIVER_READ_LAG=600ms")
 	config.Params.Access = map[string]string{"credentials": "hmac"}
-	// What is missing takes that long to be so, in calls that are made one after the other.
+	// Finding that something is missing takes the read lag, in sequential calls.
 	config.Limits = sanity.Limits{Repeats: 3, Operations: 40, Concurrency: 8, Parallel: 16}
 	conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with lagging reads", config)
 }
@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 			config := conformance(t, startProjects(t, gcsfake.Options{}), binary)
 			config.Params.Access = map[string]string{"credentials": credentials}
 			if credentials == "json" {
-				// A service account key takes a while to make: what is tried often is tried often with HMAC keys.
+				// Creating a service account key takes a while, so tests with many repetitions use HMAC keys.
 				config.Limits = sanity.Limits{Repeats: 3, Operations: 40, Concurrency: 8}
 			}
 			conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with "+strings.ToUpper(credentials)+" keys", config)
@@ -62,7 +62,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceByV1Alpha1 is TestConformance by the older contract, whose workloads know no client but that of S3.
+// TestConformanceByV1Alpha1 is TestConformance with the older contract, whose workloads only support S3 clients.
 func TestConformanceByV1Alpha1(t *testing.T) {
 	t.Parallel()
 	config := sanitytest.ByV1Alpha1(conformance(t, startProjects(t, gcsfake.Options{}), sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")))

@@ -45,7 +45,7 @@ func bare(t *testing.T, on google, store credstore.Store, crash *drivertest.Cras
 	return driver
 }
 
-// exceptTokens leaves the requests for the driver's own tokens alone: they change nothing, whoever dies.
+// exceptTokens does not count requests for the driver's own tokens as calls, because they change nothing.
 type exceptTokens struct{ calls, tokens http.RoundTripper }
 
 func (e exceptTokens) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -65,7 +65,7 @@ type step func(ctx context.Context, driver driverkit.Driver, names names) error
 type scenario struct {
 	// credentials are those of the class. Service account keys take a second each to make.
 	credentials string
-	// prepare makes what the RPC needs.
+	// prepare creates what the RPC needs.
 	prepare []step
 	// call is the RPC.
 	call step
@@ -217,7 +217,7 @@ func callRevokeWorkload(ctx context.Context, driver driverkit.Driver, names name
 	})
 }
 
-// putData writes by a credential that is gone afterwards.
+// putData writes with a credential that is removed afterwards.
 func putData(ctx context.Context, driver driverkit.Driver, names names) error {
 	access, err := driver.GrantAccess(ctx, grantOf(names, ""))
 	if err != nil {
@@ -279,7 +279,7 @@ func verifyGranted(rotation string, keys int) func(*testing.T, *run) {
 	}
 }
 
-// verifyRevoked makes sure that nothing of the account is left before the bucket goes.
+// verifyRevoked checks that nothing of the account remains before the bucket is deleted.
 func verifyRevoked(t *testing.T, run *run) {
 	t.Helper()
 	found := run.google.Inventory()

@@ -50,8 +50,8 @@ func limits() map[string]drivertest.Limited {
 	}
 }
 
-// TestDisallowedModes tries what an access can do in the categories that it left open, where its class disallows modes:
-// with the key pair by the API that S3 clients use, and with the service account key by Google's.
+// TestDisallowedModes tries operations of an access in categories that it left unset, with a class that disallows
+// modes: with the key pair through the API for S3 clients, and with the service account key through Google's API.
 func TestDisallowedModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
@@ -136,8 +136,8 @@ func TestDisallowedModesOfAServiceAccount(t *testing.T) {
 	}
 }
 
-// TestRepeatedWithDisallowedModes repeats a grant by a sidecar that is newer than that of the first one, and knows what
-// the class disallows: the credential stays, and what is too much goes.
+// TestRepeatedWithDisallowedModes repeats a grant with a newer sidecar that also sends the modes that the class
+// disallows. The credential stays the same, and excess permissions are removed.
 func TestRepeatedWithDisallowedModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})

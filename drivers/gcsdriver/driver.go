@@ -22,18 +22,17 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
-// Options are what New needs.
+// Options are the arguments of New.
 type Options struct {
-	// Config is the configuration. Defaults are filled in, so that a program need not.
+	// Config is the configuration. New fills in its defaults.
 	Config Config
-	// Credentials keeps what Google shows only once. Required.
+	// Credentials stores credentials that Google shows only once. Required.
 	Credentials credentials.Store
-	// WrapTransport, if set, is put around the transport of every call to Google: to observe calls, or
-	// to let them fail.
+	// WrapTransport, if set, wraps the transport of every call to Google, to observe calls or to inject failures.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
-	// Registerer takes the metrics of calls to Google. Default none.
+	// Registerer registers the metrics of calls to Google. Default: none.
 	Registerer prometheus.Registerer
-	// TracerProvider gets a span for each call to Google. Default OpenTelemetry's global provider.
+	// TracerProvider creates a span for each call to Google. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
@@ -62,8 +61,7 @@ type backend struct {
 	principals  *principal.Principals
 }
 
-// New makes a driver. It makes no calls: an endpoint that is down does not keep the driver from
-// starting.
+// New returns a driver. It makes no calls, so an endpoint that is down does not prevent the driver from starting.
 func New(options Options) (*Driver, error) {
 	config, err := options.Config.complete()
 	if err != nil {
@@ -126,7 +124,7 @@ func newBackend(options Options, name string, wrap wrapTransport) (*backend, err
 	}, nil
 }
 
-// Info implements driverkit.Driver. ServiceAccount is among the types if some backend can serve it.
+// Info implements driverkit.Driver. It includes ServiceAccount if any backend supports it.
 func (d *Driver) Info() driverkit.Info {
 	authTypes := []driverkit.AuthType{driverkit.Key}
 	for _, backend := range d.config.Backends {
@@ -147,8 +145,8 @@ func (d *Driver) Info() driverkit.Info {
 	}
 }
 
-// revision changes with what appears in responses: projects and certificate authorities. The roles are
-// in it too, so that their change reaches the accesses that exist.
+// revision returns a value that changes with the configuration that appears in responses: projects and certificate
+// authorities. It also covers the roles, so that a change of roles is applied to existing accesses.
 func (d *Driver) revision() string {
 	type visible struct {
 		Project, Authority string
@@ -165,7 +163,7 @@ func (d *Driver) revision() string {
 	return revision
 }
 
-// S3Endpoint implements driverkit.PairGranter: that of the XML API.
+// S3Endpoint implements driverkit.PairGranter. It returns the endpoint of the XML API.
 func (d *Driver) S3Endpoint(bucketID string) string {
 	backend, _ := d.backends.SplitID(bucketID)
 	return cmp.Or(backend.config.Endpoint, "https://storage.googleapis.com")

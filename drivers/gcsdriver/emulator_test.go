@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// TestAnEmulatorWithoutAccounts does on fake-gcs-server what can be done there.
+// TestAnEmulatorWithoutAccounts runs the tests that fake-gcs-server supports.
 func TestAnEmulatorWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	endpoint := startEmulator(t)
@@ -77,7 +77,7 @@ func startEmulator(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be gone already
+		_ = cmd.Process.Kill() // it may have exited already
 		_ = cmd.Wait()         // killed: always an error
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

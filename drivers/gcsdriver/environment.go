@@ -4,15 +4,15 @@ package gcsdriver
 
 import "github.com/cooper-cosi/cooper/drivers/settings"
 
-// EnvironmentPrefix begins the environment variables that configure the driver. Variables that begin
-// with COSI_ are reserved for what COSI tells every driver.
+// EnvironmentPrefix is the prefix of the environment variables that configure the driver. The prefix COSI_ is
+// reserved for variables that COSI defines for all drivers.
 const EnvironmentPrefix = "GCS_DRIVER_"
 
-// environmentBackend is the name of the one backend that the environment can describe.
+// environmentBackend is the name of the backend that the environment variables configure.
 const environmentBackend = "default"
 
-// Format is how the configuration is written: as the YAML of a file or, for cases that need no file, as environment
-// variables that describe a driver with one backend.
+// Format returns the format of the configuration: YAML in a file, or environment variables for a driver with one
+// backend.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
 		Backend: "backend", Variables: variables(), Complete: Config.complete, Reach: Config.reach,

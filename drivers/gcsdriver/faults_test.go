@@ -25,7 +25,7 @@ func inject(t *testing.T, on google, rules ...fault.Rule) {
 	}
 }
 
-// TestDelaysOfPropagation makes sure that one call waits out what Google needs a moment for.
+// TestDelaysOfPropagation checks that one call waits out short propagation delays at Google.
 func TestDelaysOfPropagation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
@@ -96,7 +96,7 @@ func TestLimitsInPlainWords(t *testing.T) {
 	drivertest.WantCode(t, err, codes.ResourceExhausted, "100", "raise the quota")
 }
 
-// TestTenKeys reaches the limit of the fake itself, while somebody else makes keys for the account at the same time.
+// TestTenKeys reaches the fake's own limit while another client concurrently creates keys for the account.
 func TestTenKeys(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
@@ -115,7 +115,7 @@ func TestTenKeys(t *testing.T) {
 	request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
 	_, err := w.DriverGrantBucketAccess(t.Context(), request)
 	drivertest.WantCode(t, err, codes.ResourceExhausted, "ten", "HMAC keys", "iam.gserviceaccount.com")
-	// Nobody was given those keys: revoke removes them, too.
+	// Those keys were never delivered: revoke removes them, too.
 	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if accounts := on.Inventory().Accounts; len(accounts) != 0 {
 		t.Errorf("left are %+v", accounts)

@@ -103,8 +103,8 @@ type worldOptions struct {
 	serve  driverkit.Options
 }
 
-// newWorld serves a driver over a real socket. A second world on the same fake and store is what a
-// restarted driver sees.
+// newWorld serves a driver over a real socket. A second world on the same fake and store is equivalent to a restarted
+// driver.
 func newWorld(t *testing.T, on google, options worldOptions) *world {
 	t.Helper()
 	if options.store == nil {

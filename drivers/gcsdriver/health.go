@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// CheckBackends implements driverkit.BackendsChecker: Cloud Storage responds for each project, and
-// accepts the driver's own credentials. That listing buckets is denied shows it too.
+// CheckBackends implements driverkit.BackendsChecker. It checks that Cloud Storage responds for each project and
+// accepts the driver's own credentials. A denied listing of buckets shows that too.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {

@@ -20,7 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// TestPrivateAuthority talks to an endpoint whose certificate the driver is told to trust, and tells workloads.
+// TestPrivateAuthority uses an endpoint whose certificate authority is configured in the driver and passed on to
+// workloads.
 func TestPrivateAuthority(t *testing.T) {
 	t.Parallel()
 	config, ca, err := gcsfake.SelfSigned()
@@ -91,7 +92,7 @@ func TestOwnCredentials(t *testing.T) {
 	drivertest.WantCode(t, create(), codes.OK)
 }
 
-// TestUnreachable makes sure that nobody is told to renew credentials when the network is down.
+// TestUnreachable checks that a network failure is not reported as invalid credentials.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})

@@ -26,14 +26,16 @@ import (
 // home is the project of the driver's own account: that of its buckets has no account with rights elsewhere.
 const home = "cosi-home"
 
-// startProjects is Google Cloud as docs/howto/gcs.md asks for it, with a project of somebody else.
+// startProjects starts a fake Google Cloud set up as in docs/howto/gcs.md, with an additional project of another
+// owner.
 func startProjects(t *testing.T, options gcsfake.Options) google {
 	t.Helper()
 	options.Projects = []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: home}, {ID: "company"}}
 	return startGoogle(t, options)
 }
 
-// rights are the roles that docs/howto/gcs.md asks for.
+// TestRightsEndAtTheProject simulates an attacker with the driver's account, who must not gain access beyond its
+// project.
 func rights(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "gcs.md"))

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // ownPool is a pool for a cluster outside of GKE.
 const ownPool = "own-cluster"
 
-// cluster is a Kubernetes API server whose service accounts the fake knows.
+// cluster is a Kubernetes API server whose service accounts the fake trusts.
 type cluster struct {
 	env    *testenv.Env
 	client kubernetes.Interface
@@ -201,7 +201,7 @@ func TestServiceAccountRefusals(t *testing.T) {
 	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, "nowhere-at-all"), "team", "app")), codes.NotFound, "does not exist")
 
-	// A bucket that the driver did not make can lack what conditions need. Google words that like a lost race.
+	// A bucket that the driver did not create can lack what conditions require. Google reports that like a lost race.
 	if err := on.root(t).Bucket("fine-grained").Create(t.Context(), on.ProjectID(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// TestLaggingReads has reads that see nothing of what the test did, until the lag ends.
+// TestLaggingReads makes all reads stale until the lag ends, so they show none of the test's changes.
 func TestLaggingReads(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, on google, driver driverkit.Driver, names names){

@@ -15,7 +15,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// complete fills in defaults and then says everything that is wrong, each with its field.
+// complete fills in defaults and then returns all errors, each with its field.
 func (c Config) complete() (Config, error) {
 	settings.Default(&c.DriverName, DefaultName)
 	c.DefaultBackend = c.named().DefaultName()
@@ -30,7 +30,7 @@ func (c Config) complete() (Config, error) {
 
 var (
 	clusterPattern = regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)
-	// projectPattern is a project ID, with the domain in front that old ones have.
+	// projectPattern matches a project ID, optionally prefixed by a domain as in old projects.
 	projectPattern  = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
 	locationPattern = regexp.MustCompile(`^[A-Za-z0-9-]{2,40}$`)
 	poolPattern     = regexp.MustCompile(`^projects/[0-9]+/locations/global/workloadIdentityPools/[a-z0-9.:-]+$`)
@@ -48,7 +48,7 @@ func (c Config) validate() []error {
 	return problems
 }
 
-// named are the configured backends.
+// named returns the configured backends.
 func (c Config) named() driverkit.Backends[BackendConfig] {
 	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
 }
@@ -88,7 +88,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	}
 }
 
-// reach is how the backends are reached, by their names.
+// reach returns how the backends are reached, by name.
 func (c Config) reach() map[string]settings.Reach {
 	all := map[string]settings.Reach{}
 	for name, backend := range c.Backends {

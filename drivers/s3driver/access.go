@@ -24,7 +24,7 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	return asked.ID, backend.check(request.AuthType, asked)
 }
 
-// check refuses what the backend cannot grant. It makes no calls.
+// check returns an error for requests that the backend cannot grant. It makes no calls.
 func (b *backend) check(authType driverkit.AuthType, asked account.Request) error {
 	switch {
 	case authType != driverkit.ServiceAccount:
@@ -75,7 +75,8 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	return access, apierror.Translate("account "+name, err)
 }
 
-// grant returns the credential; without a key for those who authenticate as their service account.
+// grant grants the access and returns its credential, which has no key if the workload authenticates as its service
+// account.
 func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked account.Request) (driverkit.Credential, error) {
 	granted := driverkit.Credential{CertificateAuthority: b.authorities.PEM()}
 	if authType == driverkit.ServiceAccount {
@@ -86,8 +87,8 @@ func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked 
 	return granted, err
 }
 
-// RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
-// blocks nothing.
+// RevokeAccess implements driverkit.Driver. The account ID identifies what to remove, so a missing bucket does not
+// prevent the revocation.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	if err := d.usage.check(ctx); err != nil {
 		return err
@@ -113,8 +114,8 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	return apierror.Translate("account "+name, err)
 }
 
-// accessRequest reads what is asked, and finds the one backend that holds all the buckets. The
-// buckets are in the order of the request.
+// accessRequest parses the request and finds the one backend that holds all the buckets. The buckets keep the order
+// of the request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
 	asked := account.Request{
@@ -152,11 +153,11 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	return shared, asked, err
 }
 
-// lookUp returns the region of a bucket and completes what only the store knows of it.
+// lookUp returns the region of a bucket and fills in the facts that only the store can provide.
 func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket, awsAccount string) (string, error) {
 	region, err := b.buckets.Locate(ctx, wanted.Name)
 	if err != nil || !b.kind.iam {
-		// Elsewhere a key needs no permission of its own, and a policy that names one is refused.
+		// In other stores using a key needs no separate permission, and they reject policies that name one.
 		return region, err
 	}
 	key, err := b.buckets.KMSKey(ctx, wanted.Name, region)

@@ -39,7 +39,7 @@ const (
 	both      = cosi.AccessMode_READ_WRITE
 )
 
-// attempt is something that a workload tries.
+// attempt is an operation that a workload attempts.
 type attempt struct {
 	name string
 	// allowed reports whether a mode allows it.
@@ -53,7 +53,7 @@ func writes(m cosi.AccessMode_Mode) bool { return m == writeOnly || m == both }
 
 func never(drivertest.Modes) bool { return false }
 
-// attempts come in an order in which each finds what it needs: "given" was put by root.
+// attempts are ordered so that each finds what it needs: root created "given".
 func attempts() []attempt {
 	readsData := func(m drivertest.Modes) bool { return reads(m.Data) }
 	writesData := func(m drivertest.Modes) bool { return writes(m.Data) }
@@ -144,11 +144,12 @@ func attempts() []attempt {
 	}
 }
 
-// deleteObjects deletes several with one call, whose response may be a success and say that single ones were refused.
+// deleteObjects deletes several objects in one call, which may succeed as a whole and report errors for single
+// objects.
 func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...types.ObjectIdentifier) error {
 	t.Helper()
 	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}}, func(o *s3.Options) {
-		o.RetryMaxAttempts = 3 // Ceph may close the connection while it sends the response; workloads try again, too
+		o.RetryMaxAttempts = 3 // Ceph may close the connection while it sends the response; workloads retry, too
 	})
 	if err != nil || len(out.Errors) == 0 {
 		return err
@@ -156,7 +157,7 @@ func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...ty
 	return &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code), Message: aws.ToString(out.Errors[0].Message)}
 }
 
-// testModesByTrying grants every combination of modes and tries everything with it.
+// testModesByTrying grants every combination of modes and attempts all operations with it.
 func testModesByTrying(t *testing.T, on target) {
 	asked := []drivertest.Modes{
 		{Data: readOnly, ObjectMetadata: anyMode, BucketMetadata: anyMode},
@@ -200,7 +201,7 @@ func testModesByTrying(t *testing.T, on target) {
 	}
 }
 
-// isDenial knows the answers with a body and those of HEAD, which have none.
+// isDenial recognizes responses with a body and those of HEAD, which have none.
 func isDenial(code string) bool {
 	return code == "AccessDenied" || code == "Forbidden"
 }
@@ -348,7 +349,7 @@ func testRevokeAfterTheBucketIsGone(t *testing.T, on target) {
 	}
 }
 
-// removeAccount removes the user of a delivered key, as the store's administrator does.
+// removeAccount removes the user of a delivered key, like the store's administrator.
 func (on target) removeAccount(t *testing.T, account, keyID string) {
 	t.Helper()
 	if on.backend.Type == s3driver.TypeAWS {
@@ -374,7 +375,8 @@ func (on target) removeAccount(t *testing.T, account, keyID string) {
 	}
 }
 
-// testBucketAndUserRemovedByHand are made again by the next calls, and hold up no deletion.
+// testBucketAndUserRemovedByHand checks that the next calls recreate a bucket and a user that were removed manually,
+// and that deletions succeed.
 func testBucketAndUserRemovedByHand(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -510,7 +512,8 @@ func TestAccountIDNamesItsBackend(t *testing.T) {
 	}
 }
 
-// TestUpstreamsSidecar makes the calls of the upstream project's v1alpha2, where 2 is ReadOnly, and tries what they give.
+// TestUpstreamsSidecar makes the calls of the upstream project's v1alpha2, where 2 is ReadOnly, and tests the
+// resulting credentials.
 func TestUpstreamsSidecar(t *testing.T) {
 	t.Parallel()
 	second := drivertest.Endpoint(t)

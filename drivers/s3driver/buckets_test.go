@@ -101,7 +101,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	}
 }
 
-// newDriver makes a driver whose stores are never called.
+// newDriver returns a driver whose stores are never called.
 func newDriver(t *testing.T) *s3driver.Driver {
 	t.Helper()
 	config, err := s3driver.Format().Parse([]byte(`
@@ -237,8 +237,8 @@ const (
 	twoOrigins = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com","https://b.example.com"]}]}`
 )
 
-// testParametersAtTheStore makes a bucket with each parameter, and has the store's own answers
-// compared with it and with another value. A store that cannot do it refuses it as a bad argument.
+// testParametersAtTheStore creates a bucket with each parameter, and checks that Describe accepts the same value and
+// rejects another one. A store that does not support a parameter rejects it as invalid.
 func testParametersAtTheStore(t *testing.T, on target) {
 	lock := func(mode, days string) map[string]string {
 		return map[string]string{"objectLock": "true", "objectLockMode": mode, "objectLockDays": days}
@@ -285,7 +285,7 @@ func testParametersAtTheStore(t *testing.T, on target) {
 	}
 }
 
-// TestBucketsWithoutConfiguration do not fit parameters that ask for some.
+// TestBucketsWithoutConfiguration checks that such buckets do not match parameters that require a configuration.
 func TestBucketsWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
@@ -297,7 +297,7 @@ func TestBucketsWithoutConfiguration(t *testing.T) {
 	drivertest.WantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
 }
 
-// TestQuotaOfMinIO asks the store for the limit that it keeps, and has the driver compare it with another.
+// TestQuotaOfMinIO reads the limit from the store, and has the driver compare it with another value.
 func TestQuotaOfMinIO(t *testing.T) {
 	t.Parallel()
 	on := realMinIO(t)
@@ -327,7 +327,7 @@ func TestQuotaOfMinIO(t *testing.T) {
 	}
 }
 
-// TestEncryptionByAKey gives the permission to use the key, however the bucket names it.
+// TestEncryptionByAKey checks the permission to use the key, for all forms in which a bucket may name it.
 func TestEncryptionByAKey(t *testing.T) {
 	t.Parallel()
 	const keyID = "1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -353,8 +353,8 @@ func TestEncryptionByAKey(t *testing.T) {
 	}
 }
 
-// TestEncryptionByAKeyOfMinIO has a MinIO with a key of its own: whoever may read or write an object there needs no
-// permission for the key, and a policy that names one is refused.
+// TestEncryptionByAKeyOfMinIO has a MinIO server with its own key. Reading and writing objects there needs no
+// permission for the key, and a policy that names one is rejected.
 func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	t.Parallel()
 	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), rootAccessKey, rootSecretKey)
@@ -379,8 +379,8 @@ func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	drivertest.WantCode(t, err, codes.InvalidArgument, "kmsKeyID")
 }
 
-// TestKeyOfAnImportedBucket is what the bucket says, which whoever configures it writes. A credential for the bucket uses
-// it for that bucket alone, and what is not the name of one key is refused.
+// TestKeyOfAnImportedBucket uses key names as the bucket returns them, which anyone who can configure the bucket can
+// choose. A credential uses the key only for that bucket, and anything but the name of one key is rejected.
 func TestKeyOfAnImportedBucket(t *testing.T) {
 	t.Parallel()
 	const key = "arn:aws:kms:us-east-1:000000000000:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -407,7 +407,7 @@ func TestKeyOfAnImportedBucket(t *testing.T) {
 	client := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, imported)))
 	mustSucceed(t, getObject(t, client, imported, "key"))
 	user := server.Inventory().Users[0]
-	// An administrator, or a policy of that bucket, lets the user read there, too; the key is not theirs to give.
+	// An administrator or the bucket's policy also lets the user read there, but neither can grant use of the key.
 	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
 	_, err := admin.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: &user.Name, PolicyName: aws.String("more"), PolicyDocument: aws.String(
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::` + other + `/*"}]}`)})
@@ -422,7 +422,7 @@ func TestKeyOfAnImportedBucket(t *testing.T) {
 	}
 }
 
-// TestEncryptionByAnAlias cannot be granted: the key behind an alias can be exchanged.
+// TestEncryptionByAnAlias checks that access cannot be granted, because the key of an alias can be replaced.
 func TestEncryptionByAnAlias(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -442,7 +442,7 @@ func TestEncryptionByAnAlias(t *testing.T) {
 	}
 }
 
-// TestRegions are those that the store and the answers name.
+// TestRegions checks the regions in requests to the store and in responses.
 func TestRegions(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Region: "eu-west-3"})
@@ -467,8 +467,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestBucketOfAnotherAccount is one that the driver may use, by the bucket's own policy, and that has the name and all
-// marks of one of its own. The driver is configured as for AWS, and led to the fake.
+// TestBucketOfAnotherAccount has a bucket of another account that its policy lets the driver use, and that has the
+// name and all marks of one of the driver's. The driver is configured for AWS and redirected to the fake.
 func TestBucketOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.us-east-1.amazonaws.com"}})
@@ -480,7 +480,7 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 	toTheFake := func(next http.RoundTripper) http.RoundTripper {
 		return transportFunc(func(request *http.Request) (*http.Response, error) {
 			if request.URL.Path == "/" && request.URL.Host == "s3.us-east-1.amazonaws.com" && strings.Contains(request.Header.Get("Authorization"), guest.AccessKeyID) {
-				// The fake has the buckets of one account; a guest's own account has none.
+				// The fake has the buckets of only one account; a guest's own account has none.
 				return &http.Response{
 					StatusCode: http.StatusOK, Header: http.Header{}, Request: request,
 					Body: io.NopCloser(strings.NewReader(`<ListAllMyBucketsResult><Buckets></Buckets></ListAllMyBucketsResult>`)),
@@ -524,8 +524,8 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestEveryCallNamesTheAccount looks at all that the driver sends about buckets, from their creation to the deletion of
-// one that is not empty, and at the policies that it writes.
+// TestEveryCallNamesTheAccount checks all requests of the driver about buckets, from their creation to the deletion
+// of one that is not empty, and the policies that it writes.
 func TestEveryCallNamesTheAccount(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})

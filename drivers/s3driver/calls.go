@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// callName names a call for metrics and spans as the SDK left it in the context.
+// callName returns the names for metrics and spans that the SDK stored in the context.
 func callName(request *http.Request) (api, operation string) {
 	return middleware.GetServiceID(request.Context()), middleware.GetOperationName(request.Context())
 }

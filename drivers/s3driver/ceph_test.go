@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// capabilitiesOfTheDriver are all that the documentation asks for.
+// capabilitiesOfTheDriver are the capabilities that the documentation requires.
 const capabilitiesOfTheDriver = "users=*;user-policy=*;buckets=*"
 
 // realCeph is a RADOS Gateway with a user for the driver.
@@ -37,7 +37,7 @@ func realCeph(t *testing.T) target {
 	return on
 }
 
-// cephTarget is the gateway as the driver with this user has it, "tenant$name" or just a name.
+// cephTarget returns the gateway as configured for a driver with this user, "tenant$name" or only a name.
 func cephTarget(t *testing.T, ceph *stores.Ceph, user string) target {
 	t.Helper()
 	made, err := ceph.MakeUser(t.Context(), user, capabilitiesOfTheDriver)
@@ -53,7 +53,7 @@ func cephTarget(t *testing.T, ceph *stores.Ceph, user string) target {
 	return on
 }
 
-// cephAdmin calls the admin operations as the store's administrator does.
+// cephAdmin calls the admin operations as the store's administrator.
 func (on target) cephAdmin(ctx context.Context, method, path string, query url.Values, into any) error {
 	client := &adminapi.Client{
 		Name: "rgw", Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret), HTTP: http.DefaultClient,
@@ -65,7 +65,7 @@ func (on target) cephAdmin(ctx context.Context, method, path string, query url.V
 	return json.Unmarshal(answer, into)
 }
 
-// cephKey is a key as the gateway shows it.
+// cephKey is a key in the gateway's format.
 type cephKey struct {
 	ID     string `json:"access_key"`
 	Secret string `json:"secret_key"`
@@ -76,13 +76,13 @@ func (on target) cephKeys(ctx context.Context, user string) ([]cephKey, error) {
 		Keys []cephKey `json:"keys"`
 	}
 	err := on.cephAdmin(ctx, http.MethodGet, "user", url.Values{"uid": {user}}, &found)
-	// The number of a key begins its ID.
+	// The ID of a key begins with its number.
 	slices.SortFunc(found.Keys, func(a, b cephKey) int { return strings.Compare(a.ID, b.ID) })
 	return found.Keys, err
 }
 
-// cephAccounts lists the users that drivers made, page by page, and the IDs of their keys. Others of the gateway are nobody's
-// business here: they may be those of a store that runs.
+// cephAccounts lists the users that drivers created, page by page, and the IDs of their keys. It ignores all other
+// users of the gateway, which may be a production store.
 func (on target) cephAccounts(ctx context.Context) ([]string, error) {
 	var lines []string
 	for marker := ""; ; {
@@ -108,7 +108,7 @@ func (on target) cephAccounts(ctx context.Context) ([]string, error) {
 	}
 }
 
-// cephAccount has no lines for a user that is no driver's, or gone by now.
+// cephAccount returns no lines for a user that does not belong to a driver or that no longer exists.
 func (on target) cephAccount(ctx context.Context, user string) ([]string, error) {
 	var found struct {
 		Mark string `json:"display_name"`
@@ -127,7 +127,7 @@ func (on target) cephAccount(ctx context.Context, user string) ([]string, error)
 	return lines, err
 }
 
-// previousKey returns the key that the last rotation has left.
+// previousKey returns the key that the last rotation kept.
 func (r *run) previousKey(t *testing.T) credentials.Credential {
 	t.Helper()
 	if slices.Contains(r.target.can, readableKeys) {

@@ -30,8 +30,8 @@ import (
 // credentialsAge is how long credentials from files are used before the files are read again.
 const credentialsAge = 30 * time.Second
 
-// newAWSConfig returns the SDK's configuration for one backend. The SDK's environment and profile
-// files are used only by a backend without credentials of its own.
+// newAWSConfig returns the SDK's configuration for one backend. The SDK's environment variables and profile files are
+// used only if the backend has no credentials of its own.
 func newAWSConfig(ctx context.Context, backend BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (aws.Config, error) {
 	client := newHTTPClient(authorities)
 	result := aws.Config{Region: backend.Region, HTTPClient: client}
@@ -39,7 +39,7 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, authorities *drive
 		result.Credentials = provider
 	} else {
 		var err error
-		// A buildable client is what the SDK needs in order to honour AWS_CA_BUNDLE.
+		// The SDK supports AWS_CA_BUNDLE only with a buildable client.
 		result, err = config.LoadDefaultConfig(ctx, config.WithRegion(backend.Region), config.WithHTTPClient(client))
 		if err != nil {
 			return aws.Config{}, fmt.Errorf("find credentials for the store: %w", err)
@@ -51,10 +51,10 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, authorities *drive
 	return result, nil
 }
 
-// noRedirect leaves redirects to the SDK, which has to sign again.
+// noRedirect leaves redirects to the SDK, which must sign the request again.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// newHTTPClient is for what the SDK asks for credentials.
+// newHTTPClient returns the client with which the SDK fetches credentials.
 func newHTTPClient(authorities *driverkit.Authorities) *awshttp.BuildableClient {
 	client := awshttp.NewBuildableClient()
 	pem := authorities.PEM()
@@ -71,8 +71,8 @@ func newHTTPClient(authorities *driverkit.Authorities) *awshttp.BuildableClient 
 	})
 }
 
-// newS3Client returns a client that takes the buckets of one account for what they are: whoever can make a bucket can
-// give it any name that is free, and any mark.
+// newS3Client returns a client that uses only the buckets of one account. Anyone who can create buckets can choose
+// any free name and any mark, so names and marks do not prove ownership.
 func newS3Client(base aws.Config, backend BackendConfig, owner *awsAccount) *s3.Client {
 	return s3.NewFromConfig(base, func(options *s3.Options) {
 		options.UsePathStyle = backend.Addressing == AddressingPath
@@ -83,13 +83,13 @@ func newS3Client(base aws.Config, backend BackendConfig, owner *awsAccount) *s3.
 			return
 		}
 		options.BaseEndpoint = aws.String(backend.Endpoint)
-		// Compatible stores may not know the checksums that the SDK adds by itself.
+		// Compatible stores may not support the checksums that the SDK adds by default.
 		options.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
 }
 
-// awsAccount is the account whose buckets are used. Nil is none: the store is not AWS.
+// awsAccount is the account that owns the buckets. It is nil if the store is not AWS.
 type awsAccount struct {
 	api *sts.Client
 
@@ -108,7 +108,8 @@ func newAWSAccount(base aws.Config, backend BackendConfig) *awsAccount {
 	}
 }
 
-// get returns the number of the account, empty for none. It asks once who the driver is, which needs no right.
+// get returns the account number, or "" if there is none. It looks up the driver's identity once, which needs no
+// permission.
 func (a *awsAccount) get(ctx context.Context) (string, error) {
 	if a == nil {
 		return "", nil
@@ -129,8 +130,8 @@ func (a *awsAccount) get(ctx context.Context) (string, error) {
 	return a.number, nil
 }
 
-// expect names the account in every call about a bucket, which fails if it is another's ("Verifying bucket ownership with
-// bucket owner condition"). A new bucket has no owner yet.
+// expect adds the expected account to every call about a bucket. AWS rejects the call if another account owns the
+// bucket ("Verifying bucket ownership with bucket owner condition"). A new bucket has no owner yet.
 func (a *awsAccount) expect(stack *middleware.Stack) error {
 	name := func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (out middleware.BuildOutput, metadata middleware.Metadata, err error) {
 		request, isHTTP := in.Request.(*smithyhttp.Request)
@@ -158,7 +159,7 @@ func newIAMClient(base aws.Config, backend BackendConfig) *iam.Client {
 	})
 }
 
-// signingRegion is where the partition has its one IAM service.
+// signingRegion is the region of the partition's only IAM service.
 func (c IAMConfig) signingRegion() string {
 	switch {
 	case c.Region != "":
@@ -193,8 +194,8 @@ func (c CredentialsConfig) provider() aws.CredentialsProvider {
 	}
 }
 
-// fileCredentials reads a key pair from two files, such as those of a mounted Secret, and a session token from a third,
-// if it has a name. The SDK asks again when what it was given expires.
+// fileCredentials reads a key pair from two files, such as those of a mounted Secret, and optionally a session token
+// from a third. The SDK calls it again when the credentials expire.
 type fileCredentials struct {
 	idFile, secretFile, tokenFile string
 }

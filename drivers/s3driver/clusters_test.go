@@ -15,7 +15,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// The clusters of one AWS account, and what EKS calls them.
+// The clusters of one AWS account and their names in EKS.
 const (
 	blue  = "blue"
 	green = "green"
@@ -27,15 +27,15 @@ func oneAccount(t *testing.T) (target, *s3fake.Server) {
 	return startFake(t, s3fake.Options{Clusters: map[string]string{blue: "https://oidc.example.com/blue", green: "https://oidc.example.com/green"}})
 }
 
-// inCluster is a driver of the cluster of that name at EKS, with its mark on what it makes.
+// inCluster returns a driver in the EKS cluster with that name, with its mark on the resources that it creates.
 func inCluster(t *testing.T, on target, eks, mark string) *world {
 	t.Helper()
 	on.backend.IAM.ServiceAccounts = s3driver.ServiceAccountsConfig{EKSCluster: eks}
 	return newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = mark }})
 }
 
-// TestTwoClustersInOneAccount does everything twice, for the same namespace and service account, and takes one of each
-// away.
+// TestTwoClustersInOneAccount does everything in both clusters, for the same namespace and service account, and then
+// revokes one of each.
 func TestTwoClustersInOneAccount(t *testing.T) {
 	t.Parallel()
 	on, server := oneAccount(t)
@@ -82,7 +82,7 @@ func TestTwoClustersInOneAccount(t *testing.T) {
 	}
 }
 
-// testClone has a cluster with the same UIDs, and so the same IDs. What one made the other leaves alone.
+// testClone has a cluster with the same UIDs and therefore the same IDs. Neither changes the other's resources.
 func testClone(t *testing.T, on target) {
 	first := newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = blue }})
 	clone := newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = green }})
@@ -102,7 +102,8 @@ func testClone(t *testing.T, on target) {
 	first.MustGrant(t, grantRequest(account, readWrite, bucket))
 }
 
-// TestServiceAccountOfAClone is bound to the role of the first cluster, and EKS takes one association of it.
+// TestServiceAccountOfAClone has a service account that is already associated with the role of the first cluster; EKS
+// allows only one association.
 func TestServiceAccountOfAClone(t *testing.T) {
 	t.Parallel()
 	on, server := oneAccount(t)
@@ -119,8 +120,8 @@ func TestServiceAccountOfAClone(t *testing.T) {
 	}
 }
 
-// TestRolesOfAnotherCluster with the same mark are neither used nor taken over nor removed: whoever changed their trust
-// would give the pods of one cluster the buckets of the other.
+// TestRolesOfAnotherCluster checks that roles with the same mark are neither used, changed nor removed. Changing
+// their trust would give the pods of one cluster access to the buckets of the other.
 func TestRolesOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	on, server := oneAccount(t)
@@ -141,7 +142,7 @@ func TestRolesOfAnotherCluster(t *testing.T) {
 	production.MustGrant(t, shop.grantRequest(asPod, readWrite, secret))
 }
 
-// text is a value in a form that is equal for equal values.
+// text returns a value in a form that is equal for equal values.
 func text(t *testing.T, value any) string {
 	t.Helper()
 	written, err := json.Marshal(value)

@@ -9,10 +9,10 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// DefaultName is the driver's name unless the configuration gives another.
+// DefaultName is the default driver name.
 const DefaultName = "s3.cooper.dev"
 
-// Config is the configuration of the driver, as its YAML file has it.
+// Config is the configuration of the driver, in the format of its YAML file.
 type Config struct {
 	// DriverName is the name that classes use. Default: s3.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
@@ -31,7 +31,7 @@ type Config struct {
 	RemovedBackends []string `json:"removedBackends,omitempty"`
 }
 
-// Addressing is the place of the bucket name in a URL.
+// Addressing says where the bucket name appears in URLs.
 type Addressing string
 
 // The addressing styles.
@@ -40,7 +40,7 @@ const (
 	AddressingVirtual Addressing = "virtual"
 )
 
-// BackendConfig is one store.
+// BackendConfig configures one store.
 type BackendConfig struct {
 	// Type is how the store manages accounts: aws (IAM), minio, rgw (Ceph) and versitygw (the admin API of each) or static
 	// (none: one key pair for all).
@@ -77,8 +77,7 @@ type BackendConfig struct {
 	Workloads CredentialsConfig `json:"workloads,omitzero"`
 }
 
-// CredentialsConfig says where the driver's own credential at a store is. The files are read again
-// when they change.
+// CredentialsConfig locates the driver's own credentials at a store. The files are read again when they change.
 type CredentialsConfig struct {
 	// AccessKeyIDFile holds the access key ID.
 	AccessKeyIDFile string `json:"accessKeyIDFile,omitempty"`
@@ -93,7 +92,7 @@ type CredentialsConfig struct {
 	SecretAccessKey cosi.Secret `json:"-"`
 }
 
-// IAMConfig is where and how IAM users are made.
+// IAMConfig configures where and how IAM users are created.
 type IAMConfig struct {
 	// Endpoint is the URL of the IAM API. Default: AWS, or the endpoint of the store.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -112,8 +111,8 @@ type IAMConfig struct {
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
 }
 
-// ServiceAccountsConfig says how pods of a cluster get an IAM role: by EKS Pod Identity, by their
-// token, or by either.
+// ServiceAccountsConfig configures how pods of a cluster get an IAM role: by EKS Pod Identity, by their token, or
+// both.
 type ServiceAccountsConfig struct {
 	// EKSCluster is the name of the cluster at EKS, which gives its pods their roles (Pod Identity).
 	EKSCluster string `json:"eksCluster,omitempty"`
@@ -132,7 +131,7 @@ type ServiceAccountsConfig struct {
 // enabled reports whether workloads can authenticate as their service account.
 func (s ServiceAccountsConfig) enabled() bool { return s.EKSCluster != "" || s.OIDCProvider != "" }
 
-// publicEndpoint is the URL for workloads in a region.
+// publicEndpoint returns the URL that workloads in a region use.
 func (b BackendConfig) publicEndpoint(region string) string {
 	switch {
 	case b.PublicEndpoint != "":

@@ -107,7 +107,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	}
 }
 
-// TestTypesOfAnotherProgram have names of their own: one of ours would be ignored.
+// TestTypesOfAnotherProgram checks the names of additional types: one that equals a built-in name would be ignored.
 func TestTypesOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"a": {Type: s3driver.TypeAWS}}}
@@ -166,7 +166,7 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// accepted reports whether a YAML text fits the schema.
+// accepted reports whether a YAML text matches the schema.
 func accepted(t *testing.T, text []byte) bool {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "s3-driver.schema.json"))
@@ -186,8 +186,8 @@ func accepted(t *testing.T, text []byte) bool {
 	return found.IsValid()
 }
 
-// TestSchema has the schema and the driver judge the same configurations. What takes more than a look
-// at the text, such as whether an address is one, only the driver refuses.
+// TestSchema validates the same configurations with the schema and the driver. Only the driver checks what the schema
+// cannot express, such as whether an address is valid.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	deployed, err := os.ReadFile(filepath.Join("..", "..", "deploy", "drivers", "s3", "config.yaml"))
@@ -250,7 +250,7 @@ func TestPartitionOfTheRegion(t *testing.T) {
 	}
 }
 
-// TestEndpointsOfTheSDK are those that its variables lead to, if it finds the credentials there, too.
+// TestEndpointsOfTheSDK uses the endpoints from the SDK's variables, if the credentials come from there, too.
 func TestEndpointsOfTheSDK(t *testing.T) { //nolint:paralleltest // it sets variables
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_STS": "http://sts.example.com", "AWS_ENDPOINT_URL_S3": "https://s3.example.com/"} {
 		t.Setenv(name, value)

@@ -24,8 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
-// TestConformance holds the built command against the conformance suite, on every store and with every type of
-// backend.
+// TestConformance runs the conformance suite on the built command, with every store and every type of backend.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
@@ -79,8 +78,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// inFile configures the backend in a file, for what variables cannot describe: with more settings, and the key of the
-// store under the names given.
+// inFile configures the backend in a file, for settings that variables do not support, with the store's key under the
+// given names.
 func inFile(t *testing.T, config sanity.Config, settings string, keys ...string) sanity.Config {
 	t.Helper()
 	given := map[string]string{}
@@ -169,7 +168,7 @@ func resources(ctx context.Context, on target) ([]sanity.Resource, error) {
 	return found, nil
 }
 
-// fixture makes buckets as the store's administrator does.
+// fixture creates buckets as the store's administrator.
 type fixture struct{ root *s3.Client }
 
 var _ sanity.ForeignFixture = fixture{}
@@ -201,7 +200,7 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// refuseLogin responds as S3 does to a key that it does not know.
+// refuseLogin responds like S3 to an unknown key.
 func refuseLogin(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusForbidden)
 	_, _ = w.Write([]byte("<Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>"))

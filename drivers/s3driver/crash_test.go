@@ -22,7 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// process makes a driver as a new process has it, with a sidecar. Without a crash it lives for ever.
+// process starts a driver as a new process would, with a sidecar. Without a crash it does not end.
 func process(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
 	t.Helper()
 	return drivertest.Settled{Driver: bare(t, on, store, crash)}
@@ -47,18 +47,18 @@ func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Cras
 
 // scenario is one RPC of the matrix.
 type scenario struct {
-	// prepare makes what the RPC needs.
+	// prepare creates what the RPC needs.
 	prepare func(t *testing.T, driver driverkit.Driver, names names)
 	// call is the RPC.
 	call func(ctx context.Context, driver driverkit.Driver, names names) error
-	// verify looks at the outcome and removes everything.
+	// verify checks the result and removes everything.
 	verify func(t *testing.T, run *run)
-	// needs is what not every store has.
+	// needs is a capability that not every store has.
 	needs capability
 }
 
-// sample is how many cells of a scenario the full tier tries, sampleOfLagging how many of each it tries again with reads
-// that lag, sampleOfReal how many on a store of others, and all is more than any has.
+// sample is the number of cells of a scenario in the full tier, sampleOfLagging the number of each that are repeated
+// with stale reads, sampleOfReal the number on real stores, and all is more than any scenario has.
 const (
 	sample          = 10
 	sampleOfLagging = 6
@@ -66,7 +66,7 @@ const (
 	all             = math.MaxInt
 )
 
-// capability is something that only some stores can do.
+// capability is a feature that only some stores have.
 type capability string
 
 const (
@@ -75,7 +75,7 @@ const (
 	readableKeys    capability = "secrets that the store shows again"
 )
 
-// names are those of one cell of the matrix.
+// names are the names of one cell of the matrix.
 type names struct{ bucket, account string }
 
 // run is one cell of the matrix after the RPC has succeeded.
@@ -87,7 +87,8 @@ type run struct {
 	driver driverkit.Driver
 }
 
-// TestCrashMatrix kills the driver at some calls of every RPC, in the soak at every call, and lets the next process go on.
+// TestCrashMatrix kills the driver at some calls of every RPC, or at every call in the soak, and lets the next
+// process continue.
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	scenarios := map[string]scenario{
@@ -115,7 +116,7 @@ func TestCrashMatrix(t *testing.T) {
 			if scenario.needs != "" && !slices.Contains(on.can, scenario.needs) {
 				continue
 			}
-			// One after the other, since each compares the whole inventory.
+			// The cells run sequentially, because each compares the whole inventory.
 			t.Run(name, func(t *testing.T) { runMatrix(t, on, scenario) })
 		}
 	}
@@ -131,8 +132,8 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// staleReads are lags of each kind of read by two calls: so long that a killed process has changed what the next one does
-// not see, and as short as the reads that driverkit.Find makes.
+// staleReads returns rules that make each kind of read stale by two calls. This is long enough that the next process
+// does not see a killed process's changes, and short enough for the reads that driverkit.Find repeats.
 func staleReads() map[string][]fault.Rule {
 	rules := map[string][]fault.Rule{}
 	for kind, operations := range map[string][]string{
@@ -323,7 +324,7 @@ func verifyRotated(t *testing.T, run *run) {
 // request is an access to three buckets.
 type request func(names) driverkit.GrantAccessRequest
 
-// several asks for the same access to all of them.
+// several requests the same access to all of them.
 func several(names names) driverkit.GrantAccessRequest {
 	request := grantOf(names, "")
 	asked := request.Buckets[0]
@@ -335,7 +336,7 @@ func several(names names) driverkit.GrantAccessRequest {
 	return request
 }
 
-// managed asks for so different access that the policy does not fit into a user.
+// managed requests access so varied that the policy does not fit into a user.
 func managed(names names) driverkit.GrantAccessRequest {
 	request := several(names)
 	for i := range request.Buckets {

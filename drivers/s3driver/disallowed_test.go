@@ -19,7 +19,8 @@ import (
 // modeList are modes that a class disallows.
 type modeList = []cosi.AccessMode_Mode
 
-// testDisallowedModes tries what an access can do in the categories that it left open, where its class disallows modes.
+// testDisallowedModes tries operations of an access in categories that it left unset, with a class that disallows
+// modes.
 func testDisallowedModes(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	all := modeList{readOnly, writeOnly, both}
@@ -62,7 +63,7 @@ func testDisallowedModes(t *testing.T, on target) {
 	}
 }
 
-// limitedTries are what a client can do in each category, metadata that travels with an object included.
+// limitedTries returns the operations of each category, including metadata that is written and read with an object.
 func limitedTries(client *s3.Client, bucket string) []drivertest.Try {
 	given, value := aws.String("given"), map[string]string{"a": "b"}
 	tags := &types.Tagging{TagSet: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}
@@ -97,8 +98,8 @@ func limitedTries(client *s3.Client, bucket string) []drivertest.Try {
 	}
 }
 
-// testRepeatedWithDisallowedModes repeats a grant by a sidecar that is newer than that of the first one, and knows what
-// the class disallows.
+// testRepeatedWithDisallowedModes repeats a grant with a newer sidecar that also sends the modes that the class
+// disallows.
 func testRepeatedWithDisallowedModes(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, nil)
@@ -110,7 +111,7 @@ func testRepeatedWithDisallowedModes(t *testing.T, on target) {
 	}
 }
 
-// TestDisallowedModesOfASharedKey asks for a key that can do everything.
+// TestDisallowedModesOfASharedKey requests a key with all permissions.
 //
 //nolint:paralleltest,tparallel // its rows share a world
 func TestDisallowedModesOfASharedKey(t *testing.T) {

@@ -21,21 +21,20 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
 )
 
-// Options are what New needs.
+// Options are the arguments of New.
 type Options struct {
-	// Config is the configuration. Defaults are filled in, so that a program need not.
+	// Config is the configuration. New fills in its defaults.
 	Config Config
-	// Credentials keeps what stores show only once. Required.
+	// Credentials stores credentials that stores show only once. Required.
 	Credentials credentials.Store
-	// Types are types of backends beside the driver's own, by the name that the configuration uses, which none of those has.
-	// Default none.
+	// Types adds types of backends to the built-in ones, by the name that the configuration uses. The names must differ
+	// from those of the built-in types. Default: none.
 	Types map[BackendType]s3store.Type
-	// WrapTransport, if set, is put around the transport of every call to a store: to observe calls,
-	// or to let them fail.
+	// WrapTransport, if set, wraps the transport of every call to a store, to observe calls or to inject failures.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
-	// Registerer takes the metrics of calls to stores. Default none.
+	// Registerer registers the metrics of calls to stores. Default: none.
 	Registerer prometheus.Registerer
-	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
+	// TracerProvider creates a span for each call to a store. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
@@ -66,8 +65,7 @@ type backend struct {
 	identities *role.Roles
 }
 
-// New makes a driver. It makes no calls: a store that is down does not keep the driver from
-// starting.
+// New returns a driver. It makes no calls, so a store that is down does not prevent the driver from starting.
 func New(options Options) (*Driver, error) {
 	config, err := options.Config.complete(options.Types)
 	if err != nil {
@@ -140,7 +138,7 @@ func newBackend(options Options, name string, locks *keylock.Locks, wrap wrapTra
 	return made, nil
 }
 
-// authTypes are those of all backends together.
+// authTypes returns the union of the authentication types of all backends.
 func (d *Driver) authTypes() []driverkit.AuthType {
 	for _, backend := range d.backends.ByName {
 		if backend.identities != nil {
@@ -165,7 +163,8 @@ func (d *Driver) Info() driverkit.Info {
 	}
 }
 
-// revision changes with what appears in responses: endpoints, regions, addressing and authorities.
+// revision returns a value that changes with the configuration that appears in responses: endpoints, regions,
+// addressing and authorities.
 func (d *Driver) revision() string {
 	type visible struct{ Endpoint, Region, Addressing, Authority string }
 	all := map[string]visible{}
@@ -190,7 +189,7 @@ func (b *backend) info(name, region string) driverkit.BucketInfo {
 	}}
 }
 
-// checkBucket refuses parameters that this backend cannot satisfy.
+// checkBucket returns an error for parameters that this backend cannot satisfy.
 func (b *backend) checkBucket(want params.Bucket) error {
 	if want.Backend != "" && want.Backend != b.name {
 		return driverkit.InvalidArgument("parameter backend is %q, but the bucket ID belongs to backend %q", want.Backend, b.name)

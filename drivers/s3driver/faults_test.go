@@ -25,8 +25,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// outage is a store that responds with 503 to everything for a while: to more calls than one RPC makes, and
-// with COOPER_SOAK for a minute.
+// outage is a store that responds with 503 to everything for a while: to more calls than one RPC makes, or for a
+// minute with COOPER_SOAK.
 type outage struct {
 	calls atomic.Int64
 	until atomic.Int64
@@ -43,7 +43,7 @@ func (o *outage) begin() {
 	o.calls.Store(callsOfAnOutage)
 }
 
-// goesOn counts a call and reports whether it is answered 503.
+// goesOn counts a call and reports whether the response is 503.
 func (o *outage) goesOn() bool {
 	return o.calls.Add(-1) >= 0 || time.Now().UnixNano() < o.until.Load()
 }
@@ -60,13 +60,13 @@ func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestOutage has one begin before each step of a whole life. A sidecar repeats the step until it is
-// done; nothing is made twice.
+// TestOutage starts an outage before each step of a complete lifecycle. The step is repeated like a sidecar does
+// until it succeeds; nothing is created twice.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	broken := &outage{}
-	// It is not served: the calls that ask for its health would end the outage sooner.
+	// The driver is not served, because the calls of its health check would end the outage sooner.
 	driver, err := s3driver.New(s3driver.Options{
 		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: credstore.NewMemory(), WrapTransport: broken.wrap,
@@ -98,12 +98,13 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// closed is a body that the SDK has closed by the time that net/http looks whether there is more of it.
+// closed is a body that the SDK has closed before net/http checks whether there is more of it.
 type closed struct{ io.ReadCloser }
 
 func (closed) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
 
-// TestBodiesThatTheSDKClosesEarly has that happen to every request, whose connection it would end (internal/wholebody).
+// TestBodiesThatTheSDKClosesEarly closes the body of every request early, which would close its connection
+// (internal/wholebody).
 func TestBodiesThatTheSDKClosesEarly(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
@@ -118,7 +119,7 @@ func TestBodiesThatTheSDKClosesEarly(t *testing.T) {
 	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
 }
 
-// TestClocksThatDiffer has the store's clock an hour ahead of the driver's.
+// TestClocksThatDiffer has a store whose clock is an hour ahead of the driver's.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
@@ -126,7 +127,7 @@ func TestClocksThatDiffer(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, nil)
 	ahead.Store(int64(time.Hour))
-	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
+	// The SDK learns the clock skew from the store's responses, if they contain the time.
 	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
 		drivertest.WantCode(t, err, codes.Unavailable, "clock")
 	}
@@ -166,8 +167,8 @@ func TestThrottlingAndRecovery(t *testing.T) {
 	}
 }
 
-// TestDeletionInSeveralCalls ends each call when it has deleted one page of objects. What a call has
-// deleted, the next one need not.
+// TestDeletionInSeveralCalls ends each call after one page of deleted objects. The next call continues with the
+// remaining ones.
 func TestDeletionInSeveralCalls(t *testing.T) {
 	t.Parallel()
 	const objects, page = 2100, 1000

@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
-// TestServiceAccountThroughTheSystem goes the whole way: a BucketAccess for a service account, through
-// controller, sidecar and driver, to an object stored with the pod's token and nothing else.
+// TestServiceAccountThroughTheSystem tests the complete flow: a BucketAccess for a service account passes through
+// controller, sidecar and driver, and the pod then stores an object with only its token.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "other tests use such accounts without the other components")

@@ -25,26 +25,27 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// target is a store that the driver is tested on.
+// target is a store on which the driver is tested.
 type target struct {
 	// name and version are for the page of stores.
 	name, version string
 	backend       s3driver.BackendConfig
 	// rootID and rootSecret are the credentials of the store's administrator.
 	rootID, rootSecret string
-	// secure, if set, is the same with TLS.
+	// secure, if set, is the same store with TLS.
 	secure func(t *testing.T) target
-	// real says that it is not our fake, and may lack something.
+	// real means that the target is not the fake, and may lack some capabilities.
 	real bool
-	// sample is how many cells of each crash matrix the full tier tries on this store; 0 means the constant sample.
+	// sample is the number of cells of each crash matrix that the full tier tries on this store; 0 means the constant
+	// sample.
 	sample int
-	// can is what not every store does.
+	// can lists the target's optional capabilities.
 	can []capability
 	// accounts lists the accounts, keys and policies of the store.
 	accounts func(ctx context.Context) ([]string, error)
 }
 
-// versityIAM is versitygw with its own IAM API, which the backend type aws uses unmodified.
+// versityIAM is versitygw with its own IAM API, which the unmodified backend type aws uses.
 func versityIAM(t *testing.T) target {
 	t.Helper()
 	endpoint, iamEndpoint := startVersityIAM(t)
@@ -61,7 +62,7 @@ func versityIAM(t *testing.T) target {
 	}
 }
 
-// versityAdmin is versitygw with accounts of its own.
+// versityAdmin is versitygw with its own accounts.
 func versityAdmin(t *testing.T) target {
 	t.Helper()
 	on := adminTarget(s3driver.TypeVersityGW, startVersity(t, certificate{}), rootAccessKey, rootSecretKey)
@@ -90,7 +91,7 @@ func secured(kind s3driver.BackendType, start func(certificate) string) func(*te
 	}
 }
 
-// adminTarget is a store at this endpoint, as the driver with this key has it.
+// adminTarget returns a store at this endpoint, as configured for a driver with this key.
 func adminTarget(kind s3driver.BackendType, endpoint, id, secret string) target {
 	on := target{
 		backend: s3driver.BackendConfig{
@@ -113,7 +114,7 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// ourFake is the fake of this repository: S3 and IAM on one port.
+// ourFake is this repository's fake: S3 and IAM on one port.
 func ourFake(t *testing.T) target {
 	t.Helper()
 	on, _ := ourServer(t, s3fake.Options{})
@@ -131,7 +132,7 @@ func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	return on, server
 }
 
-// startFake returns the fake itself too, for tests that inject faults or look into it.
+// startFake also returns the fake itself, for tests that inject faults or inspect it.
 func startFake(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	t.Helper()
 	server := faketest.Start(t, s3fake.New, options)
@@ -186,8 +187,8 @@ type worldOptions struct {
 	serve  driverkit.Options
 }
 
-// newWorld serves a driver over a real socket. A second world on the same target and store is what a
-// restarted driver sees.
+// newWorld serves a driver over a real socket. A second world on the same target and store is equivalent to a
+// restarted driver.
 func newWorld(t *testing.T, on target, options worldOptions) *world {
 	t.Helper()
 	if options.store == nil {

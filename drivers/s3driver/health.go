@@ -13,12 +13,11 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// CheckBackends implements driverkit.BackendsChecker: of each backend the store, what manages its
-// accounts, and what gives service accounts their roles, respond and accept the driver's own
-// credentials.
+// CheckBackends implements driverkit.BackendsChecker. For each backend it checks that the store, the account API and
+// the API that gives roles to service accounts respond and accept the driver's own credentials.
 //
-// The driver needs no right for this that it does not need anyway: that a call is denied is a response
-// too.
+// The check needs no permissions beyond those that the driver needs anyway: a denied call also proves that the
+// backend responds.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
@@ -30,7 +29,7 @@ func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	})
 }
 
-// silence returns nil for a refusal, which is a response.
+// silence returns nil if the call was denied, because that is a response.
 func silence(what string, err error) error {
 	if err == nil || apierror.Denied(err) {
 		return nil

@@ -33,7 +33,7 @@ func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3drive
 	return driver
 }
 
-// testEveryStoreResponds asks all APIs that the driver uses there.
+// testEveryStoreResponds checks all APIs of the store that the driver uses.
 func testEveryStoreResponds(t *testing.T, on target) {
 	wrong := on.backend
 	wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
@@ -46,7 +46,7 @@ func testEveryStoreResponds(t *testing.T, on target) {
 	}
 }
 
-// TestWhatDoesNotRespond takes one API away.
+// TestWhatDoesNotRespond disables one API.
 func TestWhatDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -87,7 +87,7 @@ func TestWhatDoesNotRespond(t *testing.T) {
 	}
 }
 
-// TestADeniedCallIsAResponse asks with a user that may do nothing of what the check does.
+// TestADeniedCallIsAResponse checks with a user that has no permission for any of the check's calls.
 func TestADeniedCallIsAResponse(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -105,7 +105,7 @@ func TestADeniedCallIsAResponse(t *testing.T) {
 	}
 }
 
-// TestOneBackendHoldsUpNoOther asks one that hangs, beside one that responds.
+// TestOneBackendHoldsUpNoOther checks one backend that hangs and one that responds.
 func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
@@ -133,7 +133,7 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		// Both calls to the backend that responds: S3 and IAM. Then the time is up.
+		// The two calls to the backend that responds, S3 and IAM. Then the time is up.
 		<-answered
 		<-answered
 		cancel()

@@ -27,8 +27,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestManyBuckets grants read-write access to buckets with names as COSI makes them: one policy of a
-// user has room for 14 of them, a managed one for 50.
+// TestManyBuckets grants read-write access to buckets with COSI's names: one inline policy has room for 14 of them, a
+// managed one for 50.
 func TestManyBuckets(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -67,8 +67,8 @@ func TestManyBuckets(t *testing.T) {
 	}
 }
 
-// TestPolicyThatChangesItsSize has an access on 14 buckets, whose policy just fits into a user, when a bucket of them
-// gets a key for its encryption, and loses it again.
+// TestPolicyThatChangesItsSize has an access to 14 buckets, whose policy just fits into a user. One of the buckets
+// then gets an encryption key and loses it again.
 func TestPolicyThatChangesItsSize(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -155,7 +155,7 @@ func removeUser(t *testing.T, client *iam.Client, name string) {
 	}
 }
 
-// TestForeignUserIsLeftAlone has a user of the account's name that somebody else made.
+// TestForeignUserIsLeftAlone has a user with the account's name that the driver did not create.
 func TestForeignUserIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -208,8 +208,8 @@ func TestBoundaryPathAndTags(t *testing.T) {
 	}
 }
 
-// TestMarksOutliveTheDriver pins the hashes in the marks. A driver that computes others refuses everything that its
-// predecessors made.
+// TestMarksOutliveTheDriver pins the hashes in the marks. A driver that computes others would reject everything that
+// earlier versions created.
 func TestMarksOutliveTheDriver(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -234,7 +234,7 @@ func TestMarksOutliveTheDriver(t *testing.T) {
 	}
 }
 
-// without takes calls away from a store, as compatible ones lack them.
+// without disables calls of a store, which compatible stores may lack.
 func without(t *testing.T, server *s3fake.Server, operations ...string) {
 	t.Helper()
 	for _, operation := range operations {
@@ -242,8 +242,8 @@ func without(t *testing.T, server *s3fake.Server, operations ...string) {
 	}
 }
 
-// TestRevokeWithoutSomeCalls takes it for "none" that a store cannot list what only its administrator
-// may have added.
+// TestRevokeWithoutSomeCalls checks that a store without a call to list what only its administrator can have added is
+// treated as having none.
 func TestRevokeWithoutSomeCalls(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -261,7 +261,8 @@ func TestRevokeWithoutSomeCalls(t *testing.T) {
 	}
 }
 
-// TestPolicyTooLargeForTheStore is refused for good by a store without managed policies.
+// TestPolicyTooLargeForTheStore checks that a store without managed policies rejects the policy with a terminal
+// error.
 func TestPolicyTooLargeForTheStore(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -290,7 +291,7 @@ func TestPolicyTooLargeForTheStore(t *testing.T) {
 	mustSucceed(t, putObject(t, workload(t, granted), granted.GetBuckets()[0].GetBucketId(), "key"))
 }
 
-// TestRevokeLeavesGroups takes a user out of the groups that an administrator put it into: it could not be deleted.
+// TestRevokeLeavesGroups removes a user from groups that an administrator added it to, which prevent its deletion.
 func TestRevokeLeavesGroups(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -311,8 +312,8 @@ func TestRevokeLeavesGroups(t *testing.T) {
 	}
 }
 
-// TestRotationEndsSessions has whoever got hold of a key make a session of it, for which neither AWS nor MinIO asks a
-// policy. At AWS it lives for 36 hours, whatever becomes of the key.
+// TestRotationEndsSessions simulates an attacker who creates a session with a stolen key, for which neither AWS nor
+// MinIO require permission in a policy. On AWS it lives for 36 hours, even if the key is deleted.
 func TestRotationEndsSessions(t *testing.T) {
 	t.Parallel()
 	t.Run("our fake", func(t *testing.T) {
@@ -362,7 +363,7 @@ func rotationEndsSessions(t *testing.T, on target, session func(*sts.Client) (*s
 	}
 }
 
-// TestRepeatedGrantWritesNothing has the accesses of an account granted again, as their sidecar does every day.
+// TestRepeatedGrantWritesNothing repeats the grant of an account's access, like the daily one of a sidecar.
 func TestRepeatedGrantWritesNothing(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -390,7 +391,8 @@ func TestRepeatedGrantWritesNothing(t *testing.T) {
 	}
 }
 
-// TestRepeatedGrantWritesNothingByAnAdminAPI is TestRepeatedGrantWritesNothing at stores whose users are made by such APIs.
+// TestRepeatedGrantWritesNothingByAnAdminAPI is TestRepeatedGrantWritesNothing for stores whose users are created
+// through admin APIs.
 func TestRepeatedGrantWritesNothingByAnAdminAPI(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) target{"MinIO": realMinIO, "versitygw": versityAdmin} {
@@ -399,7 +401,7 @@ func TestRepeatedGrantWritesNothingByAnAdminAPI(t *testing.T) {
 			var again atomic.Bool
 			w := newWorld(t, start(t), worldOptions{wrap: func(next http.RoundTripper) http.RoundTripper {
 				return transportFunc(func(request *http.Request) (*http.Response, error) {
-					// PATCH is what versitygw takes for reads, too.
+					// versitygw also uses PATCH for reads.
 					if reads := request.Method == http.MethodGet || request.Method == http.MethodHead || request.URL.Path == "/list-users"; again.Load() && !reads {
 						t.Errorf("granted again, it calls %s %s", request.Method, request.URL)
 					}

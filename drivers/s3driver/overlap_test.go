@@ -16,7 +16,7 @@ import (
 )
 
 // TestFormerLeaderGrants pauses a grant before each of its calls while another process grants the same access. The
-// credential that the other process delivered works.
+// credential that the other process delivered must work.
 func TestFormerLeaderGrants(t *testing.T) {
 	t.Parallel()
 	for name, rotation := range map[string]string{"a new account": "", "a rotation": "r1"} {
@@ -53,8 +53,9 @@ func TestFormerLeaderGrants(t *testing.T) {
 	}
 }
 
-// TestFormerLeaderMeetsARevoke pauses a repeated grant before each of its calls while another process revokes the access.
-// The credential that was delivered before does not work again, and once an IAM user was seen, it is not made again.
+// TestFormerLeaderMeetsARevoke pauses a repeated grant before each of its calls while another process revokes the
+// access. The previously delivered credential must not work again, and an IAM user that was seen must not be
+// recreated.
 func TestFormerLeaderMeetsARevoke(t *testing.T) {
 	t.Parallel()
 	onEveryTarget(t, func(t *testing.T, on target) {

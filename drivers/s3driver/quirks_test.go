@@ -25,8 +25,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestStoreThatForgetsTags is Ceph RGW, whose IAM takes the marks of a user and does not keep them: what is made there could
-// never be revoked, so that nothing is.
+// TestStoreThatForgetsTags simulates Ceph RGW, whose IAM accepts the marks of a user but does not keep them. Nothing
+// may be created there, because it could never be revoked.
 func TestStoreThatForgetsTags(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{ForgetsTags: true}, Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
@@ -46,7 +46,7 @@ func TestStoreThatForgetsTags(t *testing.T) {
 	}
 }
 
-// TestStoreThatTakesNoTagsWithABucket is Ceph RGW, too.
+// TestStoreThatTakesNoTagsWithABucket also simulates Ceph RGW.
 func TestStoreThatTakesNoTagsWithABucket(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{LocationOnly: true}})
@@ -54,7 +54,7 @@ func TestStoreThatTakesNoTagsWithABucket(t *testing.T) {
 	livesWithItsMark(t, w, map[string]string{"tags": `{"team":"a"}`})
 }
 
-// TestStoreWithoutTagsOfBuckets is Garage.
+// TestStoreWithoutTagsOfBuckets simulates Garage.
 func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []s3driver.BackendType{s3driver.TypeStatic, s3driver.TypeAWS} {
@@ -82,8 +82,8 @@ func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 	}
 }
 
-// testTaggingTurnedOff has a store stop knowing tags of buckets: their marks then are in the credential store, and whoever has
-// another one leaves the buckets alone.
+// testTaggingTurnedOff has a store that stops supporting bucket tags. The marks are then in the credential store, and
+// a driver with another credential store does not touch the buckets.
 func testTaggingTurnedOff(t *testing.T, on target) {
 	store := credstore.NewMemory()
 	off := worldOptions{store: store, wrap: withoutTagging}
@@ -102,7 +102,7 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 	_, err = other.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
 	drivertest.WantCode(t, other.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
-	// A cluster that was made from a backup of this one has its credential store, too.
+	// A cluster that was created from a backup of this one also has its credential store.
 	clone := newWorld(t, on, worldOptions{store: store, wrap: withoutTagging, config: func(c *s3driver.Config) { c.Cluster = green }})
 	_, err = clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
@@ -114,7 +114,8 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 	}
 }
 
-// TestNoteOfAnOlderVersion does not say whose the bucket is, and so may be that of the cluster that this one is a clone of.
+// TestNoteOfAnOlderVersion has a note without the owner of the bucket, which may belong to the cluster that this one
+// was cloned from.
 func TestNoteOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{NoBucketTags: true}})
@@ -141,7 +142,7 @@ func TestNoteOfAnOlderVersion(t *testing.T) {
 	w.mustCreate(t, bucket, nil)
 }
 
-// withoutTagging responds as a store that does not know the calls about tags of buckets.
+// withoutTagging responds like a store that does not support bucket tagging.
 func withoutTagging(next http.RoundTripper) http.RoundTripper {
 	return transportFunc(func(request *http.Request) (*http.Response, error) {
 		if !request.URL.Query().Has("tagging") {
@@ -154,8 +155,8 @@ func withoutTagging(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestBucketWithABAC has an administrator enable tags for access control before a bucket is complete, and then again after:
-// from then on AWS refuses PutBucketTagging.
+// TestBucketWithABAC has an administrator enable tags for access control before and after a bucket is complete. From
+// then on AWS rejects PutBucketTagging.
 func TestBucketWithABAC(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -171,8 +172,8 @@ func TestBucketWithABAC(t *testing.T) {
 	livesWithItsMark(t, w, request.GetParameters(), request.GetBucketId())
 }
 
-// livesWithItsMark creates a bucket again and again, also by a driver that was started again, and finds that it stays as an
-// administrator changed it, that it is not taken for one with other parameters, and that it goes.
+// livesWithItsMark repeats the creation of a bucket, also with a restarted driver. It checks that an administrator's
+// changes are preserved, that other parameters are rejected, and that the bucket can be deleted.
 func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name ...string) {
 	t.Helper()
 	bucket := strings.Join(append(name, "bc-marked")[:1], "")
@@ -202,7 +203,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	mustSucceed(t, again.Delete(t, bucket, nil))
 }
 
-// TestPartitions is AWS in China, with names of its own.
+// TestPartitions simulates AWS in China, which has its own names.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{Partition: "aws-cn"})
@@ -221,7 +222,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestTemporaryCredentials has the driver itself use a session, from three files that somebody renews.
+// TestTemporaryCredentials has a driver that uses a session, from three files that are renewed.
 func TestTemporaryCredentials(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})

@@ -25,7 +25,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestVirtualAddressing names the bucket in the host, for the driver and for workloads.
+// TestVirtualAddressing uses the bucket name in the host, for the driver and for workloads.
 func TestVirtualAddressing(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.example.com"}})
@@ -36,7 +36,7 @@ func TestVirtualAddressing(t *testing.T) {
 	on.backend.Endpoint, on.backend.Addressing, on.backend.Insecure = "http://s3.example.com", s3driver.AddressingVirtual, true
 	var mu sync.Mutex
 	hosts := map[string]bool{}
-	// The names of the test are in no DNS.
+	// The test's names cannot be resolved by DNS.
 	resolve := func(next http.RoundTripper) http.RoundTripper {
 		return transportFunc(func(request *http.Request) (*http.Response, error) {
 			mu.Lock()
@@ -54,7 +54,7 @@ func TestVirtualAddressing(t *testing.T) {
 	if info.GetAddressingStyle().GetStyle() != cosi.S3AddressingStyle_VIRTUAL || info.GetEndpoint() != "http://s3.example.com" {
 		t.Errorf("workloads are told %v", info)
 	}
-	mu.Lock() // health checks go on
+	mu.Lock() // health checks continue
 	if !hosts[bucket+".s3.example.com"] {
 		t.Errorf("the bucket is in none of the hosts %v", hosts)
 	}
@@ -68,7 +68,7 @@ func TestVirtualAddressing(t *testing.T) {
 	mustSucceed(t, putObject(t, client, bucket, "key"))
 }
 
-// TestRenewedLogin exchanges the driver's own key in its files while it runs.
+// TestRenewedLogin replaces the driver's own key in its files while it is running.
 func TestRenewedLogin(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
@@ -88,7 +88,7 @@ func TestRenewedLogin(t *testing.T) {
 			t.Fatal(err)
 		}
 		for file, text := range map[string]*string{files.AccessKeyIDFile: made.AccessKey.AccessKeyId, files.SecretAccessKeyFile: made.AccessKey.SecretAccessKey} {
-			// As a mounted Secret has it: with a line's end, and exchanged as a whole.
+			// As in a mounted Secret: with a line end, and replaced atomically.
 			mustSucceed(t, os.WriteFile(file+".new", []byte(*text+"\n"), 0o600))
 			mustSucceed(t, os.Rename(file+".new", file))
 		}
@@ -134,8 +134,8 @@ func testWrongLogin(t *testing.T, on target) {
 	}
 }
 
-// TestCAFileIsReadAgain has the authority of a store renewed under a driver that runs: it trusts the new one, and tells its
-// sidecar to grant again, so that workloads get it, too.
+// TestCAFileIsReadAgain renews a store's certificate authority while the driver is running. The driver must trust the
+// new one, and its changed revision must make the sidecar grant again, so that workloads get the new authority too.
 func TestCAFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	server, trusted := selfSigned(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// TestCeph is what only a RADOS Gateway does.
+// TestCeph tests behavior specific to the RADOS Gateway.
 func TestCeph(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a Ceph takes a while to start")
@@ -66,8 +66,8 @@ func (on target) mustCeph(t *testing.T, method, path string, query url.Values, i
 	}
 }
 
-// testForeignUser has the name of an account, but not our mark: that of a person, or of a cluster whose name begins like
-// ours.
+// testForeignUser has a user with the name of an account but without the driver's mark: one of a person, or of a
+// cluster whose name has this cluster's name as a prefix.
 func testForeignUser(t *testing.T, on target) {
 	for _, mark := range []string{"somebody", "cosi;" + s3driver.DefaultName + ";" + eksCluster + ";b;0123456789abcdef"} {
 		w := newWorld(t, on, worldOptions{})
@@ -85,7 +85,8 @@ func testForeignUser(t *testing.T, on target) {
 	}
 }
 
-// testSuspendedUser stays suspended until an administrator enables it, and can be revoked.
+// testSuspendedUser checks that a user remains suspended until an administrator enables it, and that it can be
+// revoked.
 func testSuspendedUser(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -100,8 +101,9 @@ func testSuspendedUser(t *testing.T, on target) {
 	mustSucceed(t, w.revoke(t, account, bucket))
 }
 
-// testForgottenPolicy ends all rights but those of whoever wrote an object, whom the policy denied them, and the next grant
-// gives the access again that was asked for. A process that dies between the key of a rotation and the policy leaves the same.
+// testForgottenPolicy removes the policy. This removes all access except that of an object's writer, which the policy
+// denied. The next grant restores the requested access. A process that is killed between the key of a rotation and
+// the policy leaves the same state.
 func testForgottenPolicy(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -121,7 +123,7 @@ func testForgottenPolicy(t *testing.T, on target) {
 	if code := apiCode(t, getObject(t, client, bucket, "another's")); code != "AccessDenied" {
 		t.Errorf("reading another's object without a policy: %q", code)
 	}
-	// ADR 0043 and docs/howto/ceph.md say so: if a Ceph refuses it, they are to be corrected.
+	// ADR 0043 and docs/howto/ceph.md state this: if a version of Ceph rejects it, correct them.
 	mustSucceed(t, getObject(t, client, bucket, "own"))
 	_, err = client.PutObjectAcl(t.Context(), &s3.PutObjectAclInput{Bucket: &bucket, Key: aws.String("own"), ACL: "private"})
 	mustSucceed(t, err)
@@ -133,7 +135,8 @@ func testForgottenPolicy(t *testing.T, on target) {
 	}
 }
 
-// testDeletionOfSeveral asks for more by it than the access may do with one object: to delete a version, and to delete at all.
+// testDeletionOfSeveral uses the call for several objects to attempt what the access does not allow for one object:
+// deleting a version, and deleting at all.
 func testDeletionOfSeveral(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, map[string]string{"versioning": "true"})
@@ -158,7 +161,7 @@ func testDeletionOfSeveral(t *testing.T, on target) {
 	mustSucceed(t, getObject(t, client, bucket, "given"))
 }
 
-// placement is not where the gateway keeps buckets by itself.
+// placement is not the gateway's default placement.
 const placement = "elsewhere"
 
 func testQuotaAndPlacement(t *testing.T, on target) {
@@ -188,7 +191,7 @@ func testQuotaAndPlacement(t *testing.T, on target) {
 	}
 }
 
-// testNoPublicObject has a workload upload an object for everybody, which nobody can read all the same.
+// testNoPublicObject has a workload upload a public object, which must still not be readable by others.
 func testNoPublicObject(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -204,8 +207,9 @@ func testNoPublicObject(t *testing.T, on target) {
 	}
 }
 
-// testNoObjectForOthers has a workload name another user in the ACL of an object, in each call that makes one. A workload without
-// access to the bucket cannot use that, neither now nor when the first one has been revoked.
+// testNoObjectForOthers has a workload name another user in the ACL of an object, in each call that creates one. A
+// workload without access to the bucket must not be able to use that, neither now nor after the first one has been
+// revoked.
 func testNoObjectForOthers(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, elsewhere := w.NewBucket(t, nil), w.NewBucket(t, nil)
@@ -232,7 +236,8 @@ func testNoObjectForOthers(t *testing.T, on target) {
 	}
 	for key, upload := range keys {
 		mustSucceed(t, upload(&key))
-		// What docs/howto/ceph.md says of users that are not the driver's: if a Ceph refuses it, it is to be corrected.
+		// docs/howto/ceph.md states this about users that do not belong to the driver: if a version of Ceph rejects it,
+		// correct the page.
 		mustSucceed(t, getObject(t, unknown, bucket, key))
 	}
 	for range 2 {
@@ -272,7 +277,7 @@ func putInParts(t *testing.T, client *s3.Client, bucket string, key, grantRead *
 	return err
 }
 
-// newUser makes a user of the gateway that is nobody's, with a key.
+// newUser creates a user of the gateway that does not belong to a driver, with a key.
 func (on target) newUser(t *testing.T, name string) *s3.Client {
 	t.Helper()
 	var keys []cephKey
@@ -281,8 +286,9 @@ func (on target) newUser(t *testing.T, name string) *s3.Client {
 	return s3Client(on.backend.Endpoint, "us-east-1", keys[0].ID, keys[0].Secret)
 }
 
-// testForgedBucket has another user of the gateway make a bucket under the name that the driver is going to use, with the
-// driver's mark and a policy that lets the driver in. What workloads wrote there would be that user's.
+// testForgedBucket has another user of the gateway create a bucket with the name that the driver is going to use,
+// with the driver's mark and a policy that gives the driver access. Data that workloads wrote there would belong to
+// that user.
 func testForgedBucket(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	thief, bucket := on.newUser(t, drivertest.NewAccount()), w.NewBucket(t, nil)
@@ -316,7 +322,7 @@ func testForgedBucket(t *testing.T, on target) {
 		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
 		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	}
-	// An administrator can make it the driver's.
+	// An administrator can transfer it to the driver.
 	var found struct {
 		ID string `json:"id"`
 	}
@@ -327,7 +333,7 @@ func testForgedBucket(t *testing.T, on target) {
 	mustSucceed(t, w.Delete(t, bucket, nil))
 }
 
-// testByTheAWSCLI is what a user sees: put, a refused put, and a refusal after the revoke.
+// testByTheAWSCLI tests a user's view: a put, a rejected put, and a rejection after the revoke.
 func testByTheAWSCLI(t *testing.T, on target) {
 	if _, err := exec.LookPath("aws"); err != nil {
 		storestest.Missing(t, err)
@@ -337,7 +343,7 @@ func testByTheAWSCLI(t *testing.T, on target) {
 	put := func(granted *cosi.DriverGrantBucketAccessResponse) string {
 		t.Helper()
 		key := granted.GetCredentials().GetS3()
-		// This Ceph's errors have no message, over which the AWS CLI stumbles: what it was told is in its log.
+		// Errors of this Ceph version have no message, which the AWS CLI does not handle. The response is in its log.
 		cmd := exec.CommandContext(t.Context(), "aws", "--debug", "--endpoint-url", on.backend.Endpoint, "s3", "cp", "-", "s3://"+bucket+"/key")
 		cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+key.GetAccessKeyId(), "AWS_SECRET_ACCESS_KEY="+key.GetAccessSecretKey(), "AWS_REGION=us-east-1")
 		cmd.Stdin = strings.NewReader("text")
@@ -361,7 +367,7 @@ func testByTheAWSCLI(t *testing.T, on target) {
 	}
 }
 
-// testLackingCapabilities has a driver whose user may do nothing but have buckets.
+// testLackingCapabilities has a driver whose user may only own buckets.
 func testLackingCapabilities(t *testing.T, on target) {
 	var key []cephKey
 	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {"powerless"}, "display-name": {"powerless"}, "generate-key": {"false"}}, nil)
@@ -370,12 +376,13 @@ func testLackingCapabilities(t *testing.T, on target) {
 	powerless, bucket := newWorld(t, on, worldOptions{}), "bc-"+drivertest.NewAccount()
 	_, err := powerless.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
-	// It is there by now.
+	// The bucket exists at this point.
 	_, err = powerless.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
 }
 
-// testKeyByHand is a key that an administrator gave to a user of ours: the grant refuses to guess, and the revoke ends it.
+// testKeyByHand has a key that an administrator added to one of the driver's users: the grant returns an error, and
+// the revoke removes the key.
 func testKeyByHand(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -386,7 +393,7 @@ func testKeyByHand(t *testing.T, on target) {
 	mustSucceed(t, w.revoke(t, account, bucket))
 }
 
-// testAccountOfNewerCeph has the gateway say what newer ones say of a driver whose user is in an account.
+// testAccountOfNewerCeph simulates the responses of newer gateways for a driver whose user belongs to an account.
 func testAccountOfNewerCeph(t *testing.T, on target) {
 	wrap := func(next http.RoundTripper) http.RoundTripper {
 		return transportFunc(func(request *http.Request) (*http.Response, error) {
@@ -405,7 +412,7 @@ func testAccountOfNewerCeph(t *testing.T, on target) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without one")
 }
 
-// testTenants has the same names in two tenants, of which neither reaches the other's buckets.
+// testTenants has the same names in two tenants, neither of which can access the other's buckets.
 func testTenants(t *testing.T, none, team target) {
 	outside, inside := newWorld(t, none, worldOptions{}), newWorld(t, team, worldOptions{})
 	bucket, account := "bc-"+drivertest.NewAccount(), drivertest.NewAccount()

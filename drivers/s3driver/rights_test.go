@@ -21,7 +21,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// documented is a policy of the documentation as IAM counts it, for buckets whose names begin otherwise than COSI's.
+// documented returns a policy from the documentation in IAM's compact form, with another prefix for bucket names than
+// COSI's.
 func documented(t *testing.T, name, buckets string) *string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", name))
@@ -39,8 +40,8 @@ func iamClient(endpoint, id, secret string) *iam.Client {
 	return iam.New(iam.Options{BaseEndpoint: &endpoint, Region: "us-east-1", Credentials: fixedCredentials(id, secret)})
 }
 
-// least has the driver be a user with exactly the policy that the documentation asks for, whose accounts have the
-// boundary of the documentation.
+// least makes the driver a user with exactly the policy in the documentation, whose accounts have the documented
+// boundary.
 func least(t *testing.T, on target, buckets string) target {
 	t.Helper()
 	admin := iamClient(on.backend.Endpoint, on.rootID, on.rootSecret)
@@ -68,7 +69,7 @@ func least(t *testing.T, on target, buckets string) target {
 	return on
 }
 
-// TestRightsOfTheDriver has the documented policy suffice for everything that the driver does.
+// TestRightsOfTheDriver checks that the documented policy is sufficient for everything that the driver does.
 func TestRightsOfTheDriver(t *testing.T) {
 	t.Parallel()
 	on, server := ourServer(t, s3fake.Options{})
@@ -125,7 +126,8 @@ const (
 	forAnybody    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 )
 
-// TestRightsEndAtWhatIsNotTheDrivers has whoever got hold of the driver's key try to get more than the driver's buckets.
+// TestRightsEndAtWhatIsNotTheDrivers simulates an attacker with the driver's key, who must not gain access to
+// anything but the driver's buckets.
 func TestRightsEndAtWhatIsNotTheDrivers(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://a.example.com", "other": "https://b.example.com"}})

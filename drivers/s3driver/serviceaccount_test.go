@@ -48,10 +48,10 @@ type cluster struct {
 	env    *testenv.Env
 	client kubernetes.Interface
 	issuer string
-	// target and server are the store. It fetches the keys of tokens from the API server.
+	// target and server are the store, which fetches the keys of tokens from the API server.
 	target target
 	server *s3fake.Server
-	// provider is the ARN under which the store's IAM knows the API server.
+	// provider is the ARN of the API server's identity provider in the store's IAM.
 	provider string
 }
 
@@ -78,7 +78,7 @@ func newCluster(t *testing.T) *cluster {
 	return made
 }
 
-// discover asks the API server what its tokens name as their issuer.
+// discover returns the issuer of the API server's tokens.
 func (c *cluster) discover(t *testing.T) string {
 	t.Helper()
 	raw, err := c.client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
@@ -103,7 +103,7 @@ type pod struct {
 	namespace, account string
 }
 
-// pod makes a service account, in a new namespace unless one is given.
+// pod creates a service account, in a new namespace unless one is given.
 func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 	t.Helper()
 	if namespace == "" {
@@ -116,7 +116,7 @@ func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 	return pod{cluster: c, namespace: namespace, account: account}
 }
 
-// token is what the kubelet mounts into the pod.
+// token returns the token that the kubelet mounts into the pod.
 func (p pod) token(t *testing.T, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
@@ -127,7 +127,7 @@ func (p pod) token(t *testing.T, audience string) string {
 	return made.Status.Token
 }
 
-// webIdentity exchanges the pod's token for a session of the role of that name.
+// webIdentity exchanges the pod's token for a session of the role with this name.
 func (p pod) webIdentity(t *testing.T, role, audience string) (*s3.Client, error) {
 	t.Helper()
 	client := sts.New(sts.Options{BaseEndpoint: aws.String(p.server.URL()), Region: "us-east-1", Credentials: aws.AnonymousCredentials{}})
@@ -141,7 +141,7 @@ func (p pod) webIdentity(t *testing.T, role, audience string) (*s3.Client, error
 	return p.session(*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken), nil
 }
 
-// podIdentity asks for a session as the agent of EKS on a node does.
+// podIdentity requests a session like the EKS agent on a node.
 func (p pod) podIdentity(t *testing.T, audience string) (*s3.Client, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": p.token(t, audience)})
@@ -185,7 +185,7 @@ func (p pod) session(id, secret, token string) *s3.Client {
 	})
 }
 
-// grantRequest asks for access of the pod's service account.
+// grantRequest requests access for the pod's service account.
 func (p pod) grantRequest(account string, asked drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	request := grantRequest(account, asked, buckets...)
 	request.AuthenticationType.Type = cosi.AuthenticationType_SERVICE_ACCOUNT
@@ -199,8 +199,8 @@ func (p pod) revoke(t *testing.T, w *world, account string, buckets ...string) e
 	return err
 }
 
-// TestTokensOfTheCluster uses tokens that a running kube-apiserver signs, and that the store verifies
-// with keys which it fetches from there.
+// TestTokensOfTheCluster uses tokens that a running kube-apiserver signs and that the store verifies with keys
+// fetched from it.
 func TestTokensOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -267,7 +267,7 @@ func TestTokensOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestAccessesOfOneServiceAccount share its role, which goes with the last one.
+// TestAccessesOfOneServiceAccount checks that they share a role, which is deleted with the last access.
 func TestAccessesOfOneServiceAccount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -302,7 +302,7 @@ func TestAccessesOfOneServiceAccount(t *testing.T) {
 	}
 }
 
-// TestServiceAccountsThatCannotBeGranted says why, and changes nothing.
+// TestServiceAccountsThatCannotBeGranted checks that the error gives the reason, and that nothing changes.
 func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://oidc.example.com/id"
@@ -391,7 +391,7 @@ func bindToForeignRole(t *testing.T, on target) {
 	}
 }
 
-// TestRoleNamesThatAreTooLong are hashed, and never cut.
+// TestRoleNamesThatAreTooLong checks that they are hashed and never truncated.
 func TestRoleNamesThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})

@@ -21,7 +21,7 @@ import (
 // long is a lag of more calls than a test makes.
 const long = 1000
 
-// TestLaggingReads has reads that see nothing of what the test did, until the lag ends.
+// TestLaggingReads makes all reads stale until the lag ends, so they show none of the test's changes.
 func TestLaggingReads(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, run lagRun, server *s3fake.Server){
@@ -47,7 +47,7 @@ func TestLaggingReads(t *testing.T) {
 			run.clock.advance(2 * time.Minute)
 			delivered, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, ""))
 			mustSucceed(t, err)
-			// The user is seen, and its key is not.
+			// The user is visible, and its key is not.
 			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "iam:ListAccessKeys", Effect: fault.Stale, LagTime: fault.Duration(time.Minute)}))
 			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
 			server.Faults.Clear()
@@ -153,27 +153,27 @@ func TestLaggingReads(t *testing.T) {
 	}
 }
 
-// lagRun is a run on a fake with a clock of its own.
+// lagRun is a run on a fake with its own clock.
 type lagRun struct {
 	*run
 
 	clock *clock
 }
 
-// clock is one that the test sets forward.
+// clock is a clock that the test advances.
 type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
 
-// lagging lets reads of one kind see nothing of what calls did.
+// lagging makes reads of one kind show none of the changes.
 func lagging(t *testing.T, server *s3fake.Server, operation string, more ...fault.Rule) {
 	t.Helper()
 	mustSucceed(t, server.Faults.Add(append(more, fault.Rule{Operation: operation, Effect: fault.Stale, Lag: long})...))
 }
 
-// once lets the next read of each kind see what was there a minute ago.
+// once makes the next read of each kind show the state of a minute ago.
 func once(t *testing.T, server *s3fake.Server, operations ...string) {
 	t.Helper()
 	for _, operation := range operations {

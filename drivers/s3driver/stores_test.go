@@ -35,7 +35,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// findBinary returns the path of a real store's server. Without one the test is storestest.Missing.
+// findBinary returns the path of a real store's server. If it is not installed, it calls storestest.Missing.
 func findBinary(t *testing.T, store stores.Store) string {
 	t.Helper()
 	path, err := store.Find()
@@ -73,12 +73,12 @@ func startProcess(t *testing.T, path string, environment []string, arguments ...
 	})
 }
 
-// waitFor asks the URL until something returns it.
+// waitFor requests the URL until there is a response.
 func waitFor(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	// It only asks whether the store responds.
+	// This only checks whether the store responds.
 	direct := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -129,7 +129,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 	return "http://" + s3Address, "http://" + strings.TrimPrefix(iamAddress, "http://")
 }
 
-// startVersity starts versitygw with accounts of its own, and returns its endpoint.
+// startVersity starts versitygw with its own accounts, and returns its endpoint.
 func startVersity(t *testing.T, with certificate) string {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
@@ -147,7 +147,7 @@ func startVersity(t *testing.T, with certificate) string {
 	return with.url(address)
 }
 
-// startMinIO starts MinIO, with more in its environment, and returns its endpoint.
+// startMinIO starts MinIO with additional environment variables, and returns its endpoint.
 func startMinIO(t *testing.T, with certificate, more ...string) string {
 	t.Helper()
 	if with.dir == "" {
@@ -162,7 +162,7 @@ func startMinIO(t *testing.T, with certificate, more ...string) string {
 	return with.url(address)
 }
 
-// inventory lists everything at the store and in the credential store, as its administrator sees it.
+// inventory lists everything at the store and in the credential store, as seen by its administrator.
 func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 	t.Helper()
 	lines, err := on.list(t.Context())
@@ -170,7 +170,7 @@ func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 		t.Fatal(err)
 	}
 	for _, account := range store.Accounts() {
-		// The record of the backends in use stays.
+		// The record of the backends in use is kept.
 		if strings.HasPrefix(account, "driver/") {
 			continue
 		}
@@ -180,7 +180,7 @@ func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 	return lines
 }
 
-// list returns what is at the store: "kind name" lines of buckets, users, keys and policies.
+// list returns the contents of the store: "kind name" lines of buckets, users, keys and policies.
 func (on target) list(ctx context.Context) ([]string, error) {
 	lines, err := on.accounts(ctx)
 	if err != nil {
@@ -226,8 +226,7 @@ func iamAccounts(ctx context.Context, endpoint, id, secret string) ([]string, er
 	return lines, nil
 }
 
-// adminAccounts lists users and policies through the admin API of a store. Each user of theirs is a
-// key of an account.
+// adminAccounts lists users and policies through the admin API of a store. Each of its users is a key of an account.
 func adminAccounts(ctx context.Context, kind s3driver.BackendType, endpoint, id, secret string) ([]string, error) {
 	client := &adminapi.Client{
 		Name: string(kind), Endpoint: endpoint, Region: "us-east-1", Credentials: fixedCredentials(id, secret), HTTP: http.DefaultClient,
@@ -263,8 +262,8 @@ func versityAccounts(answer []byte) ([]string, error) {
 	return lines, nil
 }
 
-// minioAccounts reads the archive of all that MinIO knows of accounts, which is cheaper than its list of users: that one is
-// sealed with a key that takes 64 MB to derive.
+// minioAccounts reads MinIO's export of all account data. This is cheaper than its list of users, which is encrypted
+// with a key that takes 64 MB to derive.
 func minioAccounts(archive []byte) ([]string, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -287,7 +286,7 @@ func minioAccounts(archive []byte) ([]string, error) {
 	return lines, nil
 }
 
-// onEveryTarget runs a test of what does not depend on the store: in the short run on our fake.
+// onEveryTarget runs a test that does not depend on the store; in the short tier it uses only the fake.
 func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	t.Helper()
 	if *runningStore != "" {
@@ -312,9 +311,8 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	}
 }
 
-// TestBehaviour is what the driver does on every store. All of it shares one store of each kind, as the workloads of
-// one do, since to start a real one takes longer than most of what is tried there: nothing here may count what the
-// store holds, or break it.
+// TestBehaviour tests what the driver does on every store. All its tests share one store of each kind, because
+// starting a real one takes longer than most tests. They must not count the contents of the store or break it.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){

@@ -31,7 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// runningStore has the tests of conformance look at one store that runs, and at nothing else.
+// runningStore runs the conformance tests only on one running store.
 var runningStore = flag.String("store", "", "type=endpoint of a store that runs, such as rgw=https://rgw.example.com; the key of the driver is in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
 var (
@@ -39,7 +39,7 @@ var (
 	runningIAM = flag.String("store-iam", "", "URL of the IAM API of a store of type aws, if it is another than the endpoint")
 )
 
-// running is the store that the flags name.
+// running is the store that the flags select.
 func running(t *testing.T) target {
 	t.Helper()
 	kind, endpoint, found := strings.Cut(*runningStore, "=")
@@ -50,7 +50,7 @@ func running(t *testing.T) target {
 	at := func(s3Endpoint, iamEndpoint string) target {
 		on := adminTarget(s3driver.BackendType(kind), s3Endpoint, id, secret)
 		on.name, on.version = endpoint, "as it runs"
-		on.backend.Insecure = true // whoever writes http:// means it
+		on.backend.Insecure = true // an http:// URL implies it
 		if on.backend.IAM.Endpoint = iamEndpoint; iamEndpoint != "" {
 			on.accounts = func(ctx context.Context) ([]string, error) { return iamAccounts(ctx, iamEndpoint, id, secret) }
 		}
@@ -68,8 +68,8 @@ func running(t *testing.T) target {
 	return on
 }
 
-// relay serves without TLS what only -store-ca vouches for, so that the many clients of the tests need not know of that:
-// what it is for, testTLS tries. Signatures cover the host that the client asked.
+// relay serves without TLS a store that only -store-ca vouches for, so that the tests' many clients need no CA.
+// testTLS tests TLS itself. Signatures cover the host that the client requested.
 func relay(t *testing.T, endpoint string) string {
 	t.Helper()
 	if endpoint == "" {
@@ -96,11 +96,11 @@ func relay(t *testing.T, endpoint string) string {
 	return server.URL
 }
 
-// row finds out what the store can do, by trying.
+// row determines the capabilities of the store by trying them.
 func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	t.Helper()
 	w := newWorld(t, on, worldOptions{})
-	// At a store that runs nothing is left behind, however this ends.
+	// Nothing may be left behind at a running store, even after a failure.
 	remove := func(bucket string) { mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"})) }
 	own := w.NewBucket(t, nil)
 	defer remove(own)
@@ -123,10 +123,11 @@ func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	return found
 }
 
-// serviceAccounts tells the types of backends that have none from a store where nobody tried.
+// serviceAccounts distinguishes the types of backends that do not support service accounts from a store where this
+// was not tested.
 func (on target) serviceAccounts() string {
 	if slices.Contains(on.can, serviceAccounts) {
-		return "yes" // the tests of them use it
+		return "yes" // other tests use it
 	}
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
 	config := s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
@@ -136,7 +137,7 @@ func (on target) serviceAccounts() string {
 	return "not tried"
 }
 
-// with lets f use an access and revokes it.
+// with calls f with an access and revokes it afterwards.
 func (w *world) with(t *testing.T, modes drivertest.Modes, buckets []string, f func(client *s3.Client)) *s3.Client {
 	t.Helper()
 	account := drivertest.NewAccount()
@@ -157,7 +158,7 @@ func (w *world) reaches(t *testing.T, modes drivertest.Modes, buckets ...string)
 	return all
 }
 
-// accounts says whether the key of one access ends with it, and another one's does not.
+// accounts reports whether revoking one access invalidates its key and keeps another access's key valid.
 func (w *world) accounts(t *testing.T, bucket string) string {
 	t.Helper()
 	says := "one for all"
@@ -170,7 +171,7 @@ func (w *world) accounts(t *testing.T, bucket string) string {
 	return says
 }
 
-// modes lists what can be granted without the rest.
+// modes lists the modes that can be granted separately.
 func (w *world) modes(t *testing.T, bucket string) string {
 	t.Helper()
 	mustSucceed(t, putObject(t, w.root(), bucket, "given"))
@@ -210,8 +211,9 @@ func (w *world) rotates(t *testing.T, bucket string) bool {
 	return !works[0] && works[1] && works[2]
 }
 
-// limits has an access write more than the quota of a bucket, which the driver may lack the right to set. It is so little that
-// a store reads it all the same: one that ends the connection in place of that may end it before its response is read.
+// limits has an access write more than the quota of a bucket, which the driver may not be permitted to set. The
+// excess is small enough for a store to read it: a store that closes the connection instead may do so before its
+// response is read.
 func (w *world) limits(t *testing.T) bool {
 	t.Helper()
 	id, parameters := "bc-"+drivertest.NewAccount(), map[string]string{"quota": "64Ki", "deleteNonEmpty": "true"}
@@ -231,5 +233,5 @@ func (w *world) limits(t *testing.T) bool {
 		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &id, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 128<<10))})
 		code = apiCode(t, err)
 	})
-	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's begins with its name
+	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's code has a prefix with its name
 }

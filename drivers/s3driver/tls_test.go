@@ -34,7 +34,7 @@ func selfSigned(t *testing.T) (*tls.Config, string) {
 	return config, file
 }
 
-// certificate has the files for a server that is a process, under the names that MinIO wants; none of them is for one
+// certificate contains the files for a server process, with the names that MinIO requires. It is empty for a server
 // without TLS.
 type certificate struct{ dir, cert, key, authority string }
 
@@ -64,7 +64,7 @@ func newCertificate(t *testing.T) certificate {
 	return made
 }
 
-// TestTLSIsNeverSkipped reaches a store with a certificate that only caFile vouches for.
+// TestTLSIsNeverSkipped uses a store with a certificate that is trusted only through caFile.
 func TestTLSIsNeverSkipped(t *testing.T) {
 	t.Parallel()
 	testTLS(t, secureFake(t))
@@ -78,7 +78,7 @@ func secureFake(t *testing.T) target {
 	return on
 }
 
-// testTLS is of a store that has its authority as caFile.
+// testTLS uses a store whose authority is configured as caFile.
 func testTLS(t *testing.T, on target) {
 	t.Helper()
 	_, other := selfSigned(t)
@@ -97,7 +97,7 @@ func testTLS(t *testing.T, on target) {
 	w.mustCreate(t, bucket, nil)
 	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
 
-	// The workload gets what it needs to reach the store as safely.
+	// The workload gets everything that it needs to reach the store with the same security.
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
 		t.Fatal("the grant answers no certificate authority")

@@ -20,16 +20,16 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
 )
 
-// BackendType says how a backend manages accounts.
+// BackendType selects how a backend manages accounts.
 type BackendType string
 
-// The types of backends. A type is a constant here, a row of storeTypes, and a package below internal/account.
+// The types of backends. Each type is a constant here, a row of storeTypes, and a package below internal/account.
 const (
-	// TypeAWS is a store with the IAM API of AWS: AWS itself, or compatible.
+	// TypeAWS is AWS or a store with a compatible IAM API.
 	TypeAWS BackendType = "aws"
 	// TypeMinIO is MinIO, with its admin API.
 	TypeMinIO BackendType = "minio"
-	// TypeVersityGW is versitygw with accounts of its own, through its admin API.
+	// TypeVersityGW is versitygw with its own accounts, through its admin API.
 	TypeVersityGW BackendType = "versitygw"
 	// TypeRGW is the RADOS Gateway of Ceph, with its admin operations.
 	TypeRGW BackendType = "rgw"
@@ -37,29 +37,30 @@ const (
 	TypeStatic BackendType = "static"
 )
 
-// storeType is what is particular to the stores of one type.
+// storeType holds the properties that are specific to one type of store.
 type storeType struct {
-	// equip gives the backend its accounts, and what its buckets have or lack.
+	// equip sets the backend's account manager and the capabilities of its buckets.
 	equip func(*backend, parts)
-	// iam says that the store has the IAM API, which the iam settings are for. Its endpoint and credentials can be
-	// what the SDK finds in its environment.
+	// iam means that the store has the IAM API, which the iam settings configure. The SDK may take its endpoint and
+	// credentials from the environment.
 	iam bool
-	// sharedKey says that the store has no accounts: all workloads get the key pair of the configuration.
+	// sharedKey means that the store has no accounts: all workloads get the configured key pair.
 	sharedKey bool
-	// needsKMSKey says that the store has no key of its own for SSE-KMS.
+	// needsKMSKey means that the store has no default key for SSE-KMS.
 	needsKMSKey bool
-	// sharesPolicies says that the rights of all accounts of a bucket are one document, which is read, changed and written.
+	// sharesPolicies means that the permissions of all accounts of a bucket are in one document, which is updated by
+	// reading and rewriting it.
 	sharesPolicies bool
 }
 
-// parts are what a backend is made of besides its own configuration.
+// parts are the components of a backend apart from its own configuration.
 type parts struct {
 	driver Config
 	store  credentials.Store
 	base   aws.Config
 }
 
-// storeTypes returns the types that there are, with more of somebody else's, which have other names than ours.
+// storeTypes returns the built-in types and the additional ones, whose names differ.
 func storeTypes(more map[BackendType]s3store.Type) map[BackendType]storeType {
 	types := map[BackendType]storeType{}
 	for name, other := range more {
@@ -75,7 +76,7 @@ func storeTypes(more map[BackendType]s3store.Type) map[BackendType]storeType {
 	return types
 }
 
-// equipOther is for a type that another program added.
+// equipOther is equip for a type that another program added.
 func equipOther(other s3store.Type) func(*backend, parts) {
 	return func(b *backend, p parts) {
 		b.buckets.TagsAtCreation, b.buckets.PublicAccessBlock = other.TagsAtCreation, other.PublicAccessBlock
@@ -134,7 +135,7 @@ func newAdminClient(settings BackendConfig, base aws.Config) *adminapi.Client {
 	}
 }
 
-// newRoles makes what gives workloads a role, so that they authenticate as their service account.
+// newRoles returns the manager of the roles with which workloads authenticate as their service account.
 func newRoles(p parts, settings BackendConfig, locks *keylock.Locks) *role.Roles {
 	wanted := settings.IAM.ServiceAccounts
 	roles := &role.Roles{

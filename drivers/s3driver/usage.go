@@ -17,28 +17,29 @@ import (
 )
 
 const (
-	// usageEntry is where the credential store keeps the names of backends. It has a '/', which no
-	// account ID of this driver has.
+	// usageEntry is the credential store's entry with the names of backends in use. It contains '/', which the driver's
+	// account IDs do not.
 	usageEntry = "driver/backends"
-	// noteDefault is the note with the name of the default backend, noteBackend begins those of all.
+	// noteDefault is the note with the name of the default backend; noteBackend is the prefix of the notes for all
+	// backends.
 	noteDefault = "default"
 	noteBackend = "backend/"
 )
 
-// usage remembers in the credential store which backends something was made at, since their names
-// are part of its IDs: with another configuration the same IDs would mean other things, or nothing,
-// and what they stand for would be left behind without a word.
+// usage records in the credential store which backends are in use, because their names are part of IDs. After a
+// change of the configuration, an existing ID could refer to something else or to nothing, and resources would be
+// orphaned silently.
 type usage struct {
 	store  credstore.Store
 	config Config
 
 	mu sync.Mutex
-	// checked says that the record was seen to fit the configuration, which does not change.
+	// checked means that the record matches the configuration, which does not change at run time.
 	checked bool
 	noted   map[string]bool
 }
 
-// check returns why the configuration does not fit what was made with an earlier one.
+// check returns an error if the configuration does not fit resources that were created with an earlier one.
 func (u *usage) check(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +51,7 @@ func (u *usage) check(ctx context.Context) error {
 	return err
 }
 
-// note records that something is about to be made at the backend.
+// note records that something is about to be created at the backend.
 func (u *usage) note(ctx context.Context, backend string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +79,7 @@ func (u *usage) note(ctx context.Context, backend string) error {
 	return nil
 }
 
-// read returns the record, empty without one, or why the configuration does not fit it.
+// read returns the record, which is empty if there is none, or an error if the configuration does not fit it.
 func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
 	entry, err := u.store.Get(ctx, usageEntry)
 	if errors.Is(err, credstore.ErrNotFound) {
@@ -106,9 +107,9 @@ func unusableStore(err error) error {
 	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
 }
 
-// CheckConfiguration returns why the configuration does not fit what was made with an earlier one: a
-// backend in use was removed or renamed, or another one is the default. Every call is refused then.
-// A credential store that cannot be read now is no reason.
+// CheckConfiguration returns an error if the configuration does not fit resources that were created with an earlier
+// one: a backend in use was removed or renamed, or the default backend has changed. Every call then fails. It returns
+// no error if the credential store cannot be read now.
 func (d *Driver) CheckConfiguration(ctx context.Context) error {
 	err := d.usage.check(ctx)
 	if refusal, ok := errors.AsType[*driverkit.Error](err); ok && refusal.Code() == codes.FailedPrecondition {
@@ -117,7 +118,7 @@ func (d *Driver) CheckConfiguration(ctx context.Context) error {
 	return nil
 }
 
-// checkID refuses IDs of what cannot be made or used any more.
+// checkID returns an error for IDs that can no longer be created or used.
 func (d *Driver) checkID(ctx context.Context, id string) error {
 	if d.removed(id) {
 		return driverkit.FailedPrecondition("%s is at a backend that was removed for good (removedBackends)", id)
@@ -125,7 +126,7 @@ func (d *Driver) checkID(ctx context.Context, id string) error {
 	return d.usage.check(ctx)
 }
 
-// removed reports whether the ID is of something at a backend that was removed on purpose.
+// removed reports whether the ID belongs to a backend that was removed on purpose.
 func (d *Driver) removed(id string) bool {
 	prefix, _, found := strings.Cut(id, ".")
 	return found && slices.Contains(d.config.RemovedBackends, prefix)

@@ -15,13 +15,13 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestBackendsInUse changes the configuration of a driver that has a bucket and an account at the
-// backend lab, beside the default one.
+// TestBackendsInUse changes the configuration of a driver that has a bucket and an account at the backend lab in
+// addition to the default one.
 func TestBackendsInUse(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*s3driver.Config)
-		// want is what every call says, empty if all goes on.
+		// want is the error of every call, or empty if calls succeed.
 		want string
 	}{
 		"nothing changes":             {func(*s3driver.Config) {}, ""},
@@ -78,7 +78,7 @@ func TestBackendsInUse(t *testing.T) {
 	}
 }
 
-// TestBackendRemovedForGood does not hold up the deletion of what was there.
+// TestBackendRemovedForGood checks that a removed backend does not prevent the deletion of its resources.
 func TestBackendRemovedForGood(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})

@@ -17,8 +17,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// complete fills in defaults and then says everything that is wrong, each with its field. More types than the driver's own
-// may be configured.
+// complete fills in defaults and then returns all errors, each with its field. more are types in addition to the
+// built-in ones.
 func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
 	types := storeTypes(more)
 	settings.Default(&c.DriverName, DefaultName)
@@ -39,7 +39,7 @@ func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
 	return c, nil
 }
 
-// typeNames are the values of the field type.
+// typeNames returns the values of the field type.
 func typeNames(types map[BackendType]storeType) []string {
 	all := make([]string, 0, len(types))
 	for name := range types {
@@ -49,7 +49,7 @@ func typeNames(types map[BackendType]storeType) []string {
 	return all
 }
 
-// partitionOf returns the partition of AWS that a region is in.
+// partitionOf returns the AWS partition of a region.
 func partitionOf(region string) string {
 	for _, partition := range []string{"aws-cn", "aws-us-gov"} {
 		if strings.HasPrefix(region, strings.TrimPrefix(partition, "aws-")+"-") {
@@ -87,7 +87,7 @@ func (c Config) validate() []error {
 	return problems
 }
 
-// named are the configured backends.
+// named returns the configured backends.
 func (c Config) named() driverkit.Backends[BackendConfig] {
 	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
 }
@@ -130,7 +130,7 @@ func (b BackendConfig) validate(types map[BackendType]storeType, bad settings.Ba
 	b.reach().Check(bad, "https://s3.example.com")
 }
 
-// reach is how the backends are reached, by their names.
+// reach returns how the backends are reached, by name.
 func (c Config) reach() map[string]settings.Reach {
 	all := map[string]settings.Reach{}
 	for name, backend := range c.Backends {
@@ -145,7 +145,7 @@ func (b BackendConfig) reach() settings.Reach {
 		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
 	}
 	if b.Credentials.provider() == nil {
-		// The SDK takes them from where it takes the credentials.
+		// The SDK reads these from the same sources as the credentials.
 		for _, service := range []string{"", "_S3", "_IAM", "_STS", "_EKS"} {
 			endpoints["AWS_ENDPOINT_URL"+service] = os.Getenv("AWS_ENDPOINT_URL" + service)
 		}
@@ -153,12 +153,12 @@ func (b BackendConfig) reach() settings.Reach {
 	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: endpoints}
 }
 
-// validateAccounts checks what the type needs and what only it may have.
+// validateAccounts checks the settings that the type requires and those that only it may have.
 func (b BackendConfig) validateAccounts(types map[BackendType]storeType, bad settings.Bad) {
 	kind, known := types[b.Type]
 	if !known {
 		bad("type", "%q is not one of: %s", b.Type, strings.Join(typeNames(types), ", "))
-		return // what else is needed depends on it
+		return // the other requirements depend on the type
 	}
 	if !kind.iam && b.Endpoint == "" {
 		bad("endpoint", "is needed for type %s", b.Type)
@@ -173,7 +173,7 @@ func (b BackendConfig) validateAccounts(types map[BackendType]storeType, bad set
 	if !kind.iam && b.IAM != (IAMConfig{}) {
 		bad("iam", "is for type aws only")
 	}
-	// A managed policy is below the path, in one of its own with the user's name.
+	// A managed policy is in a separate path below this one, which ends with the user's name.
 	if kind.iam && (!iamPathPattern.MatchString(b.IAM.Path) || len(b.IAM.Path) > 512-names.MaxAccount) {
 		bad("iam.path", "%q must begin and end with '/'", b.IAM.Path)
 	}
@@ -217,7 +217,7 @@ func (s ServiceAccountsConfig) validate(bad settings.Bad) {
 	}
 }
 
-// check refuses half of a key pair given as values.
+// check returns an error if only one half of a key pair is given.
 func (c CredentialsConfig) check() error {
 	switch {
 	case (c.AccessKeyIDFile == "") != (c.SecretAccessKeyFile == ""):

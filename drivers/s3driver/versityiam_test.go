@@ -49,7 +49,7 @@ func callsOfTheBackend(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// lackedByThePage reads which calls the page lists, and which of them it says that versitygw lacks.
+// lackedByThePage returns the calls that the page lists, and whether it says that versitygw lacks them.
 func lackedByThePage(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "versitygw-iam.md"))
@@ -63,7 +63,7 @@ func lackedByThePage(t *testing.T) map[string]bool {
 	listed := map[string]bool{}
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
-		// A call with something special has a row of its own.
+		// A call with a special case has a separate row.
 		if len(cells) != 5 || strings.Contains(cells[1], " with ") {
 			continue
 		}
@@ -74,7 +74,7 @@ func lackedByThePage(t *testing.T) map[string]bool {
 	return listed
 }
 
-// lacks makes a call with values that need not fit, and reports whether the store does not know it.
+// lacks makes a call with values that may be invalid, and reports whether the store does not support the call.
 func lacks(t *testing.T, client *iam.Client, call string) bool {
 	t.Helper()
 	method := reflect.ValueOf(client).MethodByName(call)
@@ -108,7 +108,7 @@ func lacks(t *testing.T, client *iam.Client, call string) bool {
 	return answer.ErrorCode() == "InvalidAction"
 }
 
-// TestVersityIAMLacks holds the page about versitygw's own IAM against what it returns.
+// TestVersityIAMLacks compares the page about versitygw's own IAM with its responses.
 func TestVersityIAMLacks(t *testing.T) {
 	t.Parallel()
 	on := versityIAM(t)
@@ -128,7 +128,7 @@ func TestVersityIAMLacks(t *testing.T) {
 	}
 }
 
-// TestVersityIAMRefusesParameters names those of the page, and no other.
+// TestVersityIAMRefusesParameters checks that the store rejects exactly the parameters on the page.
 func TestVersityIAMRefusesParameters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, versityIAM(t), worldOptions{})

@@ -14,26 +14,27 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Bad takes what is wrong with a field.
+// Bad records an error in a field.
 type Bad func(field, format string, args ...any)
 
-// Default sets a field that is empty.
+// Default sets a field if it is empty.
 func Default[T ~string](field *T, value T) {
 	if *field == "" {
 		*field = value
 	}
 }
 
-// ReadLag is a duration such as 1.5s: how long what was written may be missing from reads. Empty is none.
+// ReadLag is a duration such as 1.5s: how long reads may be stale after a write. Empty means that they are never
+// stale.
 type ReadLag string
 
-// CloudReadLag is that of a cloud (ADR 0033).
+// CloudReadLag is the ReadLag of public clouds (ADR 0033).
 const CloudReadLag ReadLag = "1.5s"
 
-// longestReadLag bounds how long a call waits for what is missing.
+// longestReadLag is the maximum time that a call waits for something missing.
 const longestReadLag = 10 * time.Second
 
-// Check says what is wrong with the field readLag.
+// Check reports errors in the field readLag.
 func (l ReadLag) Check(bad Bad) {
 	lag, err := time.ParseDuration(string(l))
 	if l != "" && (err != nil || lag < 0 || lag > longestReadLag) {
@@ -41,14 +42,14 @@ func (l ReadLag) Check(bad Bad) {
 	}
 }
 
-// Duration returns one that was checked.
+// Duration returns the duration of a value that passed Check.
 func (l ReadLag) Duration() time.Duration {
 	lag, _ := time.ParseDuration(string(l))
 	return lag
 }
 
-// Complete returns the backends with what defaults fills in, and everything that check then says is wrong with them, by
-// the whole names of the fields: below parent and the backend's name.
+// Complete returns the backends with their defaults filled in, and all errors that check reports. Errors contain the
+// full path of the field: parent, the backend's name and the field.
 func Complete[B any](parent string, backends map[string]B, defaults func(B) B, check func(B, Bad)) (map[string]B, []error) {
 	complete := make(map[string]B, len(backends))
 	var problems []error
@@ -61,17 +62,17 @@ func Complete[B any](parent string, backends map[string]B, defaults func(B) B, c
 	return complete, problems
 }
 
-// Reach is how a backend is reached.
+// Reach describes how a backend is reached.
 type Reach struct {
-	// Endpoints are URLs by their fields, of which one has the name endpoint.
+	// Endpoints maps fields to URLs. One of the fields is named endpoint.
 	Endpoints map[string]string
-	// CAFile has the certificate authorities.
+	// CAFile is the file with the certificate authorities.
 	CAFile string
-	// Insecure accepts endpoints without TLS at other hosts than this one.
+	// Insecure allows endpoints without TLS on other hosts.
 	Insecure bool
 }
 
-// Check checks how a backend is reached. The example is an endpoint as it should be.
+// Check checks how a backend is reached. example is a valid endpoint for error messages.
 func (r Reach) Check(bad Bad, example string) {
 	for _, field := range slices.Sorted(maps.Keys(r.Endpoints)) {
 		if err := driverkit.CheckEndpoint(r.Endpoints[field], example); err != nil {
@@ -92,7 +93,7 @@ func (r Reach) Check(bad Bad, example string) {
 	}
 }
 
-// Plain are the endpoints without TLS. One that another field takes from endpoint by default is named once.
+// Plain returns the endpoints without TLS. If another field defaults to endpoint, the URL is listed only once.
 func (r Reach) Plain() map[string]string {
 	plain := map[string]string{}
 	for field, endpoint := range r.Endpoints {
@@ -103,7 +104,7 @@ func (r Reach) Plain() map[string]string {
 	return plain
 }
 
-// loopback reports whether a URL stays on this host.
+// loopback reports whether a URL refers to the local host.
 func loopback(endpoint string) bool {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads the configuration of a driver: from a YAML file, or from the environment variables that
-// describe a driver with one backend, and has what the checks of all configurations share. It must not know any
-// configuration.
+// Package settings loads the configuration of a driver from a YAML file or from environment variables, which can
+// configure a driver with one backend. It also contains the checks that all driver configurations share. It is
+// independent of any particular configuration.
 package settings
 
 import (
@@ -13,31 +13,31 @@ import (
 	"github.com/cooper-cosi/cooper/internal/strictyaml"
 )
 
-// Format is how the configuration of a driver is written. C is the type of the whole, B that of one backend.
+// Format is the configuration format of a driver. C is the type of the whole configuration, B that of one backend.
 type Format[C, B any] struct {
-	// Backend is what Variables describe one of, in prose.
+	// Backend describes in text what Variables configure.
 	Backend string
-	// Variables are the environment variables that describe a driver with one backend.
+	// Variables are the environment variables for a driver with one backend.
 	Variables []Variable[C, B]
-	// Single makes the backend the only one of the configuration.
+	// Single makes backend the only one in the configuration.
 	Single func(config *C, backend B) error
-	// Reach tells how each backend of a complete configuration is reached, by its name.
+	// Reach returns how each backend of a complete configuration is reached, by name.
 	Reach func(C) map[string]Reach
-	// Complete fills in defaults and then returns everything that is wrong, each with its field.
+	// Complete fills in defaults and then returns all errors, each with its field.
 	Complete func(C) (C, error)
 }
 
 // Variable is an environment variable.
 type Variable[C, B any] struct {
-	// Name is the whole name.
+	// Name is the full name.
 	Name string
-	// Description says what it sets.
+	// Description describes the setting.
 	Description string
 	// Set sets the field to a value, which is not empty.
 	Set func(config *C, backend *B, value string)
 }
 
-// Load reads the file or, if its name is empty, the environment.
+// Load reads the configuration from a file or, if file is empty, from the environment.
 func (f Format[C, B]) Load(file string) (C, error) {
 	if file == "" {
 		return f.FromEnvironment(os.LookupEnv)
@@ -53,7 +53,7 @@ func (f Format[C, B]) Load(file string) (C, error) {
 	return config, nil
 }
 
-// Parse reads the YAML of a configuration file, fills in defaults and validates it. Unknown fields are errors.
+// Parse parses a YAML configuration file, fills in defaults and validates the result. Unknown fields are errors.
 func (f Format[C, B]) Parse(data []byte) (C, error) {
 	var config C
 	if err := strictyaml.Unmarshal(data, &config); err != nil {
@@ -62,8 +62,8 @@ func (f Format[C, B]) Parse(data []byte) (C, error) {
 	return f.Complete(config)
 }
 
-// FromEnvironment reads the Variables, fills in defaults and validates the result. Lookup is os.LookupEnv outside of
-// tests. Other variables are no concern of this function.
+// FromEnvironment reads Variables, fills in defaults and validates the result. lookup is os.LookupEnv except in
+// tests. Other environment variables are ignored.
 func (f Format[C, B]) FromEnvironment(lookup func(string) (string, bool)) (C, error) {
 	var config C
 	var backend B
@@ -82,7 +82,7 @@ func (f Format[C, B]) FromEnvironment(lookup func(string) (string, bool)) (C, er
 	return config, nil
 }
 
-// Help describes the variables to those who ask a program for help.
+// Help returns the help text for the variables.
 func (f Format[C, B]) Help() string {
 	width := 0
 	for _, variable := range f.Variables {

@@ -12,13 +12,13 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// DefaultName is the driver's name unless the configuration gives another.
+// DefaultName is the default driver name.
 const DefaultName = "static.cooper.dev"
 
-// EnvironmentPrefix begins the environment variables that configure the driver.
+// EnvironmentPrefix is the prefix of the environment variables that configure the driver.
 const EnvironmentPrefix = "STATIC_DRIVER_"
 
-// Config is the configuration of the driver, as its YAML file has it.
+// Config is the configuration of the driver, in the format of its YAML file.
 type Config struct {
 	// DriverName is the name that Buckets and classes use. Default: static.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
@@ -27,7 +27,7 @@ type Config struct {
 	Buckets map[string]BucketConfig `json:"buckets"`
 }
 
-// BucketConfig is one bucket.
+// BucketConfig configures one bucket.
 type BucketConfig struct {
 	// Credentials are those that reach the bucket. An access gets the one that has the modes it asks for and no more in
 	// what it leaves open than it must; of equal ones the first.
@@ -40,8 +40,8 @@ type BucketConfig struct {
 	Insecure bool `json:"insecure,omitempty"`
 }
 
-// CredentialConfig is one credential, and what it may do at the store. The driver cannot see the latter: who writes
-// less than the truth here gives users more than they asked for.
+// CredentialConfig describes one credential and its permissions at the store. The driver cannot verify the
+// permissions: if the configuration lists fewer than the credential has, users get more access than they requested.
 type CredentialConfig struct {
 	// Directory has a file for each key of a BucketAccess Secret, as a mounted Secret has: COSI_PROTOCOL, BUCKET_NAME,
 	// AWS_ACCESS_KEY_ID and so on. It is read again with every call.
@@ -53,12 +53,12 @@ type CredentialConfig struct {
 	BucketMetadata driverkit.Mode `json:"bucketMetadata,omitempty"`
 }
 
-// Format is how the configuration is written: as the YAML of a file or, for one bucket with one credential, as
-// environment variables.
+// Format returns the format of the configuration: YAML in a file, or environment variables for one bucket with one
+// credential.
 func Format() settings.Format[Config, BucketConfig] {
 	return settings.Format[Config, BucketConfig]{
 		Backend: "bucket", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
-		// The variables fill in the bucket of the ID, whatever their order.
+		// The variables fill in the bucket with the ID, in any order.
 		Single: func(c *Config, b BucketConfig) error {
 			for id := range c.Buckets {
 				c.Buckets[id] = b
@@ -101,7 +101,7 @@ func variables() []settings.Variable[Config, BucketConfig] {
 	}
 }
 
-// complete fills in defaults and then says everything that is wrong, each with its field.
+// complete fills in defaults and then returns all errors, each with its field.
 func (c Config) complete() (Config, error) {
 	settings.Default(&c.DriverName, DefaultName)
 	var problems []error
@@ -121,7 +121,7 @@ func (c Config) complete() (Config, error) {
 	return c, errors.Join(append(problems, more...)...)
 }
 
-// validate reads the directories, too: what is missing in them is found at the start, and not by the first user.
+// validate also reads the directories, so that missing files are reported at startup rather than to the first user.
 func (b BucketConfig) validate(bad settings.Bad) {
 	if len(b.Credentials) == 0 {
 		bad("credentials", "at least one is needed")
@@ -158,7 +158,7 @@ func checkMode(bad settings.Bad, field string, mode driverkit.Mode) {
 	}
 }
 
-// reach is how the buckets are reached, by their IDs.
+// reach returns how the buckets are reached, by ID.
 func (c Config) reach() map[string]settings.Reach {
 	all := map[string]settings.Reach{}
 	for id, bucket := range c.Buckets {
@@ -167,7 +167,7 @@ func (c Config) reach() map[string]settings.Reach {
 	return all
 }
 
-// endpoints are that of the configuration and those in the Secrets. Those that cannot be read are left out.
+// endpoints returns the configured endpoint and those in the Secrets. Unreadable ones are omitted.
 func (b BucketConfig) endpoints() settings.Reach {
 	reach := settings.Reach{Insecure: b.Insecure, Endpoints: map[string]string{"endpoint": b.Endpoint}}
 	for i, one := range b.Credentials {

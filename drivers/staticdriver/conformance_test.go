@@ -42,10 +42,11 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
-// pool is how many buckets an administrator has configured, of which the cases take one after the other.
+// pool is the number of buckets that an administrator has configured. Each case uses the next one.
 const pool = 200
 
-// TestConformance holds the built command against the conformance suite, as far as a driver that makes nothing declares.
+// TestConformance runs the conformance suite on the built command, limited to what a driver that creates nothing
+// declares.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for fake, start := range fulltest.Rows(t, shops(), "s3fake") {
@@ -74,7 +75,8 @@ func shops() map[string]func(*testing.T) *shop {
 	return map[string]func(*testing.T) *shop{"s3fake": s3Shop, "azurefake": azureShop, "gcsfake": gcsShop}
 }
 
-// TestACredentialThatMayNotList is given and handed out as any other: the store says that it knows it.
+// TestACredentialThatMayNotList checks that such a credential is delivered like any other, because the store
+// recognizes it.
 func TestACredentialThatMayNotList(t *testing.T) {
 	t.Parallel()
 	for fake, start := range shops() {
@@ -95,21 +97,21 @@ func TestACredentialThatMayNotList(t *testing.T) {
 	}
 }
 
-// A shop is a store with what its administrator has given the driver. It implements sanity.Fixture.
+// shop is a store and what its administrator has given the driver. It implements sanity.Fixture.
 type shop struct {
 	cloud
 	// url is the address of the store.
 	url string
-	// give returns what is written of a bucket and the credential with that mode, for users of the store at url.
+	// give returns the description of a bucket and the credential with that mode, for users of the store at url.
 	give func(url, bucket string, mode driverkit.Mode) (*cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo)
-	// build makes a bucket, clear removes it with its objects; one that is missing is no error.
+	// build creates a bucket; clear deletes it with its objects, and a missing one is not an error.
 	build, clear func(ctx context.Context, bucket string) error
 
 	mu    sync.Mutex
 	taken map[string]string
 }
 
-// configuration has each bucket with a credential that may read and write, and one that may only read.
+// configuration returns each bucket with a credential with read and write access, and one with read access.
 func (s *shop) configuration(t *testing.T, url string) string {
 	t.Helper()
 	var text strings.Builder
@@ -132,7 +134,7 @@ func (s *shop) configuration(t *testing.T, url string) string {
 	return text.String()
 }
 
-// BucketID implements sanity.Fixture: the next bucket that no case has had.
+// BucketID implements sanity.Fixture. It returns the next unused bucket.
 func (s *shop) BucketID(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

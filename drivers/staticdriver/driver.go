@@ -19,18 +19,18 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
-// keyShared is the parameter by which an access class accepts credentials that others have, too.
+// keyShared is the parameter with which an access class accepts credentials that others also have.
 const keyShared = "acceptSharedCredential"
 
-// Options are what New needs.
+// Options are the arguments of New.
 type Options struct {
-	// Config is the configuration. Defaults are filled in, so that a program need not.
+	// Config is the configuration. New fills in its defaults.
 	Config Config
-	// Credentials keeps what accounts are for. Required.
+	// Credentials records what accounts are for. Required.
 	Credentials credentials.Store
-	// Registerer takes the metrics of calls to stores. Default none.
+	// Registerer registers the metrics of calls to stores. Default: none.
 	Registerer prometheus.Registerer
-	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
+	// TracerProvider creates a span for each call to a store. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
@@ -40,7 +40,7 @@ type Driver struct {
 	store  credentials.Store
 	calls  *driverkit.BackendCalls
 	info   driverkit.Info
-	// revision is that of what the directories held when they were last read.
+	// revision is computed from the contents of the directories when they were last read.
 	revision atomic.Pointer[string]
 }
 
@@ -50,7 +50,7 @@ var (
 	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
-// New makes a driver. It makes no calls: a store that is down does not keep the driver from starting.
+// New returns a driver. It makes no calls, so a store that is down does not prevent the driver from starting.
 func New(options Options) (*Driver, error) {
 	config, err := options.Config.complete()
 	if err != nil {
@@ -73,7 +73,7 @@ func New(options Options) (*Driver, error) {
 	return made, nil
 }
 
-// AccessParameters are those that a BucketAccessClass can have.
+// AccessParameters returns the parameters that a BucketAccessClass can have.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{keyShared: {
 		Description: "\"true\" accepts that an access gets a credential that others have, too, and that no revocation ends. Without it accesses are refused.",
@@ -81,7 +81,7 @@ func AccessParameters() driverkit.Parameters {
 	}}
 }
 
-// declare says what all credentials together can be.
+// declare returns the combined capabilities of all credentials.
 func declare(config Config) (driverkit.Info, error) {
 	info := driverkit.Info{
 		Name: config.DriverName, KeepsDisallowedModes: true,
@@ -112,8 +112,8 @@ func (d *Driver) Info() driverkit.Info {
 	return info
 }
 
-// note reads everything again. The revision changes when an administrator has exchanged something, so that it reaches
-// the Secrets of users.
+// note reads all directories again. If an administrator has replaced a credential, the revision changes, so that the
+// new one is delivered to users' Secrets.
 func (d *Driver) note() {
 	type visible struct {
 		Config      CredentialConfig
@@ -124,12 +124,12 @@ func (d *Driver) note() {
 	all := map[string]visible{}
 	for id, bucket := range d.config.Buckets {
 		for i, one := range bucket.Credentials {
-			if found, err := read(one.Directory); err == nil { // if not, the call that needs it says so
+			if found, err := read(one.Directory); err == nil { // if not, the call that needs it returns the error
 				all[id+" "+strconv.Itoa(i)] = visible{one, found.info, found.credential.CertificateAuthority, found.mark}
 			}
 		}
 	}
-	revision, _ := driverkit.Digest(all) // strings have a JSON
+	revision, _ := driverkit.Digest(all) // strings can always be encoded as JSON
 	d.revision.Store(&revision)
 }
 
@@ -150,7 +150,8 @@ func (d *Driver) CreateBucket(context.Context, driverkit.CreateBucketRequest) (d
 	return driverkit.BucketInfo{}, d.makesNone()
 }
 
-// makesNone names no bucket: they are not for everybody who can make a claim.
+// makesNone returns the error for new buckets. It does not list the configured buckets, because not everyone who can
+// create a claim may see them.
 func (d *Driver) makesNone() error {
 	return driverkit.InvalidArgument("driver %s makes no buckets: it hands out those that an administrator configured; "+
 		"claim one by existingBucketName, once an administrator has made a Bucket with its existingBucketID", d.config.DriverName)
@@ -169,7 +170,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 			return driverkit.BucketInfo{}, unreadable(request.BucketID, err)
 		}
 		if supports(info, found.protocol) {
-			continue // one look for each protocol is enough
+			continue // one check per protocol is enough
 		}
 		if err := d.look(ctx, request.BucketID, config, found); err != nil {
 			return driverkit.BucketInfo{}, err
@@ -184,7 +185,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 	return info, nil
 }
 
-// merge adds what is known by another protocol.
+// merge adds the information for another protocol.
 func merge(info, other driverkit.BucketInfo) driverkit.BucketInfo {
 	return driverkit.BucketInfo{S3: cmp.Or(info.S3, other.S3), Azure: cmp.Or(info.Azure, other.Azure), GCS: cmp.Or(info.GCS, other.GCS)}
 }
@@ -205,7 +206,7 @@ func unreadable(id string, err error) error {
 	return driverkit.FailedPrecondition("bucket %s: a credential that the administrator gave for it cannot be read; the driver's log says which", id).WithDetail(err)
 }
 
-// DeleteBucket implements driverkit.Driver. A bucket that is not configured is none of this driver's.
+// DeleteBucket implements driverkit.Driver. A bucket that is not configured does not belong to this driver.
 func (d *Driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketRequest) error {
 	if _, ok := d.config.Buckets[request.BucketID]; !ok {
 		return nil
@@ -214,12 +215,12 @@ func (d *Driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketR
 		request.BucketID, d.config.DriverName)
 }
 
-// AccountID implements driverkit.IDGenerator: the name is the ID.
+// AccountID implements driverkit.IDGenerator. The name is the ID.
 func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest) (string, error) {
 	return request.Name, d.accept(request.AccessSpec)
 }
 
-// accept refuses what no given credential can be.
+// accept returns an error for requests that no configured credential can satisfy.
 func (d *Driver) accept(spec driverkit.AccessSpec) error {
 	if !spec.Parameters.Bool(keyShared) {
 		return driverkit.InvalidArgument("credentials of driver %s are given by an administrator: others have the same one, and it is not revoked with the access; "+
@@ -236,7 +237,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if err := d.accept(request.AccessSpec); err != nil {
 		return driverkit.Access{}, err
 	}
-	wanted := request.Buckets[0] // the kit admits one: no account reaches several
+	wanted := request.Buckets[0] // the kit allows only one bucket, because no account can access several
 	config, err := d.bucket(wanted.BucketID)
 	if err != nil {
 		return driverkit.Access{}, err
@@ -258,8 +259,8 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	return driverkit.Access{Buckets: map[string]driverkit.BucketInfo{wanted.BucketID: found.info}, Credential: found.credential, Shared: true}, nil
 }
 
-// choose returns the credential that has the modes that are asked for, no mode that is disallowed, and the least in
-// what is left open.
+// choose returns the credential that has the requested modes, no disallowed mode, and the fewest permissions in the
+// categories that are unset.
 func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.AccessSpec) (given, error) {
 	var found given
 	var refusal error
@@ -305,13 +306,13 @@ func fits(wanted, has driverkit.BucketAccess) bool {
 	return is(wanted.ObjectData, has.ObjectData) && is(wanted.ObjectMetadata, has.ObjectMetadata) && is(wanted.BucketMetadata, has.BucketMetadata)
 }
 
-// rights counts what the credential may do, to compare it with others.
+// rights returns the number of permissions of the credential, for comparison.
 func (c CredentialConfig) rights() int {
 	weight := map[driverkit.Mode]int{driverkit.ReadWrite: 2, driverkit.ReadOnly: 1, driverkit.WriteOnly: 1}
 	return weight[c.ObjectData] + weight[c.BucketMetadata]
 }
 
-// modes says what the credential may do, for users.
+// modes describes the permissions of the credential for users.
 func (c CredentialConfig) modes() string {
 	var parts []string
 	if c.ObjectData != "" {
@@ -323,12 +324,13 @@ func (c CredentialConfig) modes() string {
 	return strings.Join(parts, ", ")
 }
 
-// RevokeAccess implements driverkit.Driver. The credential goes on to work, which the class has accepted.
+// RevokeAccess implements driverkit.Driver. The credential continues to work, which the class has accepted.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	return credentials.ForgetGiven(ctx, d.store, request.AccountID)
 }
 
-// CheckBackends implements driverkit.BackendsChecker: each bucket is there, by its ID. It also notes what was exchanged.
+// CheckBackends implements driverkit.BackendsChecker. It checks that each bucket exists, by bucket ID, and detects
+// replaced credentials.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	d.note()
 	buckets := driverkit.Backends[string]{ByName: map[string]string{}}

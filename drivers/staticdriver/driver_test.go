@@ -29,8 +29,8 @@ func onEveryCloud(t *testing.T, test func(t *testing.T, c *cloud)) {
 	}
 }
 
-// TestGivenCredentialsAreHandedOut writes the Secret of another driver's access by hand, and has users get what it
-// holds: all of it, and of several credentials the one that they ask for.
+// TestGivenCredentialsAreHandedOut writes the Secret of another driver's access manually. Users must get all of its
+// contents, and the requested one of several credentials.
 func TestGivenCredentialsAreHandedOut(t *testing.T) {
 	t.Parallel()
 	onEveryCloud(t, func(t *testing.T, c *cloud) {
@@ -71,7 +71,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 	})
 }
 
-// TestAStoreThatRefuses is no secret to those who ask for the bucket.
+// TestAStoreThatRefuses checks that users who claim the bucket see the store's rejection.
 func TestAStoreThatRefuses(t *testing.T) {
 	t.Parallel()
 	onEveryCloud(t, func(t *testing.T, c *cloud) {
@@ -89,7 +89,7 @@ func TestAStoreThatRefuses(t *testing.T) {
 		if err := driver.CheckBackends(t.Context())[bucketID]; err != nil {
 			t.Errorf("the health of the bucket: %v", err)
 		}
-		if c.protocol == cosi.ObjectProtocol_AZURE { // a signature goes with its container
+		if c.protocol == cosi.ObjectProtocol_AZURE { // a signature is removed with its container
 			c.refuse(t)
 			want(codes.PermissionDenied, "refuses the credential")
 			return
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request := c.grantOf(drivertest.NewAccount(), cosi.AccessMode_READ_WRITE) // two calls for one account would be refused
+			request := c.grantOf(drivertest.NewAccount(), cosi.AccessMode_READ_WRITE) // two calls for one account would be rejected
 			tc.change(request)
 			_, err := client.DriverGrantBucketAccess(t.Context(), request)
 			drivertest.WantCode(t, err, tc.code, tc.text)
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestAnAccountIsForOneRequest keeps what an account is for over a restart, until it is revoked.
+// TestAnAccountIsForOneRequest checks that the purpose of an account is kept across a restart, until it is revoked.
 func TestAnAccountIsForOneRequest(t *testing.T) {
 	t.Parallel()
 	c := newS3(t)
@@ -173,16 +173,16 @@ func TestAnAccountIsForOneRequest(t *testing.T) {
 	}
 }
 
-// TestAnExchangedCredentialReachesUsers exchanges what is in a directory.
+// TestAnExchangedCredentialReachesUsers replaces the contents of a directory.
 func TestAnExchangedCredentialReachesUsers(t *testing.T) {
 	t.Parallel()
 	c := newS3(t)
 	config := c.config(t)
 	client, driver := serve(t, config, credstore.NewMemory())
-	client.AwaitBackends(t) // which reads the directory, too
+	client.AwaitBackends(t) // which also reads the directory
 	before := driver.Info().Revision
 	c.mount(t, config.Buckets[bucketID].Credentials[0].Directory, c.grants[driverkit.ReadOnly])
-	driver.CheckBackends(t.Context()) // what the kit does every half minute
+	driver.CheckBackends(t.Context()) // the kit does this every half minute
 	if driver.Info().Revision == before {
 		t.Error("the revision is the same")
 	}

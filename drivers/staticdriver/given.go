@@ -16,17 +16,17 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// given is what an administrator has written of one bucket and one credential.
+// given is the administrator's description of one bucket and one credential.
 type given struct {
 	protocol   driverkit.Protocol
 	info       driverkit.BucketInfo
 	credential driverkit.Credential
-	// mark differs, most likely, when anything has changed. It is too short to tell what a secret is.
+	// mark changes, with high probability, when anything has changed. It is too short to reveal a secret.
 	mark string
 }
 
-// keys are those of a BucketAccess Secret, in KEP-1979, section "BucketAccess Secret data": what is needed and what can
-// be there, by protocol. GCS needs a whole HMAC pair or service account key beside.
+// keys returns the keys of a BucketAccess Secret by protocol, required and optional (KEP-1979, section "BucketAccess
+// Secret data"). GCS also needs a complete HMAC pair or service account key.
 func keys() map[driverkit.Protocol]struct{ needed, optional []string } {
 	return map[driverkit.Protocol]struct{ needed, optional []string }{
 		driverkit.S3: {needed: []string{"AWS_ENDPOINT_URL", "BUCKET_NAME", "AWS_DEFAULT_REGION", "AWS_S3_ADDRESSING_STYLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}},
@@ -43,8 +43,8 @@ var (
 	pemKeys  = []string{"PRIVATE_KEY", "COSI_CERTIFICATE_AUTHORITY"}
 )
 
-// read reads a directory as a mounted Secret is: a file for each key. Kubernetes exchanges all of them at once, by the
-// link ..data. No error has a value in it.
+// read reads a directory in the layout of a mounted Secret, with one file per key. Kubernetes replaces all files
+// atomically through the link ..data. Errors contain no values.
 func read(directory string) (given, error) {
 	if current, err := filepath.EvalSymlinks(filepath.Join(directory, "..data")); err == nil {
 		directory = current
@@ -63,7 +63,7 @@ func read(directory string) (given, error) {
 			return given{}, fmt.Errorf("read the keys: %w", err)
 		}
 		values[entry.Name()] = string(text)
-		if !slices.Contains(pemKeys, entry.Name()) { // those end with a line feed
+		if !slices.Contains(pemKeys, entry.Name()) { // PEM files end with a line feed
 			values[entry.Name()] = strings.TrimSpace(string(text))
 		}
 	}
@@ -79,7 +79,7 @@ func read(directory string) (given, error) {
 	return found, nil
 }
 
-// parse is the inverse of what a sidecar writes into a Secret.
+// parse is the inverse of the function with which a sidecar writes a Secret.
 func parse(values map[string]string) (given, error) {
 	g := given{protocol: driverkit.Protocol(values["COSI_PROTOCOL"])}
 	wanted, ok := keys()[g.protocol]
@@ -165,7 +165,7 @@ func (g given) gcs(values map[string]string) (given, error) {
 	return g, nil
 }
 
-// server is the URL of the store, without the bucket; empty if the Secret does not say it.
+// server returns the URL of the store without the bucket, or "" if the Secret does not contain it.
 func (g given) server() string {
 	switch g.protocol {
 	case driverkit.S3:
@@ -177,7 +177,7 @@ func (g given) server() string {
 	}
 }
 
-// place is where the bucket is, and no secret.
+// place returns the location of the bucket, which is not secret.
 func (g given) place() string {
 	switch g.protocol {
 	case driverkit.S3:
@@ -189,7 +189,7 @@ func (g given) place() string {
 	}
 }
 
-// container is the URL of Azure's token.
+// container returns the URL of Azure's token.
 func (g given) container() *url.URL {
 	at, err := url.Parse(g.credential.Azure.Token.Reveal())
 	if err != nil { // it was parsed before

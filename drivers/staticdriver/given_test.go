@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// secretOf are the keys of a Secret, with changes; an empty value takes one away.
+// secretOf returns the keys of a Secret, with changes; an empty value removes a key.
 func secretOf(protocol driverkit.Protocol, changes map[string]string) map[string]string {
 	values := map[driverkit.Protocol]map[string]string{
 		driverkit.S3: {
@@ -89,7 +89,8 @@ func write(t *testing.T, directory string, values map[string]string) {
 	}
 }
 
-// TestExchangedAtOnce lays the files as the kubelet does: a directory for each version, and a link to the current one.
+// TestExchangedAtOnce lays out the files like the kubelet: a directory for each version, and a link to the current
+// one.
 func TestExchangedAtOnce(t *testing.T) {
 	t.Parallel()
 	mount := t.TempDir()

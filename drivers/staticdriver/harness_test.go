@@ -38,27 +38,27 @@ import (
 )
 
 const (
-	// atStore is the bucket's name at the store, bucketID what the administrator of the cluster calls it.
+	// atStore is the bucket's name at the store, and bucketID the name that the cluster's administrator uses.
 	atStore  = "bc-photos"
 	bucketID = "team/photos"
 )
 
-// A cloud is a store with a bucket that another driver has made, and two credentials of it: what an administrator has at
-// hand.
+// cloud is a store with a bucket that another driver has created, and two credentials for it: the input of an
+// administrator.
 type cloud struct {
 	protocol cosi.ObjectProtocol_Type
-	// endpoint is that of the configuration; only Cloud Storage needs it.
+	// endpoint is the configured endpoint; only Cloud Storage needs it.
 	endpoint string
-	// grants are the other driver's, by mode.
+	// grants are the other driver's grants, by mode.
 	grants map[driverkit.Mode]*cosi.DriverGrantBucketAccessResponse
-	// remove removes the bucket, refuse has the store refuse the credential of a grant from now on.
+	// remove deletes the bucket; refuse makes the store reject the credential of a grant from now on.
 	remove func(t *testing.T)
 	refuse func(t *testing.T)
-	// use reads, or writes, an object as an application does, with an official SDK.
+	// use reads or writes an object like an application, with an official SDK.
 	use func(ctx context.Context, granted *cosi.DriverGrantBucketAccessResponse, write bool) error
 }
 
-// clouds are those that there are drivers for.
+// clouds returns the clouds that have a driver.
 func clouds() map[string]func(t *testing.T) *cloud {
 	return map[string]func(t *testing.T) *cloud{
 		"S3": newS3, "Azure": newAzure,
@@ -67,7 +67,7 @@ func clouds() map[string]func(t *testing.T) *cloud {
 	}
 }
 
-// made has another driver make the bucket and the credentials.
+// made has another driver create the bucket and the credentials.
 func made(t *testing.T, protocol cosi.ObjectProtocol_Type, other driverkit.Driver, parameters map[string]string) *cloud {
 	t.Helper()
 	client := drivertest.Serve(t, other, driverkit.Options{})
@@ -249,20 +249,20 @@ func useJSON(ctx context.Context, endpoint string, granted *cosi.DriverGrantBuck
 	return drain(reader)
 }
 
-// api is the protocol as Kubernetes' objects call it.
+// api is the name of the protocol in Kubernetes objects.
 func (c *cloud) api() cosiapi.Protocol {
 	return map[cosi.ObjectProtocol_Type]cosiapi.Protocol{
 		cosi.ObjectProtocol_S3: cosiapi.ProtocolS3, cosi.ObjectProtocol_AZURE: cosiapi.ProtocolAzure, cosi.ObjectProtocol_GCS: cosiapi.ProtocolGCS,
 	}[c.protocol]
 }
 
-// mount writes a grant as the Secret of an access, and mounts that in a directory.
+// mount writes a grant as the Secret of an access, and lays it out in a directory like a mounted Secret.
 func (c *cloud) mount(t *testing.T, directory string, granted *cosi.DriverGrantBucketAccessResponse) {
 	t.Helper()
 	write(t, directory, secretkeys.Data(c.api(), granted.GetBuckets()[0].GetBucketInfo(), granted.GetCredentials()))
 }
 
-// write writes a file for each key, as a mounted Secret has.
+// write writes a file for each key, like a mounted Secret.
 func write(t *testing.T, directory string, secret map[string][]byte) {
 	t.Helper()
 	for key, value := range secret {
@@ -299,7 +299,7 @@ func serve(t *testing.T, config staticdriver.Config, store credstore.Store) (*dr
 	return drivertest.Serve(t, driver, driverkit.Options{}), driver
 }
 
-// grantOf asks for the bucket, as a class that accepts shared credentials does.
+// grantOf requests the bucket with a class that accepts shared credentials.
 func (c *cloud) grantOf(account string, data cosi.AccessMode_Mode) *cosi.DriverGrantBucketAccessRequest {
 	request := drivertest.GrantRequest(c.protocol, account, drivertest.Modes{Data: data}, bucketID)
 	request.Parameters = map[string]string{"acceptSharedCredential": "true"}

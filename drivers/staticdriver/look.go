@@ -29,22 +29,23 @@ import (
 
 const (
 	googleEndpoint = "https://storage.googleapis.com"
-	// lookTimeout bounds one look.
+	// lookTimeout limits the duration of one check.
 	lookTimeout = 20 * time.Second
 )
 
-// statusError is a response that is no success.
+// statusError is a response with an unsuccessful status.
 type statusError struct {
 	status int
-	// denied says that the store knows the credential, and denies it the list.
+	// denied means that the store recognizes the credential but does not allow it to list.
 	denied bool
 }
 
 // Error implements error.
 func (s statusError) Error() string { return fmt.Sprintf("HTTP status %d", s.status) }
 
-// denials are what stores say to a credential that they know: S3 and Cloud Storage, Azure, Azure of a signature for
-// objects alone, Google's JSON API. To one that they do not know, or whose signature is wrong, they say something else.
+// denials matches the responses of stores to a credential that they recognize: S3 and Cloud Storage, Azure, Azure for
+// a signature for objects only, and Google's JSON API. For an unknown credential or a wrong signature they return
+// something else.
 var denials = regexp.MustCompile(`AccessDenied|AuthorizationPermissionMismatch|AuthorizationResourceTypeMismatch|"forbidden"`)
 
 var refused = backenderror.Meaning{
@@ -69,8 +70,8 @@ var looks = backenderror.Table{
 	},
 }
 
-// look asks the store for one object of the bucket, with the credential that users get: nothing tells more surely that
-// both are there. That the credential may not list is no problem: not every one can.
+// look lists one object of the bucket with the credential that users get, which is the most reliable check that both
+// exist. A credential that may not list is not an error, because not all credentials can.
 func (d *Driver) look(ctx context.Context, id string, config BucketConfig, g given) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -126,7 +127,7 @@ func s3URL(bucket driverkit.S3Bucket) (string, error) {
 	return strings.TrimRight(at.String(), "/") + "/?list-type=2&max-keys=1", nil
 }
 
-// client trusts the authorities of the Secret, as a workload does.
+// client returns a client that trusts the authorities of the Secret, as workloads do.
 func (d *Driver) client(authorities string) *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if authorities != "" {
@@ -136,12 +137,12 @@ func (d *Driver) client(authorities string) *http.Client {
 	}
 	return &http.Client{
 		Transport: d.calls.Wrap("", transport),
-		// Where a store leads elsewhere, the signature is for the wrong place, and a token might go to a stranger.
+		// A redirect would invalidate the signature and could send a token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// signed gets a URL with a signature of version 4, which Google takes for HMAC keys, too.
+// signed sends a GET with a version 4 signature, which Google also accepts for HMAC keys.
 func signed(ctx context.Context, client *http.Client, at, region, id, secret string) error {
 	nothing := sha256.Sum256(nil)
 	hash := hex.EncodeToString(nothing[:])
@@ -160,7 +161,7 @@ func signed(ctx context.Context, client *http.Client, at, region, id, secret str
 func get(ctx context.Context, client *http.Client, at string, authenticate func(*http.Request)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
-		return errors.New("look for the bucket: its URL cannot be used") // the error would quote a token
+		return errors.New("look for the bucket: its URL cannot be used") // the error would contain the token
 	}
 	if authenticate != nil {
 		authenticate(request)
@@ -171,7 +172,7 @@ func get(ctx context.Context, client *http.Client, at string, authenticate func(
 func do(client *http.Client, request *http.Request) error {
 	response, err := client.Do(request)
 	if err != nil {
-		// The error of a client quotes the URL, and with it Azure's token.
+		// The client's error contains the URL, and with it Azure's token.
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			failed.URL = request.URL.Scheme + "://" + request.URL.Host
 		}
@@ -188,7 +189,7 @@ func do(client *http.Client, request *http.Request) error {
 	return nil
 }
 
-// token is that of a service account key.
+// token returns an access token for a service account key.
 func token(ctx context.Context, endpoint string, key driverkit.GCSCredential) (*oauth2.Token, error) {
 	config := jwt.Config{
 		Email: key.ClientEmail, PrivateKey: []byte(key.PrivateKey.Reveal()), PrivateKeyID: key.PrivateKeyID,
@@ -204,7 +205,7 @@ func token(ctx context.Context, endpoint string, key driverkit.GCSCredential) (*
 	return made, nil
 }
 
-// callName names the calls for metrics and spans.
+// callName returns the names of calls for metrics and spans.
 func callName(request *http.Request) (api, operation string) {
 	if strings.HasSuffix(request.URL.Path, "/token") {
 		return "OAuth", "Token"

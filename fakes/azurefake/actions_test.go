@@ -95,7 +95,7 @@ func TestTheActionForNewBlobs(t *testing.T) {
 		if (response.Code == o.status) != allowed[name] {
 			t.Errorf("%s: returned %d %q", name, response.Code, response.Header().Get("X-Ms-Error-Code"))
 		}
-		if o.blob == "new" { // the next one is to be new, too
+		if o.blob == "new" { // the next one must also be new
 			if response := admin.bearer(t, operation{method: "DELETE", blob: "new"}, "drop-box"); response.Code != http.StatusAccepted {
 				t.Errorf("clean up: %d", response.Code)
 			}
@@ -103,7 +103,7 @@ func TestTheActionForNewBlobs(t *testing.T) {
 	}
 }
 
-// fill makes what the operations of the table need.
+// fill creates what the operations of the table need.
 func fill(t *testing.T, c caller, name string) {
 	t.Helper()
 	for _, o := range []operation{

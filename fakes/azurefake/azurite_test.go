@@ -29,8 +29,8 @@ func startAzurite(t testing.TB) blobService {
 	return blobService{endpoint + "/" + azuritetest.Account, cred}
 }
 
-// TestPermissionsOnAzurite runs the table on Azurite. Where it responds differently from what the reference says, the
-// difference must be one of testdata/azurite.txt.
+// TestPermissionsOnAzurite runs the table on Azurite. Every deviation from the reference must be listed in
+// testdata/azurite.txt.
 //
 //nolint:paralleltest // rows share one slow process
 func TestPermissionsOnAzurite(t *testing.T) {
@@ -77,8 +77,8 @@ func compareListed(t *testing.T, name string, got []string) {
 	}
 }
 
-// TestBehaviourOnAzurite runs the table of behaviours on Azurite, too. What it does otherwise than the reference says must
-// be in testdata/azurite-behaviour.txt.
+// TestBehaviourOnAzurite runs the table of behaviors on Azurite, too. Every deviation from the reference must be
+// listed in testdata/azurite-behaviour.txt.
 //
 //nolint:paralleltest // rows share one slow process
 func TestBehaviourOnAzurite(t *testing.T) {

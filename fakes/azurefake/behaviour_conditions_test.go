@@ -90,8 +90,8 @@ func tagConditionRows() map[string]behaviour {
 	return out
 }
 
-// refusedRows follow "Common REST API error codes", "Blob service error codes" and "Versioning for Azure Storage", and have
-// what this fake does not serve, which says so.
+// refusedRows follow "Common REST API error codes", "Blob service error codes" and "Versioning for Azure Storage".
+// They include features that the fake rejects as not implemented.
 func refusedRows() map[string]behaviour {
 	there := []request{put("b", "hello")}
 	return map[string]behaviour{
@@ -109,8 +109,8 @@ func refusedRows() map[string]behaviour {
 	}
 }
 
-// laterRows have what the service does since versions that are newer than the first rows: "Put Blob", "Put Block", "Append
-// Block", "Copy Blob From URL", "List Blobs".
+// laterRows test features of service versions newer than the first rows: "Put Blob", "Put Block", "Append Block",
+// "Copy Blob From URL", "List Blobs".
 func laterRows() map[string]behaviour {
 	const crc, md5 = "V0JSBnCFdzM=", "XUFAKrxLKna5cZ2REBfFkg=="
 	tree := []request{put("a", "1"), put("b", "2"), put("c", "3"), put("d", "4")}

@@ -7,9 +7,9 @@ import (
 	"maps"
 )
 
-// The rows are what the Azure Storage REST API reference (https://learn.microsoft.com/rest/api/storageservices) says, each
-// group on the pages that its function names. Codes are those of "Blob service error codes" and "Common REST API error
-// codes"; where the pages name only a status, the row has only that.
+// The rows follow the Azure Storage REST API reference (https://learn.microsoft.com/rest/api/storageservices), each
+// group the pages that its function names. Codes are those of "Blob service error codes" and "Common REST API error
+// codes"; if the pages state only a status, so does the row.
 
 // The IDs of leases.
 const (
@@ -71,7 +71,7 @@ func acquireFor(name, id, seconds string) request {
 	return leaseOf(name, "acquire", "", id, headers{"X-Ms-Lease-Duration": seconds})
 }
 
-// behaviours are all rows, by what they are about.
+// behaviours returns all rows, by topic.
 func behaviours() map[string]behaviour {
 	out := map[string]behaviour{}
 	for _, group := range []map[string]behaviour{
@@ -142,7 +142,8 @@ func leaseRows() map[string]behaviour {
 	return out
 }
 
-// leasedRows follow the tables of use attempts in "Lease Blob" and "Lease Container": what a lease A keeps from whom.
+// leasedRows follow the tables of use attempts in "Lease Blob" and "Lease Container": the calls that a lease A
+// prevents.
 func leasedRows() map[string]behaviour {
 	blob := []request{put("b", "text"), acquireFor("b", leaseA, "-1")}
 	broken := append(append([]request{}, blob...), leaseOf("b", "break", "", "", headers{"X-Ms-Lease-Break-Period": "0"}))

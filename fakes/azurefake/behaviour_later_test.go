@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// then is a conversation and what is said after it.
+// then returns a conversation followed by more requests.
 func then(before []request, more ...request) []request { return slices.Concat(before, more) }
 
 func tierOf(name, tier string, extra headers) request {
@@ -16,9 +16,10 @@ func tierOf(name, tier string, extra headers) request {
 	return set(name, "tier", with, "")
 }
 
-// archiveRows follow "Set Blob Tier", whose table has the outcomes, "Copying an archived blob" of Copy Blob, "Get Blob
-// Properties", and "Access tiers for blob data": "For blobs in archive, the only valid operations are Get Blob Properties, Get
-// Blob Metadata, Set Blob Tags, Get Blob Tags, Find Blobs by Tags, List Blobs, Set Blob Tier, Copy Blob, and Delete Blob".
+// archiveRows follow "Set Blob Tier", whose table contains the outcomes, "Copying an archived blob" of Copy Blob,
+// "Get Blob Properties", and "Access tiers for blob data": "For blobs in archive, the only valid operations are Get
+// Blob Properties, Get Blob Metadata, Set Blob Tags, Get Blob Tags, Find Blobs by Tags, List Blobs, Set Blob Tier,
+// Copy Blob, and Delete Blob".
 func archiveRows() map[string]behaviour {
 	archived := []request{put("b", "text", headers{"X-Ms-Meta-Color": "amber"}), tierOf("b", "Archive", nil)}
 	toHot, toCool := then(archived, tierOf("b", "Hot", nil)), then(archived, tierOf("b", "Cool", nil))
@@ -211,9 +212,10 @@ func unreadRows() map[string]behaviour {
 	}
 }
 
-// ambiguousRows have queries of which a part cannot be read, and what is given more than once. Of metadata "Setting and
-// retrieving properties and metadata for Blob resources" says: "If two or more metadata headers with the same name are submitted
-// for a resource, the Blob service returns status code 400 (Bad Request)". Lists of entity tags may have several lines (RFC 9110, 5.3).
+// ambiguousRows have queries that cannot be parsed completely, and duplicates. For metadata, "Setting and retrieving
+// properties and metadata for Blob resources" states: "If two or more metadata headers with the same name are
+// submitted for a resource, the Blob service returns status code 400 (Bad Request)". Lists of entity tags may have
+// several lines (RFC 9110, 5.3).
 func ambiguousRows() map[string]behaviour {
 	there := []request{put("b", "hello", nil)}
 	withQuery := func(method, query string) request { return request{method: method, blob: "b", query: query} }

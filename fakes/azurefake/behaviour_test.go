@@ -18,9 +18,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
-// request is one call by somebody who may do everything that the calls of a signature can do.
+// request is one call by a caller with all permissions that a signature can give.
 type request struct {
-	// method and blob say what is called: blob is "" for the container, and "/" for the account.
+	// method and blob select the target: blob is "" for the container, and "/" for the account.
 	method, blob, query string
 	// headers have a line for each value of one that is sent more than once.
 	headers map[string]string
@@ -29,8 +29,9 @@ type request struct {
 	secondary bool
 }
 
-// behaviour is what the service does with a request after others. Texts in braces stand for what earlier responses said:
-// {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container and {container} its name.
+// behaviour is the service's response to a request after other requests. Texts in braces are replaced by values of
+// earlier responses: {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container and
+// {container} its name.
 type behaviour struct {
 	before []request
 	call   request
@@ -50,7 +51,7 @@ type response struct {
 	body    string
 }
 
-// conversation is a container for one row, and what was returned so far.
+// conversation is a container for one row, with the responses so far.
 type conversation struct {
 	service   blobService
 	container string
@@ -134,7 +135,7 @@ func (c *conversation) send(t *testing.T, call request) response {
 	return response{resp.StatusCode, resp.Header, body}
 }
 
-// differences are what is returned otherwise than the row says.
+// differences returns the deviations of a response from the row.
 func (b behaviour) differences(got response, c *conversation) []string {
 	var out []string
 	if got.status != b.status {

@@ -47,7 +47,7 @@ func startHosted(t *testing.T) hosted {
 	h := hosted{Server: s, options: noRetry(), host: azurefake.DefaultAccount + ".blob.localhost:" + at.Port()}
 	h.options.Transport = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		// No resolver knows the name of the account.
+		// The name of the account cannot be resolved.
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at.Host)
 		},
@@ -204,8 +204,8 @@ func TestDelegatedTenant(t *testing.T) {
 	wantCode(t, "a key for users of what is no tenant", err, "InvalidXmlNodeValue")
 }
 
-// TestAudiences logs in for the service of one account, whose address is the resource of such tokens ("Authorize access to
-// blobs using Microsoft Entra ID"), and for others.
+// TestAudiences logs in for the service of one account, whose address is the resource of such tokens ("Authorize
+// access to blobs using Microsoft Entra ID"), and for other resources.
 func TestAudiences(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t)
@@ -235,8 +235,8 @@ func TestAudiences(t *testing.T) {
 	}
 }
 
-// TestLoginsWithParametersOfNoMeaning sends what RFC 6749 (3.2) says to ignore, what the login does not know, and to refuse,
-// what is given twice.
+// TestLoginsWithParametersOfNoMeaning sends unknown parameters, which must be ignored, and duplicates, which must be
+// rejected (RFC 6749, 3.2).
 func TestLoginsWithParametersOfNoMeaning(t *testing.T) {
 	t.Parallel()
 	h := startHosted(t)

@@ -25,8 +25,8 @@ type described struct {
 	query, headers map[string]parameter
 }
 
-// parameter is one of the query or a header. One that is always sent has the value that the client always gives it, "" where
-// the caller says it.
+// parameter is a query parameter or a header. If always is true, the client always sends it: with value, or with the
+// caller's value if value is "".
 type parameter struct {
 	always bool
 	value  string

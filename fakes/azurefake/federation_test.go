@@ -163,7 +163,7 @@ func TestFederatedLogin(t *testing.T) {
 	wantLogin(t, "after the identity is deleted", token(t.Context(), s.workload(t, client, good)), "AADSTS700016")
 }
 
-// TestIdentitiesSurviveARestart opens the directory again on what it kept.
+// TestIdentitiesSurviveARestart reopens the directory with its stored data.
 func TestIdentitiesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -102,7 +102,7 @@ func FuzzSignatures(f *testing.F) {
 		if name == "" || len(name) > 900 || strings.TrimSpace(value) != value || strings.ContainsAny(name+value+disposition, "\x00\r\n\x7f") {
 			return
 		}
-		for _, r := range value + disposition { // what the client may put into a header
+		for _, r := range value + disposition { // the characters that a client may put into a header
 			if r < ' ' || r > '~' {
 				return
 			}
@@ -149,8 +149,8 @@ func FuzzSignatures(f *testing.F) {
 	})
 }
 
-// FuzzBodies sends what may or may not be XML to the calls that read some, with a key: nothing may break, and what is
-// accepted must be returned again in the service's form and within its limits.
+// FuzzBodies sends arbitrary bodies to the calls that parse XML, with a key. Nothing may break, and accepted values
+// must be returned in the service's format and within its limits.
 func FuzzBodies(f *testing.F) {
 	server, cred := fuzzed(f)
 	c := byKey(f, direct{server, nil}, cred)
@@ -211,7 +211,7 @@ func raw(t *testing.T, server *azurefake.Server, method, path, query, body strin
 	return w
 }
 
-// sharedKeySignature signs a request as "Authorize with Shared Key" says, apart from the fake's own code.
+// sharedKeySignature signs a request as described in "Authorize with Shared Key", independently of the fake's code.
 func sharedKeySignature(t *testing.T, r *http.Request, server *azurefake.Server, length int) string {
 	t.Helper()
 	size := ""

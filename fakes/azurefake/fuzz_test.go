@@ -40,7 +40,7 @@ func FuzzUnsigned(f *testing.F) {
 		r.Header.Set("X-Ms-Version", version)
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, r)
-		// The token endpoint says who it is to everybody.
+		// The token endpoint's discovery document is public.
 		if w.Code < 300 && !strings.HasSuffix(path, "/.well-known/openid-configuration") || w.Code >= 500 {
 			t.Errorf("%s %s?%s returned %d: %s", method, path, query, w.Code, w.Body)
 		}

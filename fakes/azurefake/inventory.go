@@ -8,8 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see whether
-// something was left behind.
+// Inventory is the contents of a server without secrets and bodies. Compare two inventories to detect leftovers.
 type Inventory struct {
 	Containers []ContainerInventory `json:"containers"`
 	// Principals are the applications and identities of the directory.
@@ -28,16 +27,16 @@ type ContainerInventory struct {
 	Policies []PolicyInventory `json:"policies,omitempty"`
 	Public   string            `json:"publicAccess,omitempty"`
 	Leased   bool              `json:"leased,omitempty"`
-	// Blobs are the names with a current blob, at most the first 1000; Count counts all of them.
+	// Blobs are the names with a current blob, at most the first 1000; Count is the total number.
 	Blobs []string `json:"blobs"`
 	Count int      `json:"count"`
-	// Versions are earlier ones; Uncommitted counts names that have nothing but uncommitted blocks.
+	// Versions is the number of earlier versions; Uncommitted is the number of names that have only uncommitted blocks.
 	Versions    int `json:"versions"`
 	Snapshots   int `json:"snapshots"`
 	Uncommitted int `json:"uncommitted"`
 }
 
-// PolicyInventory is one stored access policy. Times are in the service's own form, "" when they are not set.
+// PolicyInventory is one stored access policy. Times are in the service's format, or "" if they are not set.
 type PolicyInventory struct {
 	ID         string `json:"id"`
 	Start      string `json:"start,omitempty"`
@@ -50,10 +49,10 @@ type PrincipalInventory struct {
 	Name     string `json:"name"`
 	ObjectID string `json:"objectId"`
 	ClientID string `json:"clientId"`
-	// Identity is the resource ID of a managed identity, "" for an application; Tags are those of the resource.
+	// Identity is the resource ID of a managed identity, or "" for an application; Tags are the tags of the resource.
 	Identity string            `json:"identity,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
-	// Subjects are those of the federated credentials, in order.
+	// Subjects are the subjects of the federated credentials, in order.
 	Subjects []string `json:"subjects,omitempty"`
 }
 
@@ -65,10 +64,10 @@ type AssignmentInventory struct {
 	Scope       string `json:"scope"`
 }
 
-// maxListed bounds the names that an inventory lists per container.
+// maxListed limits the names that an inventory lists per container.
 const maxListed = 1000
 
-// Inventory returns what the server holds, in the order of names.
+// Inventory returns the contents of the server, ordered by name.
 func (s *Server) Inventory() Inventory { return s.state().inventory() }
 
 func (s *state) inventory() Inventory {
@@ -104,7 +103,7 @@ func (s *state) inventory() Inventory {
 
 func (s *state) containerInventory(c store.Container) (ContainerInventory, bool) {
 	counts, err := s.store.Count(c.Account, c.Name)
-	if err != nil { // deleted meanwhile
+	if err != nil { // deleted in the meantime
 		return ContainerInventory{}, false
 	}
 	out := ContainerInventory{

@@ -91,7 +91,8 @@ func TestVersionsKeepWhatWas(t *testing.T) {
 	wantCode(t, "the version after that", err, "BlobNotFound")
 }
 
-// TestASnapshotIsAVersion is what the service does to a blob with versions: the snapshot comes with a new current version.
+// TestASnapshotIsAVersion checks that a snapshot of a blob with versions creates a new current version, as in the
+// service.
 func TestASnapshotIsAVersion(t *testing.T) {
 	t.Parallel()
 	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")
@@ -124,7 +125,7 @@ func TestASnapshotIsAVersion(t *testing.T) {
 	}
 }
 
-// TestACopyHasTheScopeOfItsContainer copies into a container whose encryption scope nobody may override.
+// TestACopyHasTheScopeOfItsContainer copies into a container whose encryption scope cannot be overridden.
 func TestACopyHasTheScopeOfItsContainer(t *testing.T) {
 	t.Parallel()
 	server := start(t, azurefake.Options{})
@@ -199,7 +200,7 @@ func TestPagesOfVersions(t *testing.T) {
 	}
 }
 
-// TestTheClientsOwnChecksums lets azblob compute CRC-64 of what it sends.
+// TestTheClientsOwnChecksums lets azblob compute the CRC-64 of the data it sends.
 func TestTheClientsOwnChecksums(t *testing.T) {
 	t.Parallel()
 	c := made(t, start(t, azurefake.Options{}), "data")

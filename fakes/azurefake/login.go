@@ -21,14 +21,14 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
 )
 
-// Principal is an application of the directory that can log in with a secret, or a person.
+// Principal is a person, or an application of the directory that can log in with a secret.
 type Principal struct {
 	Name string
-	// ObjectID is what roles are assigned to, ClientID what logs in. Both are UUIDs and invented when empty.
+	// ObjectID is used in role assignments, and ClientID for logins. Both are UUIDs, and random if empty.
 	ObjectID, ClientID string
-	// Secret is the client secret; invented when empty.
+	// Secret is the client secret; random if empty.
 	Secret string
-	// User makes it a person.
+	// User makes the principal a person.
 	User bool
 }
 
@@ -38,7 +38,7 @@ func (p Principal) String() string { return p.Name + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (p Principal) GoString() string { return p.String() }
 
-// AddPrincipal adds an application and returns it with what was invented.
+// AddPrincipal adds an application and returns it with the generated values.
 func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 	for _, field := range []*string{&p.ObjectID, &p.ClientID, &p.Secret} {
 		if *field == "" {
@@ -52,13 +52,14 @@ func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 	return p, nil
 }
 
-// RemovePrincipal removes an application or identity by its object ID. Its tokens and user delegation keys end.
+// RemovePrincipal removes an application or identity by its object ID. Its tokens and user delegation keys become
+// invalid.
 func (s *Server) RemovePrincipal(objectID string) error {
 	return s.state().directory.RemovePrincipal(objectID)
 }
 
-// Federate lets tokens of another issuer log a principal in: those with exactly this issuer and subject, and one of
-// the audiences.
+// Federate lets a principal log in with tokens of another issuer that have exactly this issuer and subject, and one
+// of the audiences.
 func (s *Server) Federate(objectID, issuer, subject string, audiences ...string) error {
 	directory := s.state().directory
 	p, ok := directory.Principal(objectID)
@@ -71,8 +72,8 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 	return directory.PutPrincipal(p)
 }
 
-// Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
-// everything below. It returns the ID of the assignment.
+// Assign gives a principal a built-in role, such as Storage Blob Data Reader, for a resource ID and everything below
+// it. It returns the ID of the assignment.
 func (s *Server) Assign(objectID, role, scope string) (string, error) {
 	return s.AssignWhen(objectID, role, scope, "")
 }
@@ -102,7 +103,7 @@ func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, er
 // Unassign removes a role assignment by its ID.
 func (s *Server) Unassign(id string) error { return s.state().directory.RemoveAssignment(id) }
 
-// isLogin reports whether a path is one of the directory.
+// isLogin reports whether a path belongs to the directory.
 func isLogin(path string) bool {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return rest == "oauth2/v2.0/token" || rest == "v2.0/.well-known/openid-configuration"
@@ -125,7 +126,7 @@ func (x *loginExchange) describe() description {
 func (x *loginExchange) fail(w http.ResponseWriter, e *azerr.Error) {
 	number := 0
 	if code, _, found := strings.Cut(strings.TrimPrefix(e.Message, "AADSTS"), ":"); found {
-		number, _ = strconv.Atoi(code) // injected errors may have none
+		number, _ = strconv.Atoi(code) // injected errors may have no number
 	}
 	respondJSON(w, e.Status, map[string]any{"error": e.Code, "error_description": e.Message, "error_codes": []int{number}})
 }
@@ -137,7 +138,7 @@ func respondJSON(w http.ResponseWriter, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // the client is gone if this fails
+	_, _ = w.Write(raw) // fails only if the client has disconnected
 }
 
 func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
@@ -180,7 +181,7 @@ func (x *loginExchange) token() (tokenResponse, *azerr.Error) {
 		return tokenResponse{}, azerr.New(http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The app requested an unsupported grant type.")
 	}
 	form := x.r.PostForm
-	for name, values := range form { // what is not known is ignored (RFC 6749, 3.2)
+	for name, values := range form { // unknown parameters are ignored (RFC 6749, 3.2)
 		if len(values) > 1 {
 			return tokenResponse{}, azerr.New(http.StatusBadRequest, "invalid_request", "AADSTS9000411: The request is not properly formatted. The parameter '"+name+"' is duplicated.")
 		}
@@ -205,7 +206,7 @@ func (x *loginExchange) token() (tokenResponse, *azerr.Error) {
 	return tokenResponse{"Bearer", int(life.Seconds()), int(life.Seconds()), token}, nil
 }
 
-// refusal is the response to a login that failed.
+// refusal returns the response to a failed login.
 func refusal(err error) *azerr.Error {
 	if errors.Is(err, access.ErrUnknownClient) {
 		return azerr.New(http.StatusBadRequest, "unauthorized_client", err.Error())
@@ -213,13 +214,13 @@ func refusal(err error) *azerr.Error {
 	return azerr.New(http.StatusUnauthorized, "invalid_client", err.Error())
 }
 
-// audienceOf is the resource of a scope such as https://storage.azure.com/.default.
+// audienceOf returns the resource of a scope such as https://storage.azure.com/.default.
 func (s *state) audienceOf(scope string) (string, bool) {
 	for one := range strings.FieldsSeq(scope) {
 		resource, ok := strings.CutSuffix(one, "/.default")
 		resource = strings.TrimSuffix(resource, "/")
 		if resource == "https://management.core.windows.net" {
-			resource = access.ManagementAudience // the former name, which the SDK still asks for
+			resource = access.ManagementAudience // the former name, which the SDK still requests
 		}
 		if ok && (resource == access.StorageAudience || resource == access.ManagementAudience) {
 			return resource, true
@@ -233,12 +234,13 @@ func (s *state) audienceOf(scope string) (string, bool) {
 	return "", false
 }
 
-// leeway is the default of the library with which Microsoft validates tokens (TokenValidationParameters.ClockSkew:
-// https://learn.microsoft.com/dotnet/api/microsoft.identitymodel.tokens.tokenvalidationparameters.clockskew). The pages on
-// Entra name none.
+// leeway is the default clock skew of the library with which Microsoft validates tokens
+// (TokenValidationParameters.ClockSkew:
+// https://learn.microsoft.com/dotnet/api/microsoft.identitymodel.tokens.tokenvalidationparameters.clockskew). The
+// Entra documentation does not state one.
 const leeway = 5 * time.Minute
 
-// assertion verifies a token of another issuer. Keys are fetched from no issuer that the client does not trust.
+// assertion verifies a token of another issuer. It fetches keys only from issuers that the client trusts.
 func (s *state) assertion(ctx context.Context, client, token string) (access.Federation, error) {
 	claimed, err := oidc.Peek(token)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// managed is a call of Azure Resource Manager as HTTP has it. asked is what the SDK's type has of it, the body.
+// managed is an HTTP call to Azure Resource Manager. asked is its body in the SDK's type.
 type managed struct {
 	method, path string
 	asked        any
@@ -121,7 +121,7 @@ func full(of reflect.Type) reflect.Value {
 	return v
 }
 
-// fieldsOf are the fields that the SDK's type has, as far as the list tells them apart.
+// fieldsOf returns the fields of the SDK's type, in the granularity of the list.
 func fieldsOf(t *testing.T, asked any, listed accept.List) []string {
 	t.Helper()
 	raw, err := json.Marshal(full(reflect.TypeOf(asked)).Interface())
@@ -185,8 +185,8 @@ func withField(t *testing.T, asked any, field string) map[string]any {
 // managedQueries are the parameters that any call of the SDK's clients has, and one that none has.
 var managedQueries = []string{"$expand", "$filter", "$skipToken", "$skiptoken", "$top", "tenantId", "colour"}
 
-// TestManagementParameters sends every call with every query parameter, and with every field that the SDK's type of its body has:
-// what the fake does not take it refuses by its name. The page lists it all.
+// TestManagementParameters sends every call with every query parameter, and with every field of the SDK's type for
+// its body. The fake must reject by name what it does not implement. The page lists the results.
 func TestManagementParameters(t *testing.T) {
 	t.Parallel()
 	s := startSubscription(t, azurefake.Options{})

@@ -52,7 +52,7 @@ func startSubscription(t *testing.T, o azurefake.Options) subscription {
 	return subscription{s, options}
 }
 
-// caller is somebody who logs in with a secret.
+// caller is a principal that logs in with a secret.
 type caller struct {
 	subscription
 
@@ -160,7 +160,7 @@ func aFederation(issuer, subject string, audiences ...string) armmsi.FederatedId
 	}}
 }
 
-// TestIdentitiesAndFederatedCredentials goes through what the SDK's client can do.
+// TestIdentitiesAndFederatedCredentials uses all functions of the SDK's client.
 func TestIdentitiesAndFederatedCredentials(t *testing.T) {
 	t.Parallel()
 	s := startSubscription(t, azurefake.Options{})

@@ -8,37 +8,38 @@ import (
 	"time"
 )
 
-// DefaultAccount is the account of a server whose options name none.
+// DefaultAccount is the account of a server whose options list none.
 const DefaultAccount = "devstoreaccount1"
 
-// Options describe a Server. The zero value is a usable server in memory.
+// Options configure a Server. The zero value is a usable in-memory server.
 type Options struct {
-	// Address is where Start listens, host:port; "127.0.0.1:0" by default, a free port.
+	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Accounts are the names of the storage accounts; one named DefaultAccount by default.
+	// Accounts are the storage accounts. Default: one named DefaultAccount.
 	Accounts []Account
 	// Subscription and ResourceGroup are in the resource IDs of accounts. Both have a default.
 	Subscription, ResourceGroup string
-	// Dir keeps all state in a directory that survives the process; "" keeps it in memory, and bodies in a temporary
-	// directory (TMPDIR), which is gone after Close.
+	// Dir is a directory for all state, which then survives the process. If it is empty, state is kept in memory and
+	// bodies in a temporary directory (TMPDIR), which Close removes.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body has a file of its own; 256 KiB by default. Smaller ones share
-	// one file. With Dir every body is a file.
+	// BodyThreshold is the size in bytes above which a body is stored in a separate file. Default 256 KiB. Smaller
+	// bodies share one file. With Dir every body has a separate file.
 	BodyThreshold int64
 	// TLS serves HTTPS with this configuration; nil serves HTTP. See SelfSigned.
 	TLS *tls.Config
-	// Domains are host names before which the name of an account stands, beside path-style; blob.localhost by default.
+	// Domains are host names that can be prefixed with an account name, in addition to path-style URLs. Default
+	// blob.localhost.
 	Domains []string
-	// Versioning keeps the earlier states of blobs, as an account with blob versioning does.
+	// Versioning keeps earlier versions of blobs, like an account with blob versioning.
 	Versioning bool
-	// Deletion is how long a container is being deleted and its name cannot be used; 30 s by default, which is the
-	// service's minimum. Negative for no time at all.
+	// Deletion is how long the deletion of a container takes, during which its name cannot be used. Default 30 s, the
+	// service's minimum. Negative means that deletion takes no time.
 	Deletion time.Duration
-	// Issuers fetches the keys of issuers of federated tokens; http.DefaultClient by default.
+	// Issuers is the client that fetches the keys of the issuers of federated tokens. Default http.DefaultClient.
 	Issuers *http.Client
-	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
 	Past bool
-	// Now is the clock; time.Now by default.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
@@ -46,12 +47,12 @@ type Options struct {
 type Account struct {
 	// Name is 3 to 24 lower-case letters and digits.
 	Name string
-	// Key is key1 in base64; invented when empty. key2 is always invented.
+	// Key is key1 in base64; random if empty. key2 is always random.
 	Key string
-	// SharedKeyOff refuses what account keys sign, as an account with allowSharedKeyAccess=false does.
+	// SharedKeyOff rejects everything that account keys sign, like an account with allowSharedKeyAccess=false.
 	SharedKeyOff bool
-	// KeepsContainers is for how many days the account says that it keeps deleted containers, 0 for not at all. The fake
-	// has no call that restores one.
+	// KeepsContainers is the number of days for which the account reports that it keeps deleted containers; 0 means
+	// disabled. The fake does not implement restoring them.
 	KeepsContainers int
 }
 
@@ -61,7 +62,7 @@ func (a Account) String() string { return a.Name + ":[redacted]" }
 // GoString implements fmt.GoStringer without the key.
 func (a Account) GoString() string { return a.String() }
 
-// past is the clock of what is kept, nil if nothing is.
+// past returns the clock for earlier state, or nil if none is kept.
 func (o Options) past() func() time.Time {
 	if !o.Past {
 		return nil

@@ -58,7 +58,7 @@ var common = []string{"timeout", "x-ms-client-request-id", "x-ms-version"}
 // makeAnother are headers that make another operation of a call.
 var makeAnother = []string{"x-ms-copy-source", "x-ms-blob-type", "x-ms-requires-sync"}
 
-// pageOf words what was found.
+// pageOf generates the text for the results.
 func pageOf(all []described, found map[string]probed) string {
 	var text strings.Builder
 	text.WriteString("| operation of azblob | served | refused | different |\n|---|---|---|---|\n")
@@ -96,7 +96,7 @@ func columns(d described, p probed) (served, refused string) {
 	return served, strings.Join(hasNot, ", ")
 }
 
-// comparePage holds the test's part of the page against what was found, or writes it.
+// comparePage compares the test's part of the page with the results, or writes it.
 func comparePage(t *testing.T, found string) {
 	t.Helper()
 	pageLock.Lock()

@@ -142,7 +142,7 @@ func (r request) with(isQuery bool, name, value string) request {
 	return out
 }
 
-// verdict is what the fake does with a parameter of an operation.
+// verdict is how the fake handles a parameter of an operation.
 type verdict string
 
 const (
@@ -151,7 +151,7 @@ const (
 	isIgnored verdict = "ignored"
 )
 
-// judge sends the call with a parameter whose value is wrong, which changes nothing, or has an effect.
+// judge sends the call with a parameter whose value is invalid, has no effect, or has an effect.
 func (c *conversation) judge(t *testing.T, d described, isQuery bool, name string) verdict {
 	t.Helper()
 	value, effect := wrong[name], effects[name]
@@ -212,15 +212,15 @@ var readElsewhere = map[string]string{
 	"BlobClient.getProperties x-ms-range":                     "ignored, as HTTP has it",
 }
 
-// probed is what the fake says to an operation.
+// probed is the fake's response to an operation.
 type probed struct {
 	// refusal is the message for an operation that is refused, whatever its parameters; the others have verdicts by name.
 	refusal  string
 	verdicts map[string]verdict
 }
 
-// TestEveryParameter calls every operation of the description with every parameter that any of them has: what the fake does
-// not read it refuses by its name, and nothing is ignored. The page lists it all.
+// TestEveryParameter calls every operation in the description with every parameter of any operation. The fake must
+// reject by name what it does not implement, and ignore nothing. The page lists the results.
 func TestEveryParameter(t *testing.T) {
 	t.Parallel()
 	server := start(t, azurefake.Options{Deletion: -1}) // containers are made again
@@ -268,7 +268,7 @@ func TestEveryParameter(t *testing.T) {
 	comparePage(t, pageOf(all, found))
 }
 
-// probe calls an operation by itself and with each parameter.
+// probe calls an operation without additional parameters and with each of them.
 func (s blobService) probe(t *testing.T, d described, queries, others map[string]bool) probed {
 	t.Helper()
 	got := s.prepared(t, d).send(t, d.call())

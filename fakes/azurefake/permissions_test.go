@@ -22,9 +22,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
-// operation is one call and what a shared access signature needs for it. The letters are those of the tables
-// "Permissions for a directory, container, or blob" (Create a service SAS) and "Account SAS permissions by operation"
-// (Create an account SAS) of the reference; each of several letters is enough alone.
+// operation is one call with the permissions that a shared access signature needs for it. The letters are those of
+// the tables "Permissions for a directory, container, or blob" (Create a service SAS) and "Account SAS permissions by
+// operation" (Create an account SAS) of the reference; each of several letters is sufficient alone.
 type operation struct {
 	method, query string
 	// blob is the name below the container: "" for the container itself, and "/" for the account.
@@ -50,8 +50,8 @@ func blockList(ids ...string) string {
 	return "<BlockList><Latest>" + strings.Join(ids, "</Latest><Latest>") + "</Latest></BlockList>"
 }
 
-// operations are what the table is made of. Every container has a block blob "block", an append blob "append" and a
-// block that waits under "staged".
+// operations returns the rows from which the table is generated. Every container has a block blob "block", an append
+// blob "append" and an uncommitted block in "staged".
 func operations() map[string]operation {
 	block, appendBlob := map[string]string{"X-Ms-Blob-Type": "BlockBlob"}, map[string]string{"X-Ms-Blob-Type": "AppendBlob"}
 	lease := map[string]string{"X-Ms-Lease-Action": "acquire", "X-Ms-Lease-Duration": "15"}
@@ -240,7 +240,8 @@ func without(some string) string {
 	}, letters)
 }
 
-// rows makes the table: for every operation each letter alone, all letters but those, and what no signature may be.
+// rows generates the table: for every operation each letter alone, all other letters, and the calls that no signature
+// allows.
 func rows() []row {
 	var out []row
 	all := operations()

@@ -100,7 +100,7 @@ func TestADeletionEndsARehydration(t *testing.T) {
 	wantCode(t, "rehydrate the version", err, "BlobArchived")
 }
 
-// TestVersionsInAHierarchy lists versions of what is at the top, and what is below only once.
+// TestVersionsInAHierarchy lists versions of top-level blobs, and each prefix only once.
 func TestVersionsInAHierarchy(t *testing.T) {
 	t.Parallel()
 	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")

@@ -86,7 +86,8 @@ func TestRolesAreEnforced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The SDK takes the account from the host, which path style does not hold: what it signed is for another account.
+	// The SDK takes the account from the host, which does not contain it in path style, so its signature is for another
+	// account.
 	c, err := container.NewClientWithNoCredential(s.AccountURL(account)+"/data?"+q.Encode(), &container.ClientOptions{ClientOptions: options})
 	if err != nil {
 		t.Fatal(err)

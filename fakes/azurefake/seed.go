@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
 )
 
-// seed is what a server holds at the start.
+// seed is the initial contents of a server.
 type seed struct {
 	Containers []blobapi.Seed  `json:"containers"`
 	Principals []seedPrincipal `json:"principals"`
@@ -28,14 +28,14 @@ type seedPrincipal struct {
 	Secret   string `json:"secret"`
 	Roles    []struct {
 		Role string `json:"role"`
-		// Account is the first one by default; Container is "" for all of the account.
+		// Account defaults to the first account; an empty Container means the whole account.
 		Account   string `json:"account"`
 		Container string `json:"container"`
 	} `json:"roles"`
 }
 
-// Seed makes the containers and principals of a document in YAML or JSON; docs/howto/use-the-fakes.md has its form. What
-// there is already is left as it is.
+// Seed creates the containers and principals in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
+// format. Existing ones are not changed.
 func (s *Server) Seed(raw []byte) error {
 	var seed seed
 	if err := yaml.UnmarshalStrict(raw, &seed); err != nil {
@@ -58,7 +58,7 @@ func (s *Server) Seed(raw []byte) error {
 	return nil
 }
 
-// accountOr is the first account where none is named.
+// accountOr returns name, or the first account if name is empty.
 func (s *Server) accountOr(name string) string { return cmp.Or(name, s.options.Accounts[0].Name) }
 
 func (s *Server) seedPrincipal(p seedPrincipal) error {

@@ -29,7 +29,7 @@ principals:
   - {role: Storage Blob Data Reader, container: photos}
 `
 
-// TestSeed does what the seed allows and what it does not, and again after a reset.
+// TestSeed tries what the seed allows and what it does not, and repeats this after a reset.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	s := startSubscription(t, azurefake.Options{})

@@ -17,13 +17,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// exchange is a call whose operation is known, whatever service it is for.
+// exchange is a call to any service whose operation has been determined.
 type exchange interface {
-	// describe names the call by what is known at the moment.
+	// describe describes the call with the information available so far.
 	describe() description
-	// serve responds and returns the error of the response, nil for success.
+	// serve writes the response and returns its error, or nil for success.
 	serve(w http.ResponseWriter) *azerr.Error
-	// fail responds with an injected error.
+	// fail writes an injected error.
 	fail(w http.ResponseWriter, e *azerr.Error)
 }
 
@@ -49,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// handling words an exchange for the desk.
+// handling adapts an exchange for package calls.
 type handling struct{ exchange }
 
 // Describe implements calls.Exchange.
@@ -69,7 +69,7 @@ func (a handling) Serve(w http.ResponseWriter) string {
 // Fail implements calls.Exchange.
 func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) { a.fail(w, injected(rule)) }
 
-// injected words the error of a rule.
+// injected returns the error of a rule.
 func injected(rule *fault.Rule) *azerr.Error {
 	known := map[string]*azerr.Error{
 		"ServerBusy":                      azerr.New(http.StatusServiceUnavailable, "ServerBusy", "The server is currently unable to receive requests. Please retry your request."),
@@ -96,10 +96,10 @@ func injected(rule *fault.Rule) *azerr.Error {
 	return &out
 }
 
-// managementRoot begins the paths of management calls, and can be no account's name.
+// managementRoot is the first path segment of management calls, which is not a valid account name.
 const managementRoot = "subscriptions"
 
-// exchange finds out which service a request is for.
+// exchange determines the service of a request.
 func (s *state) exchange(r *http.Request, requestID string) exchange {
 	if isLogin(r.URL.Path) {
 		return &loginExchange{server: s, r: r}
@@ -113,7 +113,7 @@ func (s *state) exchange(r *http.Request, requestID string) exchange {
 // blobExchange is a call to the Blob service.
 type blobExchange struct {
 	p *blobapi.Call
-	// claimed is who the caller says to be, before it is verified.
+	// claimed is the caller's claimed identity, before verification.
 	claimed string
 }
 
@@ -140,7 +140,7 @@ func (x *managementExchange) serve(w http.ResponseWriter) *azerr.Error { return 
 
 func (x *managementExchange) fail(w http.ResponseWriter, e *azerr.Error) { management.Fail(w, e) }
 
-// claimed reads the caller's name without verifying anything.
+// claimed returns the caller's claimed name without verifying anything.
 func claimed(r *http.Request) string {
 	if _, value, ok := strings.Cut(r.Header.Get("Authorization"), "SharedKey "); ok {
 		name, _, _ := strings.Cut(value, ":")

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azurefake is an Azure Blob service with its directory for tests, in process. It enforces: it verifies every
-// signature, evaluates stored access policies and role assignments at every call, and refuses what the service
-// refuses, with the status and the code that it documents. It can fail on demand (Faults), remembers every call (Calls)
-// and shows what it holds (Inventory).
+// Package azurefake is an in-process fake of the Azure Blob service and its directory, for tests. It enforces access
+// control: it verifies every signature, evaluates stored access policies and role assignments on every call, and
+// rejects the same requests as the service, with the documented status and code. It can fail on demand (Faults),
+// records every call (Calls) and lists its contents (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. The Blob service of each storage
-// account is served below AccountURL, the login of Microsoft Entra and the calls of Azure Resource Manager for
-// identities, roles and account keys below URL. A new server has the storage accounts of its options; Keys are the
-// account's, AddPrincipal makes an application with a secret for logins. Clients send tokens over HTTPS only: give
-// Options.TLS for them (SelfSigned).
+// A Server is an http.Handler; Start adds a listener for clients that need an address. The Blob service of each
+// storage account is served below AccountURL. The Microsoft Entra login, and the Azure Resource Manager calls for
+// identities, roles and account keys, are served below URL. A new server has the storage accounts in its options.
+// Keys returns an account's keys, and AddPrincipal creates an application with a secret for logins. Clients send
+// tokens only over HTTPS, so set Options.TLS for them (SelfSigned).
 //
-// All methods may be called concurrently. Nothing is eventually consistent, so that keys, policies and role assignments
-// count at once, unless a fault rule makes reads stale (Options.Past). A call, a header or
-// a parameter that the service has and the fake lacks is refused: 400, with a message that names it.
+// All methods are safe for concurrent use. Changes of keys, policies and role assignments take effect immediately,
+// unless a fault rule makes reads stale (Options.Past). Calls, headers and parameters of the service that the fake
+// does not implement are rejected with 400 and a message that names them.
 package azurefake
 
 import (
@@ -38,7 +38,7 @@ import (
 
 // Server is a running fake.
 type Server struct {
-	// Faults makes calls fail on demand.
+	// Faults injects failures into calls.
 	Faults fault.Injector
 
 	options  Options
@@ -47,7 +47,7 @@ type Server struct {
 	endpoint endpoint.Endpoint
 }
 
-// state is what a server holds until Reset.
+// state is the contents of a server until Reset.
 type state struct {
 	options   Options
 	backing   backing.Backing
@@ -58,7 +58,7 @@ type state struct {
 	management *management.API
 }
 
-// New returns a server. It holds resources until Close.
+// New returns a server, which uses resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
@@ -69,18 +69,18 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// state is what is held at the moment.
+// state returns the current contents.
 func (s *Server) state() *state { return s.held.Load() }
 
-// Reset makes everything as it was before the first call, with the same keys and tenant, forgets the calls and removes
-// all fault rules. Calls that are in progress may fail. It is an error with Options.Dir.
+// Reset restores the initial state with the same keys and tenant, clears the record of calls and removes all fault
+// rules. Running calls may fail. It returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
 	return s.held.Reset()
 }
 
-// load makes what a backing describes.
+// load restores the state from a backing.
 func (o Options) load(b backing.Backing) (*state, error) {
 	s := &state{options: o, backing: b}
 	return s, s.load()
@@ -105,23 +105,23 @@ func (s *state) load() error {
 	return nil
 }
 
-// Operations returns the names of all operations, as calls are recorded and fault rules name them: those of the Blob
-// service, those of Azure Resource Manager as in the SDK, and those of the login as "login:Name".
+// Operations returns the names of all operations, as used in the record of calls and in fault rules: those of the
+// Blob service, those of Azure Resource Manager as in the SDK, and those of the login as "login:Name".
 func Operations() []string {
 	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
 }
 
-// before is everything as it was, which the journal describes.
+// before returns the earlier state that the journal describes.
 func (s *state) before(was journal.Journal) (*state, error) {
 	return s.options.load(s.backing.Before(was))
 }
 
-// now is the store's clock: the service keeps tenths of microseconds.
+// now is the store's clock, with the service's resolution of tenths of microseconds.
 func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(100 * time.Nanosecond) }
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
-// openAccount takes the keys of an account from the options, from the journal, or invents them.
+// openAccount takes the keys of an account from the options or the journal, or generates them.
 func (s *state) openAccount(a Account) error {
 	if !accountName.MatchString(a.Name) || a.Name == managementRoot {
 		return fmt.Errorf("storage account %q: the name must be 3 to 24 lower-case letters and digits", a.Name)
@@ -147,14 +147,14 @@ func (s *state) openAccount(a Account) error {
 	return nil
 }
 
-// Keys returns key1 and key2 of an account, empty for one that does not exist.
+// Keys returns key1 and key2 of an account, or empty strings if it does not exist.
 func (s *Server) Keys(account string) (key1, key2 string) {
 	a, _ := s.state().directory.Account(account)
 	return a.Keys[0], a.Keys[1]
 }
 
-// RegenerateKey replaces key1 or key2 of an account and returns the new one. What the old one signed is refused from
-// now on.
+// RegenerateKey replaces key1 or key2 of an account and returns the new key. Signatures with the old key are rejected
+// from now on.
 func (s *Server) RegenerateKey(account, name string) (string, error) {
 	which, ok := map[string]int{"key1": 0, "key2": 1}[name]
 	if !ok {
@@ -167,8 +167,8 @@ func (s *Server) RegenerateKey(account, name string) (string, error) {
 	return a.Keys[which], nil
 }
 
-// RevokeDelegationKeys refuses all user delegation keys that were made for an account before this call, whatever times
-// they are for.
+// RevokeDelegationKeys invalidates all user delegation keys created for an account before this call, regardless of
+// their validity period.
 func (s *Server) RevokeDelegationKeys(account string) error {
 	_, err := s.state().directory.ChangeAccount(account, func(a *access.Account) { a.DelegationEpoch++ })
 	if err != nil {
@@ -177,31 +177,31 @@ func (s *Server) RevokeDelegationKeys(account string) error {
 	return nil
 }
 
-// ResourceID is the resource ID of an account, which scopes of role assignments begin with.
+// ResourceID returns the resource ID of an account, which is the prefix of scopes of role assignments.
 func (s *Server) ResourceID(account string) string { return s.options.resourceID(account) }
 
 func (o Options) resourceID(account string) string {
 	return o.groupID() + "/providers/Microsoft.Storage/storageAccounts/" + account
 }
 
-// SubscriptionID and ResourceGroup are those of all accounts and identities.
+// SubscriptionID returns the subscription of all accounts and identities.
 func (s *Server) SubscriptionID() string { return s.options.Subscription }
 
-// ResourceGroup is described at SubscriptionID.
+// ResourceGroup returns the resource group of all accounts and identities.
 func (s *Server) ResourceGroup() string { return s.options.ResourceGroup }
 
-// GroupID is the resource ID of the resource group.
+// GroupID returns the resource ID of the resource group.
 func (s *Server) GroupID() string { return s.options.groupID() }
 
 func (o Options) groupID() string {
 	return "/subscriptions/" + o.Subscription + "/resourceGroups/" + o.ResourceGroup
 }
 
-// TenantID is the UUID of the directory.
+// TenantID returns the UUID of the directory.
 func (s *Server) TenantID() string { return s.state().directory.TenantID() }
 
-// SelfSigned makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
-// and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
+// SelfSigned creates a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
+// and the loopback addresses are always included). It returns the configuration for Options.TLS, and the authority as
 // PEM, which clients must trust.
 func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigned.New(hosts...) }
 
@@ -210,17 +210,17 @@ func (s *Server) Start() error {
 	return s.endpoint.Start(endpoint.Options{Name: "azurefake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
 }
 
-// URL is the address of the server, "" before Start. An account's endpoint is AccountURL.
+// URL returns the address of the server, or "" before Start. For the endpoint of an account, use AccountURL.
 func (s *Server) URL() string { return s.endpoint.URL() }
 
-// AccountURL is the path-style endpoint of an account, without a trailing slash.
+// AccountURL returns the path-style endpoint of an account, without a trailing slash.
 func (s *Server) AccountURL(account string) string { return s.URL() + "/" + account }
 
-// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+// Close stops serving, closes open connections and releases all resources. Data in Options.Dir is kept.
 func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
-// Calls returns every call so far, failed ones included, in the order in which they ended.
+// Calls returns all calls so far, including failed ones, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
 
-// ForgetCalls empties the record of calls.
+// ForgetCalls clears the record of calls.
 func (s *Server) ForgetCalls() { s.recorder.Reset() }

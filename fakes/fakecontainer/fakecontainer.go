@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers, in the manner of the
-// modules of testcontainers-go: Run functions take an image and customizers, and what they return is a
-// testcontainers.Container that knows how clients reach the fake. It compiles nothing of the fakes and no client.
+// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers, like the
+// modules of testcontainers-go: the Run functions take an image and customizers, and return a
+// testcontainers.Container with the addresses and credentials for clients. The package does not import the fakes or
+// any client library.
 package fakecontainer
 
 import (
@@ -19,11 +20,12 @@ import (
 type S3 struct {
 	testcontainers.Container
 
-	// URL is the endpoint for clients outside of Docker.
+	// URL is the endpoint for clients outside Docker.
 	URL string
-	// Region is the one that is served.
+	// Region is the region that is served.
 	Region string
-	// AccessKeyID and SecretAccessKey are the root credentials, and the administrator's below /_cooper/.
+	// AccessKeyID and SecretAccessKey are the root credentials, and also the administrator's credentials below
+	// /_cooper/.
 	AccessKeyID, SecretAccessKey string
 }
 
@@ -31,9 +33,9 @@ type S3 struct {
 type Azure struct {
 	testcontainers.Container
 
-	// URL is the endpoint of the account for clients outside of Docker.
+	// URL is the endpoint of the account for clients outside Docker.
 	URL string
-	// Account and Key are the storage account and its key1, and the administrator's below /_cooper/.
+	// Account and Key are the storage account and its key1, and also the administrator's credentials below /_cooper/.
 	Account, Key string
 }
 
@@ -41,15 +43,15 @@ type Azure struct {
 type GCS struct {
 	testcontainers.Container
 
-	// URL is the endpoint for clients outside of Docker.
+	// URL is the endpoint for clients outside Docker.
 	URL string
-	// ProjectID is the project that exists.
+	// ProjectID is the existing project.
 	ProjectID string
-	// AdminKey is the JSON key file of a service account that may do everything.
+	// AdminKey is the JSON key file of a service account with all permissions.
 	AdminKey []byte
 }
 
-// The names that the fakes have by default, and credentials that protect nothing.
+// The default names of the fakes, and credentials that protect nothing.
 const (
 	region    = "us-east-1"
 	rootKey   = "AKIACOOPERCONTAINERS"
@@ -58,12 +60,12 @@ const (
 	key1      = "b25seSBmb3IgdGVzdHMgb24gdGhpcyBtYWNoaW5l"
 	project   = "cooper-fake"
 	keyFile   = "/keys/admin.json"
-	// inside is where the fake of Google says that it is, before anybody knows its port outside.
+	// inside is the address in the Google fake's responses until its port outside the container is known.
 	inside = "http://fake-gcs"
 )
 
-// RunS3 starts a fake S3 and waits until it serves. Like the others it may return a container with an error: end it with
-// testcontainers.CleanupContainer before the error is looked at.
+// RunS3 starts a fake S3 and waits until it serves. Like the other Run functions it may return a container together
+// with an error: call testcontainers.CleanupContainer before checking the error.
 func RunS3(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*S3, error) {
 	c, url, err := run(ctx, image, "9000", []string{"s3", "--root-access-key-id=" + rootKey, "--root-secret-access-key=" + rootValue}, options)
 	if c == nil {
@@ -94,7 +96,7 @@ func RunGCS(ctx context.Context, image string, options ...testcontainers.Contain
 	return fake, err
 }
 
-// run starts a container. Commands of customizers are added to the fake's.
+// run starts a container. Commands of customizers are appended to the fake's.
 func run(ctx context.Context, image, port string, command []string, options []testcontainers.ContainerCustomizer) (c *testcontainers.DockerContainer, url string, err error) {
 	all := append([]testcontainers.ContainerCustomizer{
 		testcontainers.WithCmd(append(append([]string{"fakes"}, command...), "--listen=0.0.0.0:"+port, "--admin")...),
@@ -112,7 +114,7 @@ func run(ctx context.Context, image, port string, command []string, options []te
 	return c, url, nil
 }
 
-// adminKey reads the administrator's key, with the address at which the fake is reached from here.
+// adminKey reads the administrator's key, with the address at which this process reaches the fake.
 func (g *GCS) adminKey(ctx context.Context) ([]byte, error) {
 	file, err := g.CopyFileFromContainer(ctx, keyFile)
 	if err != nil {

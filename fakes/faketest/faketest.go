@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faketest starts the store fakes for tests: any Server of s3fake, gcsfake or azurefake, which it must not
+// Package faketest starts the store fakes for tests: any Server of s3fake, gcsfake or azurefake, which it does not
 // import.
 package faketest
 
@@ -12,11 +12,11 @@ import (
 type Server interface {
 	// Start listens and serves.
 	Start() error
-	// Close ends it.
+	// Close stops the server.
 	Close() error
 }
 
-// Start makes a fake that listens, and closes it at the end of the test: Start(t, s3fake.New, s3fake.Options{}).
+// Start creates a fake that listens, and closes it when the test ends: Start(t, s3fake.New, s3fake.Options{}).
 func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server := Open(t, newServer, options)
@@ -26,7 +26,7 @@ func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options 
 	return server
 }
 
-// Open makes a fake that is only an http.Handler, and closes it at the end of the test.
+// Open creates a fake that is only an http.Handler, and closes it when the test ends.
 func Open[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server, err := newServer(options)

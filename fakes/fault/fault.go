@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault makes fake services fail on demand and remembers every call they got. A Plan is a list of rules;
-// each rule matches calls (by operation, resource, caller and count) and says what happens to them: an error of
-// the real service, throttling, a delay, a dropped connection, or an effect whose response is lost.
+// Package fault makes fake services fail on demand and records every call to them. A Plan is a list of rules. Each
+// rule matches calls (by operation, resource, caller and count) and defines what happens to them: an error of the
+// real service, throttling, a delay, a dropped connection, or an effect whose response is lost.
 //
-// Whoever tests with a fake gives it rules by its Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set), and
-// reads its calls. Whoever writes a fake asks Injector.Decide about each call, does what the rule says, and keeps a
-// Recorder. The package knows no protocol: the fake tells it what a call is and words the error itself. All methods may
-// be called concurrently.
+// Tests add rules to a fake's Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set), and read its calls. A fake
+// calls Injector.Decide for each call, applies the returned rule, and keeps a Recorder. The package is independent of
+// any protocol: the fake describes each call and creates the error responses itself. All methods are safe for
+// concurrent use.
 package fault
 
 import (
@@ -25,49 +25,48 @@ type Effect string
 
 // The effects of a rule.
 const (
-	// Fail responds with Code and Status and does nothing else. It is the default.
+	// Fail responds with Code and Status without performing the call. It is the default.
 	Fail Effect = "fail"
 	// FailAfter performs the call and then responds with Code and Status.
 	FailAfter Effect = "failAfter"
-	// Drop closes the connection without a response; nothing is performed.
+	// Drop closes the connection without a response and without performing the call.
 	Drop Effect = "drop"
-	// DropAfter performs the call and closes the connection without a response: the effect happened, the response is
-	// lost.
+	// DropAfter performs the call and closes the connection without a response, so the response is lost.
 	DropAfter Effect = "dropAfter"
 	// Delay only waits for Latency.
 	Delay Effect = "delay"
-	// Stale responds to a read as it would have been responded to before: without what the last Lag calls changed, and
-	// without what was changed within LagTime. It matches no other calls.
+	// Stale responds to a read from an earlier state: before the last Lag calls, and before LagTime. It matches no other
+	// calls.
 	Stale Effect = "stale"
 )
 
-// Rule matches calls and says what happens to them. An empty matcher matches everything.
+// Rule matches calls and defines what happens to them. An empty matcher matches everything.
 type Rule struct {
-	// Name appears in the records of the calls that the rule hit; "rule N" by default.
+	// Name appears in the records of the affected calls. Default "rule N".
 	Name string `json:"name,omitempty"`
 	// Operation is a pattern with * and ?, for example "PutObject" or "iam:Create*".
 	Operation string `json:"operation,omitempty"`
-	// Resource is a pattern for the resource as the fake names it, for example "bucket/key*".
+	// Resource is a pattern for the resource name used by the fake, for example "bucket/key*".
 	Resource string `json:"resource,omitempty"`
 	// Principal is a pattern for the caller's access key or name.
 	Principal string `json:"principal,omitempty"`
-	// Nth hits only the nth matching call, counted from 1; 0 hits every one.
+	// Nth affects only the nth matching call, counted from 1; 0 affects all.
 	Nth int `json:"nth,omitempty"`
-	// After skips so many matching calls first.
+	// After skips this many matching calls first.
 	After int `json:"after,omitempty"`
-	// Times ends the rule after so many hits; 0 never ends it.
+	// Times ends the rule after it has affected this many calls; 0 never ends it.
 	Times int `json:"times,omitempty"`
 
 	Effect Effect `json:"effect,omitempty"`
 	// Code is the error code of the service, for example SlowDown or Throttling.
 	Code string `json:"code,omitempty"`
-	// Status is the HTTP or gRPC status; 0 leaves it to the fake.
+	// Status is the HTTP or gRPC status; 0 selects the fake's default.
 	Status int `json:"status,omitempty"`
 	// Message replaces the fake's text for the code.
 	Message string `json:"message,omitempty"`
-	// Latency delays the call before anything else, as a Go duration such as 250ms.
+	// Latency delays the call before any other effect, as a Go duration such as 250ms.
 	Latency Duration `json:"latency,omitempty"`
-	// Lag is how many calls a stale read is behind, LagTime how much time; with both it is behind by both.
+	// Lag is the number of calls by which a stale read is behind, and LagTime the duration; if both are set, both apply.
 	Lag     int      `json:"lag,omitempty"`
 	LagTime Duration `json:"lagTime,omitempty"`
 }
@@ -94,7 +93,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + time.Duration(d).String() + `"`), nil
 }
 
-// Plan is a list of rules; the first that hits a call decides.
+// Plan is a list of rules; the first rule that applies to a call is used.
 type Plan struct {
 	Rules []Rule `json:"rules"`
 }
@@ -108,7 +107,7 @@ func ParsePlan(raw []byte) (Plan, error) {
 	return p, p.Validate()
 }
 
-// Validate reports the first rule that cannot work.
+// Validate returns an error for the first invalid rule.
 func (p Plan) Validate() error {
 	for i, r := range p.Rules {
 		switch {
@@ -129,17 +128,17 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// Subject is what a call is, as far as rules can match it.
+// Subject describes a call for matching by rules.
 type Subject struct {
 	Operation string
 	Resource  string
-	// Principals are the names of the caller that rules may use.
+	// Principals are the names of the caller that rules may match.
 	Principals []string
-	// Read says that the call changes nothing.
+	// Read means that the call changes nothing.
 	Read bool
 }
 
-// Injector holds the plan in force. The zero value injects nothing and is ready to use.
+// Injector holds the current plan. The zero value injects nothing and is ready to use.
 type Injector struct {
 	mu         sync.Mutex
 	rules      []*active
@@ -147,16 +146,16 @@ type Injector struct {
 	past       bool
 }
 
-// Know tells the injector the names of all operations of its fake, and whether the fake keeps the past that stale reads
-// return. From then on, Set and Add refuse a rule that would never hit: a test that waits for its fault would pass for
-// nothing.
+// Know tells the injector the names of all operations of its fake, and whether the fake keeps earlier state for stale
+// reads. From then on, Set and Add reject rules that can never apply, so that a test cannot pass because of a
+// mistyped rule.
 func (i *Injector) Know(operations []string, past bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.operations, i.past = operations, past
 }
 
-// check reports the first rule that cannot work here. The caller holds the lock.
+// check returns an error for the first rule that can never apply here. The caller holds the lock.
 func (i *Injector) check(p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -179,7 +178,7 @@ type active struct {
 	seen, hits int
 }
 
-// Set replaces the plan and forgets all counts.
+// Set replaces the plan and resets all counts.
 func (i *Injector) Set(p Plan) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -196,7 +195,7 @@ func (i *Injector) Set(p Plan) error {
 	return nil
 }
 
-// Add appends rules to the plan in force.
+// Add appends rules to the current plan.
 func (i *Injector) Add(rules ...Rule) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -218,7 +217,7 @@ func (i *Injector) Clear() {
 	i.rules = nil
 }
 
-// Plan returns the plan in force.
+// Plan returns the current plan.
 func (i *Injector) Plan() Plan {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -229,16 +228,16 @@ func (i *Injector) Plan() Plan {
 	return p
 }
 
-// RuleState is a rule in force with what it has met.
+// RuleState is a rule of the current plan with its counts.
 type RuleState struct {
 	Rule
 
-	// Seen is how many calls it matched, Hits how many of them it hit.
+	// Seen is how many calls the rule matched, Hits how many of them it affected.
 	Seen int `json:"seen"`
 	Hits int `json:"hits"`
 }
 
-// State returns the rules in force with their counts: a rule that has seen nothing is probably mistyped.
+// State returns the current rules with their counts: a rule that has matched no calls is probably mistyped.
 func (i *Injector) State() []RuleState {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -249,7 +248,7 @@ func (i *Injector) State() []RuleState {
 	return out
 }
 
-// Decide counts a call and returns the rule that hits it, nil for none.
+// Decide counts a call and returns the rule that applies to it, or nil.
 func (i *Injector) Decide(s Subject) *Rule {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -307,12 +306,12 @@ func glob(pattern, s string) bool {
 	return pi == len(pattern)
 }
 
-// nearest is the name that differs from the pattern in the fewest letters.
+// nearest returns the name with the smallest edit distance from the pattern.
 func nearest(pattern string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(pattern, a), distance(pattern, b)) })
 }
 
-// distance is the number of letters to add, remove or replace (Levenshtein).
+// distance returns the number of letters to add, remove or replace (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

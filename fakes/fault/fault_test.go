@@ -148,7 +148,8 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
-// TestRulesForOperationsThatNobodyServes are refused once the injector knows its fake.
+// TestRulesForOperationsThatNobodyServes checks that rules for unknown operations are rejected once the injector
+// knows its fake.
 func TestRulesForOperationsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	var faults fault.Injector

@@ -11,37 +11,37 @@ import (
 type Call struct {
 	// Seq numbers the calls of a recorder from 1 in the order of their arrival.
 	Seq int `json:"seq"`
-	// Start is when the call arrived, Duration how long it took.
+	// Start is when the call arrived, and Duration how long it took.
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration"`
 	// Operation is the name of the operation, for example PutObject.
 	Operation string `json:"operation"`
-	// Resource is what it was about, for example bucket/key.
+	// Resource is the resource of the call, for example bucket/key.
 	Resource string `json:"resource,omitempty"`
-	// Principal is who called, as far as the fake could tell.
+	// Principal is the caller, if the fake could determine it.
 	Principal string `json:"principal,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
-	// Status is the HTTP or gRPC status of the response; 0 when there was none.
+	// Status is the HTTP or gRPC status of the response, or 0 if there was none.
 	Status int `json:"status"`
-	// Code is the error code of the response, "" for success.
+	// Code is the error code of the response, or "" for success.
 	Code string `json:"code,omitempty"`
-	// Fault is the name of the rule that hit the call, "" for none.
+	// Fault is the name of the rule that affected the call, or "" if none did.
 	Fault string `json:"fault,omitempty"`
-	// Performed is false when a fault kept the call from having an effect.
+	// Performed is false if a fault prevented the call from having an effect.
 	Performed bool `json:"performed"`
 }
 
-// maxCalls bounds the memory of a recorder: the oldest calls go first.
+// maxCalls limits the memory of a recorder; the oldest calls are discarded first.
 const maxCalls = 100000
 
-// Recorder remembers calls. The zero value is ready to use.
+// Recorder records calls. The zero value is ready to use.
 type Recorder struct {
 	mu    sync.Mutex
 	seq   int
 	calls []Call
 }
 
-// Begin gives a call its number. The caller completes it with End.
+// Begin assigns a number to a call. The caller completes it with End.
 func (r *Recorder) Begin(now time.Time) Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *Recorder) Begin(now time.Time) Call {
 	return Call{Seq: r.seq, Start: now, Performed: true}
 }
 
-// End keeps a call.
+// End records a call.
 func (r *Recorder) End(c Call, now time.Time) {
 	c.Duration = now.Sub(c.Start)
 	r.mu.Lock()
@@ -67,7 +67,7 @@ func (r *Recorder) Calls() []Call {
 	return append([]Call(nil), r.calls...)
 }
 
-// Reset forgets the recorded calls.
+// Reset clears the recorded calls.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

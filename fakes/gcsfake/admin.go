@@ -18,14 +18,14 @@ import (
 // adminID is the account ID of the administrator of every project.
 const adminID = "cooper-admin"
 
-// adminRoles let the administrator do everything that is served.
+// adminRoles let the administrator perform every operation of the fake.
 var adminRoles = []string{
 	"roles/owner", "roles/storage.admin", "roles/storage.hmacKeyAdmin", "roles/iam.serviceAccountAdmin", "roles/iam.serviceAccountKeyAdmin",
 	"roles/iam.serviceAccountTokenCreator", "roles/iam.roleAdmin", "roles/resourcemanager.projectIamAdmin",
 }
 
-// openAdmin makes the administrator of a project, once. That of the first project, whose key AdminKey returns, may act
-// in all.
+// openAdmin creates the administrator of a project, once. The administrator of the first project, whose key AdminKey
+// returns, has access to all projects.
 func (s *state) openAdmin(project string) error {
 	_, err := s.directory.CreateAccount(project, adminID, "Administrator of the fake", "")
 	switch e := gcserr.From(err); {
@@ -43,8 +43,8 @@ func (s *state) openAdmin(project string) error {
 	return nil
 }
 
-// AdminEmail is the service account that may do everything in a project; "" means the first project, whose administrator
-// may do everything in all.
+// AdminEmail returns the service account with all permissions in a project. "" means the first project, whose
+// administrator has all permissions in all projects.
 func (s *Server) AdminEmail(project string) string { return s.options.adminEmail(project) }
 
 func (o Options) adminEmail(project string) string {
@@ -58,7 +58,7 @@ func (o Options) projectOr(project string) string {
 	return project
 }
 
-// IsAdmin reports whether an access token is an administrator's.
+// IsAdmin reports whether an access token belongs to an administrator.
 func (s *Server) IsAdmin(token string) bool {
 	c, err := s.state().directory.Authenticate(token, func(string) bool { return false })
 	if err != nil {
@@ -72,10 +72,10 @@ func (s *Server) IsAdmin(token string) bool {
 	return false
 }
 
-// ProjectID is the ID of the first project.
+// ProjectID returns the ID of the first project.
 func (s *Server) ProjectID() string { return s.options.Projects[0].ID }
 
-// ProjectNumber is the number of a project, "" for one that does not exist.
+// ProjectNumber returns the number of a project, or "" if it does not exist.
 func (s *Server) ProjectNumber(project string) string {
 	p, err := s.state().directory.Project(s.options.projectOr(project))
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Server) ProjectNumber(project string) string {
 	return p.Number
 }
 
-// AdminKey returns a JSON key file of the administrator of the first project. The token_uri in it is below base, the
-// address under which clients reach the server; "" means URL. The key is made at the first call and stays the same.
+// AdminKey returns a JSON key file of the administrator of the first project. Its token_uri is below base, the
+// address at which clients reach the server; "" means URL. The key is created on the first call and does not change.
 func (s *Server) AdminKey(base string) ([]byte, error) {
 	if base == "" {
 		base = s.URL()
@@ -129,7 +129,7 @@ func (h HMAC) String() string { return h.AccessID + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (h HMAC) GoString() string { return h.String() }
 
-// NewHMAC makes an HMAC key for a service account, by its email.
+// NewHMAC creates an HMAC key for a service account, by its email.
 func (s *Server) NewHMAC(email string) (HMAC, error) {
 	directory := s.state().directory
 	a, err := directory.Account("-", email)
@@ -140,19 +140,19 @@ func (s *Server) NewHMAC(email string) (HMAC, error) {
 	return HMAC{k.AccessID, k.Secret}, err
 }
 
-// NewAccount makes a service account in a project ("" is the first) and returns its email.
+// NewAccount creates a service account in a project ("" is the first) and returns its email.
 func (s *Server) NewAccount(project, id string) (string, error) {
 	a, err := s.state().directory.CreateAccount(s.options.projectOr(project), id, "", "")
 	return a.Email, err
 }
 
-// Token makes an access token for a service account, as the metadata server of a machine would. No scopes means
+// Token creates an access token for a service account, like the metadata server of a machine. No scopes means
 // cloud-platform.
 func (s *Server) Token(email string, scopes ...string) (string, error) {
 	return s.state().token(email, identity.Lifetime, scopes...)
 }
 
-// TokenFor is Token with a life of its own.
+// TokenFor is Token with a custom lifetime.
 func (s *Server) TokenFor(email string, life time.Duration, scopes ...string) (string, error) {
 	return s.state().token(email, life, scopes...)
 }
@@ -183,7 +183,7 @@ func (s *state) grant(project, member string, roles ...string) error {
 	return nil
 }
 
-// NewRole makes a custom role in a project ("" is the first) and returns its name.
+// NewRole creates a custom role in a project ("" is the first) and returns its name.
 func (s *Server) NewRole(project, id string, permissions ...string) (string, error) {
 	r, err := s.state().directory.PutRole(s.options.projectOr(project), id, identity.Role{Title: id, Permissions: permissions}, true)
 	return r.Name, err

@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// The bounds of a batch ("Batch requests": 100 calls and 10 MB).
+// The limits of a batch ("Batch requests": 100 calls and 10 MB).
 const (
 	maxBatch      = 100
 	maxBatchBytes = 10 << 20
 	batchPath     = "/batch/storage/v1"
 )
 
-// serveBatch handles several calls of the JSON API that come in one request. Each is a call of its own, with its own
-// permissions, faults and entry in the record of calls; credentials of the request hold for those without any.
+// serveBatch handles several calls of the JSON API in one request. Each call has its own permissions, faults and
+// entry in the record of calls. The credentials of the request apply to calls without their own.
 func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBatchBytes)
 	responses, err := s.batch(r)
@@ -34,7 +34,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	var out bytes.Buffer
 	parts := multipart.NewWriter(&out)
 	for _, a := range responses {
-		// A buffer never fails.
+		// Writing to a buffer never fails.
 		part, _ := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/http"}, "Content-Id": {a.id}})
 		fmt.Fprintf(part, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
 		_ = a.header.Write(part)
@@ -43,10 +43,10 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = parts.Close()
 	w.Header().Set("Content-Type", "multipart/mixed; boundary="+parts.Boundary())
-	_, _ = w.Write(out.Bytes()) // the client is gone: nobody to tell
+	_, _ = w.Write(out.Bytes()) // fails only if the client has disconnected
 }
 
-// batchResponse takes the response to one call of a batch.
+// batchResponse captures the response to one call of a batch.
 type batchResponse struct {
 	id     string
 	status int

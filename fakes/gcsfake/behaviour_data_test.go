@@ -14,12 +14,12 @@ const (
 	docStatus = "HTTP status and error codes for JSON: https://cloud.google.com/storage/docs/json_api/v1/status-codes"
 )
 
-// operation is one call with what it needs. {x} in path and body stands for what a world knows.
+// operation is one call with the permissions that it needs. {x} in path and body is replaced by a value of the world.
 type operation struct {
 	method, path, headers, body string
 	// permissions are those that the documentation asks for, on a bucket or its project.
 	permissions []string
-	// project says that they are asked on the project: a bucket's policy cannot give them.
+	// project means that the permissions are checked on the project: a bucket's policy cannot grant them.
 	project bool
 	status  int
 	doc     string

@@ -21,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// row is an operation, who calls it, and what he gets.
+// row is an operation, its caller, and the expected result.
 type row struct {
 	operation
 
@@ -36,7 +36,7 @@ type caller struct {
 	// conditions that are true or false on the project.
 	permissions []string
 	where       string
-	// as is the kind of credential: token by default, or one that is to be refused, or a signature.
+	// as is the kind of credential: token by default, an invalid one, or a signature.
 	as string
 	// scope replaces cloud-platform.
 	scope string
@@ -304,7 +304,7 @@ func (w *world) must(t *testing.T, op operation) {
 	}
 }
 
-// grant binds a role with the row's permissions where the row says.
+// grant binds a role with the row's permissions at the level that the row selects.
 func (w *world) grant(t *testing.T, member string, r row) {
 	t.Helper()
 	if len(r.call.permissions) == 0 {

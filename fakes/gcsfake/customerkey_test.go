@@ -39,8 +39,7 @@ func rawKeyHeaders(infix, algorithm, key, sum string) string {
 	return prefix[1:] + "Algorithm: " + algorithm + prefix + "Key: " + key + prefix + "Key-Sha256: " + sum
 }
 
-// keyOperations are what is done with customer-supplied keys: they ask for the permissions that the same calls without
-// ask for.
+// keyOperations use customer-supplied keys. They need the same permissions as the calls without keys.
 func keyOperations() map[string]operation {
 	const create, read, remove = "storage.objects.create", "storage.objects.get", "storage.objects.delete"
 	own := keyHeaders("", 'k')
@@ -104,8 +103,8 @@ func keyRefusals() map[string]refusal {
 	}
 }
 
-// TestCustomerSuppliedKeys has Google's client write, read, compose, rotate and drop keys of its own, in a store that is
-// opened again meanwhile.
+// TestCustomerSuppliedKeys has Google's client write, read, compose, rotate and drop its own keys, in a store that is
+// reopened in between.
 func TestCustomerSuppliedKeys(t *testing.T) {
 	t.Parallel()
 	options := gcsfake.Options{Dir: t.TempDir() + "/data"}

@@ -15,8 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// The administrator of the project makes a bucket with the official client; whoever comes without a credential is
-// refused.
+// The administrator of the project creates a bucket with the official client; a caller without a credential is
+// rejected.
 func Example() {
 	ctx := context.Background()
 	server, err := gcsfake.New(gcsfake.Options{})

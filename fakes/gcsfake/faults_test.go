@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 	const lost = -1
 	tests := map[string]struct {
 		rule fault.Rule
-		// status is what the client sees: 0 for success, lost without a response.
+		// status is the status that the client sees: 0 for success, lost without a response.
 		status int
 		// happened reports whether the object is there afterwards.
 		happened bool

@@ -21,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// form is a request as a browser sends it for a form: its fields, then the file, then what comes after it.
+// form returns a request that a browser would send for a form: its fields, then the file, then the data after it.
 func form(t *testing.T, bucket string, fields map[string]string, file string) *http.Request {
 	t.Helper()
 	var b bytes.Buffer
@@ -86,7 +86,8 @@ func TestGooglesPolicyDocuments(t *testing.T) {
 		if strings.Contains(v.Description, "ACL matching") { // has a condition for a field that its form leaves to the user
 			fields["acl"] = "public-read"
 		}
-		// There are no such buckets: whose form it is was recognised, and that it fits its document.
+		// These buckets do not exist, so this error shows that the form's signer was authenticated and that the form
+		// matches its document.
 		if got := w.serve(form(t, v.PolicyInput.Bucket, fields, "text")); !strings.Contains(got.Body.String(), "NoSuchBucket") {
 			t.Errorf("%s: %s", v.Description, got.Body.String())
 		}

@@ -125,7 +125,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzPolicies sets arbitrary policies; what is accepted is shown again, and can be set again.
+// FuzzPolicies sets arbitrary policies; accepted ones must be returned and can be set again.
 func FuzzPolicies(f *testing.F) {
 	w := newWorld(f)
 	f.Cleanup(func() { w.close(f) })
@@ -142,7 +142,7 @@ func FuzzPolicies(f *testing.F) {
 		if again.Code != http.StatusOK {
 			t.Errorf("accepted, shown as %s, and then refused: %d %s", set.Body.String(), again.Code, again.Body.String())
 		}
-		// The administrator keeps his access through the project, whatever a bucket's policy says.
+		// The administrator retains access through the project, regardless of a bucket's policy.
 		noServerError(t, w.send(t, "", operation{method: "GET", path: o}))
 	})
 }

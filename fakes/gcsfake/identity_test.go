@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 	if _, err := keys.Delete(list.Keys[0].Name).Context(t.Context()).Do(); err != nil {
 		t.Fatal(err)
 	}
-	// A key that is gone gets no token any more.
+	// A deleted key no longer gets a token.
 	if _, err := f.storage(t, key).Bucket("data").Attrs(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_grant") {
 		t.Errorf("a deleted key logs in: %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// Inventory is everything a server holds, without secrets, bodies and what was deleted but can be restored. Two
-// inventories can be compared to see whether something was left behind.
+// Inventory is the contents of a server without secrets, bodies and deleted resources that can be restored. Compare
+// two inventories to detect leftovers.
 type Inventory struct {
 	Buckets  []BucketInventory  `json:"buckets"`
 	Accounts []AccountInventory `json:"accounts"`
@@ -28,9 +28,9 @@ type BucketInventory struct {
 	Project string `json:"project"`
 	// Config holds the fields of the bucket resource that clients set.
 	Config map[string]json.RawMessage `json:"config,omitempty"`
-	// Bindings are those of its policy, as "role member" or "role member if condition".
+	// Bindings are the bindings of the bucket's policy, as "role member" or "role member if condition".
 	Bindings []string `json:"bindings"`
-	// Objects are the names with a live generation, at most the first 1000; Live counts all of them.
+	// Objects are the names with a live generation, at most the first 1000; Live is the total number.
 	Objects    []string `json:"objects"`
 	Live       int      `json:"live"`
 	Noncurrent int      `json:"noncurrent"`
@@ -43,16 +43,16 @@ type AccountInventory struct {
 	UniqueID    string `json:"uniqueId"`
 	Description string `json:"description,omitempty"`
 	Disabled    bool   `json:"disabled,omitempty"`
-	// Keys are the IDs of its keys; HMAC maps its HMAC keys, deleted ones excluded, to their states.
+	// Keys are the IDs of its keys; HMAC maps its HMAC keys, except deleted ones, to their states.
 	Keys     []string          `json:"keys,omitempty"`
 	HMAC     map[string]string `json:"hmac,omitempty"`
 	Bindings []string          `json:"bindings,omitempty"`
 }
 
-// maxListed bounds the names that an inventory lists per bucket.
+// maxListed limits the names that an inventory lists per bucket.
 const maxListed = 1000
 
-// Inventory returns what the server holds, in the order of names. The administrators are not part of it.
+// Inventory returns the contents of the server, ordered by name. It does not include the administrators.
 func (s *Server) Inventory() Inventory { return s.state().inventory() }
 
 func (s *state) inventory() Inventory {
@@ -88,7 +88,7 @@ func (s *state) inventory() Inventory {
 func (s *state) bucketInventory(b store.Bucket) BucketInventory {
 	out := BucketInventory{Name: b.Name, Project: b.Project, Config: b.Config, Bindings: s.bindings(b.Policy), Objects: []string{}}
 	page, err := s.store.List(store.Query{Bucket: b.Name, Max: maxListed})
-	if err != nil { // the bucket went away meanwhile
+	if err != nil { // the bucket was deleted in the meantime
 		return out
 	}
 	for _, o := range page.Objects {
@@ -99,7 +99,7 @@ func (s *state) bucketInventory(b store.Bucket) BucketInventory {
 	return out
 }
 
-// bindings lists a policy member by member; deleted members look as readers see them.
+// bindings lists the members of a policy; deleted members have the form that clients see.
 func (s *state) bindings(p policy.Policy) []string {
 	gone := s.directory.Gone(p)
 	var out []string

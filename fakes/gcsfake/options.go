@@ -8,58 +8,58 @@ import (
 	"time"
 )
 
-// DefaultProject is the project of a server whose options name none.
+// DefaultProject is the project of a server whose options list none.
 const DefaultProject = "cooper-fake"
 
-// Options describe a Server. The zero value is a usable server in memory.
+// Options configure a Server. The zero value is a usable in-memory server.
 type Options struct {
-	// Address is where Start listens, host:port; "127.0.0.1:0" by default, a free port.
+	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Projects are the projects that exist; DefaultProject by default. The first one has the administrator.
+	// Projects are the existing projects. Default DefaultProject. The first project has the administrator.
 	Projects []Project
-	// Pools are the workload identity pools that exist.
+	// Pools are the existing workload identity pools.
 	Pools []Pool
-	// Dir keeps all state in a directory that survives the process; "" keeps it in memory, and bodies in a temporary
-	// directory (TMPDIR), which is gone after Close.
+	// Dir is a directory for all state, which then survives the process. If it is empty, state is kept in memory and
+	// bodies in a temporary directory (TMPDIR), which Close removes.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body has a file of its own; 256 KiB by default. Smaller ones share
-	// one file. With Dir every body is a file.
+	// BodyThreshold is the size in bytes above which a body is stored in a separate file. Default 256 KiB. Smaller
+	// bodies share one file. With Dir every body has a separate file.
 	BodyThreshold int64
 	// TLS serves HTTPS with this configuration; nil serves HTTP. See SelfSigned.
 	TLS *tls.Config
-	// Issuers fetches the keys of the pools' issuers; http.DefaultClient by default.
+	// Issuers is the client that fetches the keys of the pools' issuers. Default http.DefaultClient.
 	Issuers *http.Client
-	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
 	Past bool
-	// Now is the clock; time.Now by default.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
 // Project is a project.
 type Project struct {
-	// ID is its name, for example my-project.
+	// ID is the project ID, for example my-project.
 	ID string
-	// Number is its number of 12 digits; invented when empty.
+	// Number is the project number, 12 digits; random if empty.
 	Number string
 }
 
 // Pool is a workload identity pool with one OpenID Connect provider.
 type Pool struct {
-	// Project is the ID of its project; the first one by default.
+	// Project is the ID of the pool's project. Default: the first project.
 	Project string
-	// ID is the pool's. That of GKE is PROJECT.svc.id.goog: subjects of such a pool are ns/NAMESPACE/sa/NAME, those of
-	// any other pool are the tokens' sub.
+	// ID is the pool's ID. A GKE pool has the form PROJECT.svc.id.goog; its subjects are ns/NAMESPACE/sa/NAME. The
+	// subjects of any other pool are the sub claims of the tokens.
 	ID string
-	// Provider is the ID of the provider; kubernetes by default.
+	// Provider is the ID of the provider. Default kubernetes.
 	Provider string
-	// Issuer is the iss of the tokens that are accepted; their keys are fetched from there.
+	// Issuer is the iss claim of accepted tokens; their keys are fetched from there.
 	Issuer string
-	// Audiences are the accepted aud values; by default the provider's full name, with or without https:, and for a
-	// pool of GKE the pool's ID.
+	// Audiences are the accepted aud values. Default: the provider's full name, with or without https:, and for a GKE
+	// pool also the pool's ID.
 	Audiences []string
 }
 
-// past is the clock of what is kept, nil if nothing is.
+// past returns the clock for earlier state, or nil if none is kept.
 func (o Options) past() func() time.Time {
 	if !o.Past {
 		return nil

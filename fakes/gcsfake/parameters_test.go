@@ -38,8 +38,8 @@ func listedInputs() map[string]map[string]accept.Use {
 	return out
 }
 
-// inputs returns the query parameters of a method, and the fields of its body as far as the list tells them apart, each of
-// them with a dot before it.
+// inputs returns the query parameters of a method, and the fields of its body in the granularity of the list, each
+// prefixed with a dot.
 func (m discoveryMethod) inputs(listed map[string]accept.Use) []string {
 	var out []string
 	if m.ID != "sts.token" { // a form alone
@@ -80,7 +80,8 @@ var undescribed = map[string]string{
 	"bytesToSign": "the field of the former method on the same path",
 }
 
-// TestTheListHasWhatIsDescribed finds what the list of parameters has and the discovery documents do not have any more.
+// TestTheListHasWhatIsDescribed finds entries in the list of parameters that are no longer in the discovery
+// documents.
 func TestTheListHasWhatIsDescribed(t *testing.T) {
 	t.Parallel()
 	all := discovered(t)
@@ -158,8 +159,8 @@ func TestHeadersOfTheXMLAPI(t *testing.T) {
 	}
 }
 
-// probes are the requests that parameters are tried with, where operations has none that fits: whatever is tried of them, they
-// overwrite what is there.
+// probes are requests with which parameters are tested if operations contains no suitable one. They can be repeated,
+// because they overwrite existing data.
 func probes() map[string]operation {
 	out := operations()
 	out["storage.buckets.testIamPermissions"] = operation{method: "GET", path: b + "/iam/testPermissions?permissions=storage.objects.get"}
@@ -183,8 +184,9 @@ func probes() map[string]operation {
 	return out
 }
 
-// TestParametersThatAreNotServed sends every parameter and every field of the discovery documents that the list does not
-// have or says is refused. Each is refused so that Google's client gives up, in words that name it.
+// TestParametersThatAreNotServed sends every parameter and every field of the discovery documents that the list does
+// not contain or marks as refused. Each must be rejected in a way that makes Google's client give up, with a message
+// that names it.
 func TestParametersThatAreNotServed(t *testing.T) {
 	t.Parallel()
 	all, requests, sent := discovered(t), probes(), 0
@@ -290,7 +292,7 @@ var acts = map[string]string{
 
 const aKey = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
 
-// seenElsewhere are parameters whose effect another test sees.
+// seenElsewhere are parameters whose effect is tested elsewhere.
 var seenElsewhere = map[string]string{
 	"storage.buckets.getStorageLayout prefix":                                    "what conditions see",
 	"storage.objects.compose .deleteSourceObjects":                               "TestBehaviour",
@@ -337,10 +339,11 @@ func TestParametersAct(t *testing.T) {
 	}
 }
 
-// emptyObject makes an object without a body: of the ways to insert one, that whose request is a document alone.
+// emptyObject creates an object without a body: the only way to insert one with a request that consists of a
+// document.
 var emptyObject = operation{method: "POST", path: b + "/o", body: `{"name":"o"}`}
 
-// base is the request with what a parameter needs beside it.
+// base returns the request with everything else that a parameter needs.
 func base(op operation, name, parameter string) operation {
 	switch parameter {
 	case "softDeleted":
@@ -385,7 +388,7 @@ func actsIn(t *testing.T, op operation) *httptest.ResponseRecorder {
 	return w.send(t, w.admin, op)
 }
 
-// says is what the page says of what is different, by the name of the parameter or field.
+// says maps parameters and fields to the page's text about the difference.
 var says = map[string]string{
 	"alt":                      "`json`, and `media` of `storage.objects.get`; others are refused",
 	"prettyPrint":              "responses are never indented",

@@ -62,7 +62,7 @@ var peerDifferences = map[string]int{
 func peerTable() map[string]operation {
 	table := objectOperations()
 	for name, op := range table {
-		if strings.Contains(op.path, "/b/bin/") { // what it soft-deletes has other names there
+		if strings.Contains(op.path, "/b/bin/") { // soft-deleted objects have other names there
 			delete(table, name)
 		}
 	}
@@ -151,7 +151,7 @@ func startPeer(t *testing.T, program string) string {
 	address := freeport.ForTest(t).Address()
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(t.Context(), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error", "-external-url", "http://"+address)
-	cmd.Stderr = t.Output() // it says there why it ends
+	cmd.Stderr = t.Output() // it reports there why it exits
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func startPeer(t *testing.T, program string) string {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may be gone already
+		_ = cmd.Process.Kill() // it may have exited already
 		for range ended {      // killed: always an error
 		}
 	})
@@ -184,7 +184,7 @@ func startPeer(t *testing.T, program string) string {
 	}
 }
 
-// peerResponse sends a row with buckets of its own, whose names replace those of the table.
+// peerResponse sends a row with separate buckets, whose names replace those of the table.
 func peerResponse(t *testing.T, address, own string, op operation) int {
 	t.Helper()
 	rename := strings.NewReplacer("/b/docs", "/b/"+own, "/b/empty", "/b/"+own+"-empty", "/b/locked", "/b/"+own, `"bucket":"docs"`, `"bucket":"`+own+`"`)

@@ -64,7 +64,7 @@ func variants(n int) string {
 
 func newAccount(doc string) operation { return operation{method: "POST", path: sas, body: doc} }
 
-// refusals are all of them, by what is wrong.
+// refusals returns all invalid requests, by their error.
 func refusals() map[string]refusal {
 	out := map[string]refusal{}
 	for _, part := range []map[string]refusal{bucketRefusals(), objectRefusals(), policyRefusals(), hmacRefusals(), accountRefusals(), tokenRefusals(), xmlRefusals(), keyRefusals(), ambiguousRefusals()} {
@@ -314,7 +314,7 @@ func xmlRefusals() map[string]refusal {
 	}
 }
 
-// ambiguousRefusals has queries of which a part cannot be read, and what is sent more than once and has one value.
+// ambiguousRefusals has queries that cannot be parsed completely, and duplicates of single-valued inputs.
 func ambiguousRefusals() map[string]refusal {
 	const form = "Content-Type: application/x-www-form-urlencoded"
 	const assertion, twice = "grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion=x", "sent more than once"

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// softDeleted lists what can be restored: name and content of size.
+// softDeleted lists the objects that can be restored, with name, contents and size.
 func softDeleted(t *testing.T, b *storage.BucketHandle) []*storage.ObjectAttrs {
 	t.Helper()
 	var out []*storage.ObjectAttrs
@@ -39,8 +39,8 @@ func softDeleted(t *testing.T, b *storage.BucketHandle) []*storage.ObjectAttrs {
 	}
 }
 
-// TestSoftDelete deletes and overwrites with Google's client and gets everything back, in a store that was opened again
-// meanwhile.
+// TestSoftDelete deletes and overwrites with Google's client and restores everything, in a store that was reopened in
+// between.
 func TestSoftDelete(t *testing.T) {
 	t.Parallel()
 	dir, clock := t.TempDir()+"/data", time.Now()
@@ -83,7 +83,7 @@ func TestSoftDelete(t *testing.T) {
 	if _, err := b.Object("o").Generation(7).Restore(t.Context(), &storage.RestoreOptions{}); !errors.Is(err, storage.ErrObjectNotExist) {
 		t.Errorf("what never was is restored: %v", err)
 	}
-	// After seven days all of that is gone, and the bucket can go at any time.
+	// After seven days all of that has been removed, and the bucket can be deleted.
 	clock = clock.Add(8 * 24 * time.Hour)
 	w := &world{Server: f.Server}
 	if w.admin, err = f.Token(f.AdminEmail("")); err != nil {
@@ -263,7 +263,7 @@ func TestUndelete(t *testing.T) {
 	if got := (&world{Server: f.Server}).send(t, token, operation{method: "GET", path: "/storage/v1/b/data/o"}); got.Code != http.StatusOK {
 		t.Errorf("the account that came back lists: %d", got.Code)
 	}
-	// Its key file names the token endpoint of the server that is gone; an assertion by it is refused here, too.
+	// Its key file names the token endpoint of the stopped server; an assertion with it is also rejected here.
 	if _, err := f.storage(t, []byte(strings.ReplaceAll(string(key), former, f.URL()))).Bucket("data").Attrs(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_grant") {
 		t.Errorf("the key came back: %v", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
 
-// seed is what a server holds at the start. A project is the first one where none is named.
+// seed is the initial contents of a server. If no project is named, the first one is used.
 type seed struct {
 	Accounts []seedAccount `json:"accounts"`
 	Buckets  []seedBucket  `json:"buckets"`
@@ -25,21 +25,21 @@ type seed struct {
 type seedAccount struct {
 	ID      string `json:"id"`
 	Project string `json:"project"`
-	// Roles are those on the project.
+	// Roles are roles on the project.
 	Roles []string `json:"roles"`
 }
 
 type seedBucket struct {
 	Name    string `json:"name"`
 	Project string `json:"project"`
-	// Resource are further fields of the bucket resource of the JSON API.
+	// Resource contains additional fields of the JSON API's bucket resource.
 	Resource map[string]any `json:"resource"`
-	// Bindings replace those that a new bucket has.
+	// Bindings replace the bindings of a new bucket.
 	Bindings []policy.Binding `json:"bindings"`
 }
 
-// Seed makes the service accounts and buckets of a document in YAML or JSON; docs/howto/use-the-fakes.md has its form.
-// What there is already is left as it is.
+// Seed creates the service accounts and buckets in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
+// format. Existing ones are not changed.
 func (s *Server) Seed(raw []byte) error {
 	var seed seed
 	if err := yaml.UnmarshalStrict(raw, &seed); err != nil {
@@ -85,8 +85,8 @@ func (s *state) seedBucket(b seedBucket) error {
 	return err
 }
 
-// administer makes a call as the administrator of a project, which is not recorded. It reports whether it changed
-// anything: what there is already is no error.
+// administer makes a call as the administrator of a project, which is not recorded. It reports whether the call
+// changed anything; an existing resource is not an error.
 func (s *state) administer(project, method, path string, body any) (bool, error) {
 	token, err := s.token(s.options.adminEmail(project), identity.Lifetime)
 	if err != nil {

@@ -29,7 +29,7 @@ buckets:
   - {role: roles/storage.objectAdmin, members: ["serviceAccount:cooper-admin@cooper-fake.iam.gserviceaccount.com"]}
 `
 
-// TestSeed does what the seed allows and what it does not, and again after a reset.
+// TestSeed tries what the seed allows and what it does not, and repeats this after a reset.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})

@@ -99,7 +99,7 @@ func TestKeysOfCopies(t *testing.T) {
 	}
 }
 
-// TestCompositionThatDeletes deletes the sources, but not what the result has replaced.
+// TestCompositionThatDeletes deletes the sources, except the one that the result has replaced.
 func TestCompositionThatDeletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,7 +224,7 @@ func TestUniformAccessStays(t *testing.T) {
 	w.refused(t, off, 400, "90 days")
 }
 
-// TestBucketsAsGoogleCompletesThem reads what was not said in so many words.
+// TestBucketsAsGoogleCompletesThem reads fields that were not set explicitly.
 func TestBucketsAsGoogleCompletesThem(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -285,7 +285,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// TestPagesOfUploads goes through unfinished uploads two at a time ("List multipart uploads").
+// TestPagesOfUploads lists unfinished uploads, two per page ("List multipart uploads").
 func TestPagesOfUploads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -38,7 +38,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// handling words a call for the desk.
+// handling adapts a call for package calls.
 type handling struct{ call *rest.Call }
 
 // Describe implements calls.Exchange.
@@ -59,11 +59,12 @@ func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) { a.call.Fail(w,
 
 func newRequestID() string {
 	var b [18]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand crashes the process instead
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// injected words the error of a rule. Its code is a reason of the JSON API, or any other with a status of the rule's.
+// injected returns the error of a rule. Its code is a reason of the JSON API, or any other code with a status in the
+// rule.
 func injected(rule *fault.Rule) *gcserr.Error {
 	known := map[string]*gcserr.Error{
 		"rateLimitExceeded":  gcserr.New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "The rate of requests is too high. Please reduce it."),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsfake is a Google Cloud Storage with IAM for tests, in process. It enforces: it verifies every token and
-// signature and evaluates every allow policy, so that a credential that should be refused is refused, with the status
-// and the reason that Google documents. It can fail on demand (Faults), remembers every call (Calls) and shows what it
-// holds (Inventory).
+// Package gcsfake is an in-process fake of Google Cloud Storage with IAM, for tests. It enforces access control: it
+// verifies every token and signature and evaluates every allow policy, so invalid credentials are rejected with the
+// documented status and reason. It can fail on demand (Faults), records every call (Calls) and lists its contents
+// (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. Everything is served on one
 // port, below URL:
@@ -16,21 +16,21 @@
 //	/token                                                     OAuth token endpoint (JWT bearer grant)
 //	/v1/token                                                  Security Token Service (token exchange)
 //
-// So official clients are pointed at it with
+// Configure the official clients with
 //
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
-// where key is AdminKey, or what keys.create returned: its token_uri is this server's. STORAGE_EMULATOR_HOST must not
-// be set: it turns authentication off in the client, and every call would be refused here. External account credentials
-// (workload identity) have token_url = URL + "/v1/token" and as audience
-// //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3-style clients
-// use URL as endpoint with an HMAC key and path-style addresses, in any region.
+// where key is AdminKey or a key returned by keys.create, whose token_uri refers to this server. Do not set
+// STORAGE_EMULATOR_HOST: it turns off authentication in the client, and the fake would reject every call. External
+// account credentials (workload identity) have token_url = URL + "/v1/token" and the audience
+// //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3 clients use
+// URL as the endpoint with an HMAC key and path-style addresses, in any region.
 //
-// A new server has no buckets and one service account per project, AdminEmail, that may do everything there. All
-// methods may be called concurrently. Nothing is eventually consistent: keys, bindings and states count at once. Delays
-// of propagation are for Faults, and so are stale reads (Options.Past). A call that Google has and the fake lacks returns
-// 400 with the reason notImplemented, which no client repeats, and does nothing.
+// A new server has no buckets and one service account per project, AdminEmail, with all permissions in the project.
+// All methods are safe for concurrent use. Changes of keys, bindings and states take effect immediately; use Faults
+// to simulate propagation delays and stale reads (Options.Past). A call that Google supports and the fake does not
+// implement has no effect and returns 400 with the reason notImplemented, which clients do not retry.
 package gcsfake
 
 import (
@@ -51,7 +51,7 @@ import (
 
 // Server is a running fake.
 type Server struct {
-	// Faults makes calls fail on demand.
+	// Faults injects failures into calls.
 	Faults fault.Injector
 
 	options  Options
@@ -60,7 +60,7 @@ type Server struct {
 	endpoint endpoint.Endpoint
 }
 
-// state is what a server holds until Reset.
+// state is the contents of a server until Reset.
 type state struct {
 	options   Options
 	backing   backing.Backing
@@ -69,7 +69,7 @@ type state struct {
 	api       *rest.API
 }
 
-// New returns a server. It holds resources until Close.
+// New returns a server, which uses resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
@@ -80,18 +80,18 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// state is what is held at the moment.
+// state returns the current contents.
 func (s *Server) state() *state { return s.held.Load() }
 
-// Reset makes everything as it was before the first call, with the same keys, forgets the calls and removes all fault
-// rules. Tokens that were issued before stay valid. Calls that are in progress may fail. It is an error with Options.Dir.
+// Reset restores the initial state with the same keys, clears the record of calls and removes all fault rules. Tokens
+// issued before remain valid. Running calls may fail. It returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
 	return s.held.Reset()
 }
 
-// load makes what a backing describes.
+// load restores the state from a backing.
 func (o Options) load(b backing.Backing) (*state, error) {
 	s := &state{options: o, backing: b}
 	return s, s.load()
@@ -124,12 +124,12 @@ func (s *state) load() error {
 	return nil
 }
 
-// before is everything as it was, which the journal describes.
+// before returns the earlier state that the journal describes.
 func (s *state) before(was journal.Journal) (*state, error) {
 	return s.options.load(s.backing.Before(was))
 }
 
-// now is the store's clock: the API shows milliseconds.
+// now is the store's clock, with the API's resolution of milliseconds.
 func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
 
 // AddPool adds a workload identity pool to the running server.
@@ -145,8 +145,8 @@ func (s *state) addPool(p Pool) error {
 	return nil
 }
 
-// SelfSigned makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
-// and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
+// SelfSigned creates a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
+// and the loopback addresses are always included). It returns the configuration for Options.TLS, and the authority as
 // PEM, which clients must trust.
 func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigned.New(hosts...) }
 
@@ -155,18 +155,18 @@ func (s *Server) Start() error {
 	return s.endpoint.Start(endpoint.Options{Name: "gcsfake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
 }
 
-// URL is the address of the server without a trailing slash, "" before Start.
+// URL returns the address of the server without a trailing slash, or "" before Start.
 func (s *Server) URL() string { return s.endpoint.URL() }
 
-// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+// Close stops serving, closes open connections and releases all resources. Data in Options.Dir is kept.
 func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
-// Calls returns every call so far, failed ones included, in the order in which they ended.
+// Calls returns all calls so far, including failed ones, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
 
-// ForgetCalls empties the record of calls.
+// ForgetCalls clears the record of calls.
 func (s *Server) ForgetCalls() { s.recorder.Reset() }
 
-// Operations returns the names of all served operations: those of the discovery documents, and xml.NAME for the XML
-// API.
+// Operations returns the names of all implemented operations: those of the discovery documents, and xml.NAME for the
+// XML API.
 func Operations() []string { return rest.Operations() }

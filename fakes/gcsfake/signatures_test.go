@@ -41,7 +41,7 @@ func conformance(t *testing.T, name string) []byte {
 	return raw
 }
 
-// conformanceAccount is a server whose clock stands still, with the account and the key that signed Google's tests.
+// conformanceAccount returns a server with a fixed clock, and the account and key that signed Google's tests.
 func conformanceAccount(t *testing.T, at time.Time) *world {
 	t.Helper()
 	var account struct {
@@ -100,7 +100,7 @@ func TestGooglesSignatures(t *testing.T) {
 			w.ServeHTTP(rec, req)
 			return rec.Body.String()
 		}
-		// There are no such buckets: who is asked for them was recognised.
+		// These buckets do not exist, so this error shows that the signer was authenticated.
 		if got := send(v.ExpectedURL); !strings.Contains(got, "NoSuchBucket") {
 			t.Errorf("%s: %s", v.Description, got)
 		}
@@ -115,7 +115,7 @@ func TestGooglesSignatures(t *testing.T) {
 	}
 }
 
-// serverAt is a server whose clock stands still.
+// serverAt returns a server with a fixed clock.
 func serverAt(t *testing.T, project string, at time.Time) *world {
 	t.Helper()
 	s := faketest.Open(t, gcsfake.New, gcsfake.Options{Projects: []gcsfake.Project{{ID: project}}, Now: func() time.Time { return at }})
@@ -126,7 +126,7 @@ func serverAt(t *testing.T, project string, at time.Time) *world {
 	return &world{Server: s, admin: token, known: map[string]string{}}
 }
 
-// hmacSigner signs in the way of AWS or Google with a secret. It shares nothing with what it tests.
+// hmacSigner signs in the way of AWS or Google with a secret. It shares no code with the tested implementation.
 type hmacSigner struct {
 	family, service, id, secret string
 	at                          time.Time

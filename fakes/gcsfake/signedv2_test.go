@@ -23,8 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// TestURLsOfTheFormerProcess are signed as Google's Go client does it unless it is told otherwise. A request with such a
-// signature that is wrong is never one of nobody, who may read here.
+// TestURLsOfTheFormerProcess tests URLs in the default format of Google's Go client. A request with an invalid
+// signature of this kind must not be treated as anonymous, although anonymous callers may read here.
 func TestURLsOfTheFormerProcess(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})

@@ -60,7 +60,7 @@ func clouds() []cloud {
 	}
 }
 
-// TestThanos runs what the object storage library of Thanos and Cortex accepts a provider by.
+// TestThanos runs the acceptance tests for providers of the object storage library of Thanos and Cortex.
 func TestThanos(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the tests of each fake do this with the SDK")
@@ -106,7 +106,7 @@ func (harness) SupportsCopy() bool               { return true }
 func (harness) SupportsNonSlashDelimiters() bool { return true }
 func (harness) Close()                           {}
 
-// opened returns what is below a bucket: the drivers cannot be opened from outside, and the conformance tests ask for
+// opened returns the driver of a bucket: drivers cannot be opened from outside, and the conformance tests need
 // nothing else.
 func opened(b *blob.Bucket, err error) (driver.Bucket, error) {
 	if err != nil {
@@ -250,7 +250,7 @@ func gcsThanos(t *testing.T) objstore.Bucket {
 	return thanosBucket(t)(thanosgcs.NewBucketWithConfig(t.Context(), log.NewNopLogger(), config, t.Name(), redirected(t, server)))
 }
 
-// redirected sends what is meant for Google's host to the fake: these judges have no setting for an endpoint.
+// redirected redirects requests for Google's host to the fake, because these tests have no setting for an endpoint.
 func redirected(t *testing.T, server *gcsfake.Server) func(http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	fake, err := url.Parse(server.URL())

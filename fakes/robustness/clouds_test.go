@@ -23,10 +23,11 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// request is one call as it is written down. {upload} and {session} stand for what a fake has begun.
+// request is one call in its written form. {upload} and {session} are replaced by an upload or session that was
+// started.
 type request struct{ method, path, headers, body string }
 
-// server is what the fakes have in common.
+// server is the common interface of the fakes.
 type server interface {
 	http.Handler
 	Reset() error
@@ -47,7 +48,7 @@ type fake struct {
 	object            request
 	// controls put control characters where headers are made of.
 	controls []request
-	// unready says that a response of 500 or more is one of the service's.
+	// unready reports whether a response of 500 or more is one of the real service's.
 	unready func(status int, body string) bool
 }
 
@@ -289,7 +290,7 @@ type caller struct {
 	t    *testing.T
 	url  string
 	sign func(*http.Request, string)
-	// upload and session are what the fake has begun.
+	// upload and session are those that the fake has started.
 	upload, session string
 }
 

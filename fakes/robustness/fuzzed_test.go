@@ -13,7 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// workers are the clients of the fuzzer, batch is how many requests they send before everything begins anew.
+// workers is the number of the fuzzer's clients, and batch the number of requests that they send before everything is
+// recreated.
 const workers, batch = 8, 5000
 
 // TestFuzzedRequests sends requests that were valid before something in them was changed, the same ones in each run of a tier. None

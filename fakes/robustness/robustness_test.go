@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robustness_test sends the fakes what no client should: requests that make no sense, uploads that end too early,
-// and clients that are too slow. None of it may break a fake, hold it up or stay behind in it. That nothing acknowledged is
-// lost when a process is killed is tested where the processes are: TestNothingAcknowledgedIsLost in the directory of each
-// command.
+// Package robustness_test sends invalid requests to the fakes, ends uploads early, and simulates clients that are too
+// slow. None of this may break a fake, block it or leave anything behind. TestNothingAcknowledgedIsLost in the
+// directory of each command checks that no acknowledged write is lost when a process is killed.
 package robustness_test
 
 import (
@@ -86,7 +85,7 @@ func (f *running) watched(t *testing.T) http.Handler {
 		defer func() {
 			p := recover()
 			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(p) // the client is gone, and there is no response
+				panic(p) // the client has disconnected, and there is no response
 			}
 			if p != nil {
 				t.Errorf("%s %s panics: %v\n%s", r.Method, r.URL, p, debug.Stack())
@@ -149,7 +148,7 @@ func (f *running) holds(t *testing.T) string {
 	return string(raw) + "\n" + strings.Join(files(t, os.TempDir()), "\n")
 }
 
-// TestAbortedUploads gives up uploads of every kind in the middle: nothing of them is to be seen, and nothing is on the disk.
+// TestAbortedUploads aborts uploads of every kind midway: nothing of them may be visible or remain on disk.
 func TestAbortedUploads(t *testing.T) { //nolint:paralleltest // it counts goroutines, and its temporary directory is its own
 	run(t, 0, func(t *testing.T, f *running) {
 		t.Helper()
@@ -160,7 +159,7 @@ func TestAbortedUploads(t *testing.T) { //nolint:paralleltest // it counts gorou
 					t.Errorf("%s %s got a response to %d bytes: %d %s", upload.method, upload.path, sent, resp.StatusCode, body)
 				}
 			}
-			// A request may begin after its client is gone.
+			// A request may start after its client has disconnected.
 			eventually(t, func() bool { return f.busy.Load() == 0 && f.holds(t) == before }, func() string {
 				return fmt.Sprintf("%s %s leaves something behind (-before +after):\n%s", upload.method, upload.path, cmp.Diff(before, f.holds(t)))
 			})
@@ -180,8 +179,8 @@ func TestControlCharacters(t *testing.T) { //nolint:paralleltest // see TestAbor
 	})
 }
 
-// TestSlowClients has clients that send a byte now and then, and clients that do not read: each is ended, and nobody else
-// waits for them.
+// TestSlowClients has clients that send one byte at a time, and clients that do not read: each must be disconnected
+// without delaying others.
 func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads
 	fulltest.Only(t, "it takes seconds until a client is too slow")
 	run(t, 2*time.Second, func(t *testing.T, f *running) {
@@ -228,7 +227,8 @@ func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUpl
 	})
 }
 
-// dial opens a connection and writes the head of a request on it, which says that size bytes come, and how they begin.
+// dial opens a connection and writes the header of a request with a body of size bytes, and the beginning of the
+// body.
 func (f *running) dial(t *testing.T, r request, size int64) net.Conn {
 	t.Helper()
 	req, err := f.build(r, &stream{}, size)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ambiguous is a request that says something twice, or in a way that cannot be read: to leave out what is not understood
-// would be to do something else.
+// ambiguous is a request with a duplicate or an unreadable part. Ignoring part of it would do something else than
+// requested.
 type ambiguous struct {
 	service string
 	op      operation
@@ -23,8 +23,8 @@ type ambiguous struct {
 	code    string
 }
 
-// ambiguities are what no client's library sends. Codes are those of "Error responses" in the Amazon S3 API Reference and of
-// "Common errors" in the IAM API Reference; DuplicateHeaderName is S3's as users report it.
+// ambiguities are requests that no client library sends. Codes are those of "Error responses" in the Amazon S3 API
+// Reference and of "Common errors" in the IAM API Reference; DuplicateHeaderName is S3's according to users' reports.
 func ambiguities() map[string]ambiguous {
 	const path, sum = "/docs/k", "X-Amz-Checksum-Crc32: AAAAAA=="
 	const associations = "/clusters/dev/pod-identity-associations"
@@ -95,7 +95,8 @@ func TestAmbiguousRequests(t *testing.T) {
 	})
 }
 
-// TestAmbiguousPresigned has what a presigned URL may have as a parameter, which is a header by then, twice.
+// TestAmbiguousPresigned sends inputs twice that a presigned URL may contain as parameters and that are treated as
+// headers.
 func TestAmbiguousPresigned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,7 +22,7 @@ const (
 	parts     = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
 	kms       = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
 	until     = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
-	// known is the condition that what is there is the second docs/k.
+	// known is the condition that the existing object is the second docs/k.
 	known      = `If-Match: "a9f0e61a137d86aa9db53465e0801612"`
 	bypass     = "X-Amz-Bypass-Governance-Retention: true"
 	thumbprint = "ThumbprintList.member.1=6938fd4d98bab03faadb97b34396831e3780aea1"
@@ -276,8 +276,8 @@ func lockedOperations() map[string]operation {
 	}
 }
 
-// conditionalOperations depend on what is there ("How to prevent object overwrites with conditional writes" and "How to
-// perform conditional deletes" in the Amazon S3 User Guide).
+// conditionalOperations depend on the existing object ("How to prevent object overwrites with conditional writes" and
+// "How to perform conditional deletes" in the Amazon S3 User Guide).
 func conditionalOperations() map[string]operation {
 	return map[string]operation{
 		"PutObject over a known object":               {method: "PUT", path: "/docs/k", headers: known, body: "x", actions: "s3:PutObject s3:GetObject", status: 200},

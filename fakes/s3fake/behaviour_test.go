@@ -32,7 +32,7 @@ type operation struct {
 	method, path, headers, body string
 	// service is the one it is signed for, by default S3, or IAM or STS for the Query protocol.
 	service string
-	// actions are what the caller needs, separated by spaces.
+	// actions are the permissions that the caller needs, separated by spaces.
 	actions string
 	status  int
 	// code is the error of a request that is allowed and wrong.
@@ -52,7 +52,7 @@ type credential struct {
 	key    string
 	status int
 	code   string
-	// doc is where AWS says so.
+	// doc is the source in the AWS documentation.
 	doc string
 }
 
@@ -132,7 +132,7 @@ func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	table := rows(t)
 	refusals := 0
-	// A refused call changes nothing, so that all of them can share a world.
+	// A rejected call changes nothing, so all of them can share a world.
 	shared := newWorld(t)
 	for _, r := range table {
 		if r.wantStatus == http.StatusForbidden {
@@ -302,7 +302,7 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 	}
 	if creds.AccessKeyID != "" {
 		raw := req.URL.RawQuery
-		defer func() { req.URL.RawQuery = raw }() // the signer leaves out what it cannot read
+		defer func() { req.URL.RawQuery = raw }() // the signer omits what it cannot parse
 		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
 			tb.Fatal(err)
 		}

@@ -88,8 +88,9 @@ func TestConditionsOfRequests(t *testing.T) {
 	}
 }
 
-// TestConditionsOfHeaders denies what has a header, by the key that the header has in policies: that it is served elsewhere, or
-// nowhere, does not come first. Which headers have keys is in "Condition keys for Amazon S3".
+// TestConditionsOfHeaders denies headers by their condition keys. The denial must take precedence over the error for
+// headers that are not implemented, or only for other operations. "Condition keys for Amazon S3" lists the headers
+// with keys.
 func TestConditionsOfHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -172,8 +173,8 @@ func TestResourceOfListBuckets(t *testing.T) {
 	}
 }
 
-// TestConditionsOfPresignedURLs denies what the examples of "Amazon S3 Signature Version 4 Authentication Specific
-// Policy Keys" (Amazon S3 API Reference) deny.
+// TestConditionsOfPresignedURLs denies the same requests as the examples in "Amazon S3 Signature Version 4
+// Authentication Specific Policy Keys" (Amazon S3 API Reference).
 func TestConditionsOfPresignedURLs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

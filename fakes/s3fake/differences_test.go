@@ -25,7 +25,7 @@ const differencesPage = "../../docs/reference/s3fake-differences.md"
 // tally is how one store does on the table.
 type tally struct {
 	same, rows, unserved int
-	// differ holds operations by what they differ in.
+	// differ groups operations by their difference.
 	differ map[string][]string
 	// absent are operations that the store does not serve.
 	absent map[string]bool
@@ -138,7 +138,8 @@ func compare(t *testing.T, p *peer, iam bool) tally {
 	return c
 }
 
-// isServed judges by the root user's call: an operation that is not served says so, or is mistaken for another.
+// isServed uses the root user's call: an operation that is not implemented returns NotImplemented or is mistaken for
+// another one.
 func isServed(got *httptest.ResponseRecorder) bool {
 	code := errorCode(got.Body.Bytes())
 	if code == "InvalidAction" || code == "SignatureDoesNotMatch" { // of the root user: for a service that is not there

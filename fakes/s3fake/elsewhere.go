@@ -10,16 +10,17 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// elsewhere is a call to a service of AWS that users of S3 call too and that is not served: the response is
-// NotImplemented, and not that the signature is for another service, which is S3's response to a mistake.
+// elsewhere is a call to an AWS service that S3 users also call and that the fake does not implement. The response is
+// NotImplemented. Otherwise S3 would report that the signature is for another service, which suggests a mistake in
+// the client.
 type elsewhere struct {
 	service string
 	r       *http.Request
-	// json tells how the service writes errors; the others write XML.
+	// json means that the service returns errors as JSON; the others return XML.
 	json bool
 }
 
-// newElsewhere finds such a call by the scope of its signature.
+// newElsewhere identifies such a call by the scope of its signature.
 func newElsewhere(r *http.Request) (exchange, bool) {
 	service := sigv4.ServiceOf(r)
 	json, known := map[string]bool{
@@ -52,5 +53,5 @@ func (x *elsewhere) fail(w http.ResponseWriter, requestID string, e *awserr.Erro
 		Message   string
 		RequestID string `xml:"RequestId"`
 	}{Code: e.Code, Message: e.Message, RequestID: requestID})
-	_, _ = w.Write(body) // the client is gone if this fails
+	_, _ = w.Write(body) // fails only if the client has disconnected
 }

@@ -34,7 +34,7 @@ func refusalOf(err error) string {
 	return refusal.ErrorCode()
 }
 
-// The root credentials of the account may do everything, a key that nobody has may do nothing.
+// The account's root credentials have all permissions; an unknown key has none.
 func Example() {
 	ctx := context.Background()
 	server, err := s3fake.New(s3fake.Options{})

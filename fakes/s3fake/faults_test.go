@@ -19,7 +19,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rule fault.Rule
-		// code is what the client sees: the error's code, "" for success, "lost" without a response.
+		// code is the code that the client sees: the error's code, "" for success, "lost" without a response.
 		code string
 		// happened reports whether the object is there afterwards.
 		happened bool

@@ -103,7 +103,7 @@ func TestWebIdentity(t *testing.T) {
 	const account, audience = "system:serviceaccount:ns:sa", "sts.amazonaws.com"
 	tests := map[string]struct {
 		subject, audience string
-		key               *ecdsa.PrivateKey // nil for what is no token
+		key               *ecdsa.PrivateKey // nil for an invalid token
 		begins, expires   time.Duration     // from when the subtest has its turn
 		want              string
 	}{

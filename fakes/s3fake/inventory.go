@@ -10,8 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see
-// whether something was left behind.
+// Inventory is the contents of a server without secrets and bodies. Compare two inventories to detect leftovers.
 type Inventory struct {
 	Buckets  []BucketInventory `json:"buckets"`
 	Users    []UserInventory   `json:"users"`
@@ -29,12 +28,12 @@ type BucketInventory struct {
 	Name       string `json:"name"`
 	Versioning string `json:"versioning,omitempty"`
 	ObjectLock bool   `json:"objectLock,omitempty"`
-	// Config holds the configuration documents by sub-resource, for example policy or tagging.
+	// Config maps sub-resources, for example policy or tagging, to configuration documents.
 	Config map[string]string `json:"config,omitempty"`
-	// Objects are the keys with a current version, at most the first 1000; Count counts all of them.
+	// Objects are the keys with a current version, at most the first 1000; Count is the total number.
 	Objects []string `json:"objects"`
 	Count   int      `json:"count"`
-	// Versions counts versions and delete markers, Uploads unfinished multipart uploads.
+	// Versions is the number of versions and delete markers, Uploads the number of unfinished multipart uploads.
 	Versions int `json:"versions"`
 	Uploads  int `json:"uploads"`
 }
@@ -49,7 +48,7 @@ type UserInventory struct {
 	Attached []string          `json:"attached,omitempty"`
 	// Keys maps access key IDs to their status.
 	Keys map[string]string `json:"keys,omitempty"`
-	// Groups are the names of the groups that the user is in.
+	// Groups are the names of the user's groups.
 	Groups []string `json:"groups,omitempty"`
 }
 
@@ -72,10 +71,10 @@ type RoleInventory struct {
 	Attached []string          `json:"attached,omitempty"`
 }
 
-// maxListed bounds the keys that an inventory lists per bucket.
+// maxListed limits the keys that an inventory lists per bucket.
 const maxListed = 1000
 
-// Inventory returns what the server holds, in the order of names.
+// Inventory returns the contents of the server, ordered by name.
 func (s *Server) Inventory() Inventory { return s.state().inventory() }
 
 func (s *state) inventory() Inventory {
@@ -128,7 +127,7 @@ func (s *state) bucketInventory(b store.Bucket) (BucketInventory, error) {
 	return out, err
 }
 
-// groupsOf are the names of a user's groups; a user that is gone meanwhile has none.
+// groupsOf returns the names of a user's groups, or none if the user was deleted in the meantime.
 func (s *state) groupsOf(user string) []string {
 	groups, _ := s.account.GroupsOf(user)
 	var names []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLocksHoldAgainstRoot walks through "How S3 Object Lock works" (Amazon S3 User Guide) as the root user, who may do
-// everything that can be done.
+// TestLocksHoldAgainstRoot follows "How S3 Object Lock works" (Amazon S3 User Guide) as the root user, who has all
+// permissions.
 func TestLocksHoldAgainstRoot(t *testing.T) {
 	t.Parallel()
 	const (

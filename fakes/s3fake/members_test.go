@@ -45,7 +45,7 @@ func serializers(t *testing.T) []byte {
 	return raw
 }
 
-// members reads from the SDK's serializers what it sends, by operation.
+// members returns what the SDK's serializers send, by operation.
 func members(t *testing.T) map[string]sent {
 	t.Helper()
 	raw := serializers(t)
@@ -106,8 +106,9 @@ func (w *world) refusedMember(t *testing.T, op operation, name string, isHeader 
 	return true
 }
 
-// TestTheMemberListIsComplete writes, with COOPER_UPDATE=1, or compares what the page says of every operation of the SDK's
-// S3, IAM, STS and EKS, and of every header and query parameter of S3's. Whether one is refused is seen by sending it.
+// TestTheMemberListIsComplete writes, with COOPER_UPDATE=1, or compares the page's text about every operation of the
+// SDK's S3, IAM, STS and EKS, and every header and query parameter of S3. It sends each input to see whether it is
+// rejected.
 func TestTheMemberListIsComplete(t *testing.T) {
 	t.Parallel()
 	const page, heading = "../../docs/reference/s3fake.md", "\n## Every operation and member\n"
@@ -220,7 +221,8 @@ func TestMembersOfOtherOperations(t *testing.T) {
 			headers[h] = strings.HasPrefix(h, "X-Amz-") || slices.Contains(conditionsOfHTTP, h)
 		}
 		for _, p := range m.parameters {
-			// uploadId selects another operation, and readers of objects take what nobody serves for a way past caches.
+			// uploadId selects another operation, and for reads of objects unknown parameters are accepted, because clients
+			// use them to bypass caches.
 			parameters[p] = parameters[p] || p != "uploadId" && slices.Contains(w.Operations(), name)
 		}
 	}
@@ -373,8 +375,8 @@ var (
 	written  = regexp.MustCompile(`Local: "(\w+)"|awsRestxml_serializeDocument(\w+)\(|value\.(FlattenedElement)\(`)
 )
 
-// documents reads from the SDK's serializers the elements of the documents that it sends, by operation: the path of each,
-// whose first element is the root.
+// documents returns the elements of the documents that the SDK's serializers send, by operation: the path of each
+// element, beginning with the root.
 func documents(t *testing.T) map[string][][]string {
 	t.Helper()
 	raw, bodies := serializers(t), map[string]string{}
@@ -471,7 +473,7 @@ func listed(names []string) string {
 	return strings.Join(names, " ")
 }
 
-// TestElementsThatAreNotServed sends documents with an element that asks for what is not served.
+// TestElementsThatAreNotServed sends documents with an element for a feature that the fake does not implement.
 func TestElementsThatAreNotServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -139,7 +139,7 @@ func TestPartNumbersOfComposites(t *testing.T) {
 	}
 }
 
-// TestCopySourceIsAForm tells a plus sign in x-amz-copy-source, which is a space, from one in a path, which is itself.
+// TestCopySourceIsAForm checks that a plus sign is a space in x-amz-copy-source but a plus sign in a path.
 func TestCopySourceIsAForm(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})

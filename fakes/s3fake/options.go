@@ -8,54 +8,54 @@ import (
 	"time"
 )
 
-// Options describe a Server. The zero value is a usable server in memory.
+// Options configure a Server. The zero value is a usable in-memory server.
 type Options struct {
-	// Address is where Start listens, host:port; "127.0.0.1:0" by default, a free port.
+	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Region is the only region served; us-east-1 by default.
+	// Region is the only region served. Default us-east-1.
 	Region string
-	// AccountID is the 12-digit account; 000000000000 by default.
+	// AccountID is the 12-digit account number. Default 000000000000.
 	AccountID string
-	// Partition is the second part of ARNs; aws by default.
+	// Partition is the second part of ARNs. Default aws.
 	Partition string
-	// RootAccessKeyID and RootSecretAccessKey are the account's root credentials. Both are invented when empty and
-	// can be read with Server.Root.
+	// RootAccessKeyID and RootSecretAccessKey are the account's root credentials. Both are random if empty; read them
+	// with Server.Root.
 	RootAccessKeyID     string
 	RootSecretAccessKey string
-	// Dir keeps all state in a directory that survives the process; "" keeps it in memory, and bodies in a temporary
-	// directory (TMPDIR), which is gone after Close.
+	// Dir is a directory for all state, which then survives the process. If it is empty, state is kept in memory and
+	// bodies in a temporary directory (TMPDIR), which Close removes.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body has a file of its own; 256 KiB by default. Smaller ones share
-	// one file. With Dir every body is a file.
+	// BodyThreshold is the size in bytes above which a body is stored in a separate file. Default 256 KiB. Smaller
+	// bodies share one file. With Dir every body has a separate file.
 	BodyThreshold int64
 	// TLS serves HTTPS with this configuration; nil serves HTTP. See SelfSigned.
 	TLS *tls.Config
-	// Domains are host names under which buckets are addressed as sub-domains, beside path-style.
+	// Domains are host names under which buckets are addressed as subdomains, in addition to path-style URLs.
 	Domains []string
-	// OpenBuckets leaves the public access block of new buckets off. AWS has turned it on since April 2023.
+	// OpenBuckets disables the public access block of new buckets, which AWS enables by default since April 2023.
 	OpenBuckets bool
-	// Quirks are what compatible stores do and AWS does not. The zero value is AWS.
+	// Quirks selects deviations of compatible stores from AWS. The zero value is AWS.
 	Quirks Quirks
-	// KMSKeys are the IDs or ARNs of the KMS keys that exist; nil accepts any.
+	// KMSKeys are the IDs or ARNs of the existing KMS keys; nil accepts any.
 	KMSKeys []string
-	// Issuers fetches keys of web identity token issuers; http.DefaultClient by default.
+	// Issuers is the client that fetches the keys of web identity token issuers. Default http.DefaultClient.
 	Issuers *http.Client
-	// Clusters maps the EKS clusters that exist to the issuers of their service account tokens.
+	// Clusters maps the existing EKS clusters to the issuers of their service account tokens.
 	Clusters map[string]string
-	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
 	Past bool
-	// Now is the clock; time.Now by default.
+	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
-// Quirks are what compatible stores do and AWS does not.
+// Quirks selects deviations of compatible stores from AWS.
 type Quirks struct {
-	// ForgetsTags takes the tags of new users and roles and forgets them, as Ceph RGW does with those of users.
+	// ForgetsTags accepts tags of new users and roles but does not keep them. Ceph RGW does this for users.
 	ForgetsTags bool
-	// LocationOnly refuses the configuration of a new bucket without a LocationConstraint, and ignores the tags in it, as
-	// Ceph RGW does.
+	// LocationOnly rejects the configuration of a new bucket without a LocationConstraint and ignores its tags, like
+	// Ceph RGW.
 	LocationOnly bool
-	// NoBucketTags serves no tags of buckets, as Garage does not.
+	// NoBucketTags does not implement bucket tags, like Garage.
 	NoBucketTags bool
 }
 
@@ -71,7 +71,7 @@ func (c Credentials) String() string { return c.AccessKeyID + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (c Credentials) GoString() string { return c.String() }
 
-// past is the clock of what is kept, nil if nothing is.
+// past returns the clock for earlier state, or nil if none is kept.
 func (o Options) past() func() time.Time {
 	if !o.Past {
 		return nil

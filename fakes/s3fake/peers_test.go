@@ -64,7 +64,7 @@ func minioPeer(t *testing.T, path string) *peer {
 		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
 	p := &peer{name: "MinIO", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
 	await(t, p.url+"/minio/health/cluster")
-	// Credentials of a session have what the session's policy leaves of the root user's permissions.
+	// Credentials of a session have the root user's permissions, limited by the session's policy.
 	p.credential = func(t *testing.T, policy string) (aws.Credentials, error) {
 		t.Helper()
 		if policy == "" {
@@ -133,7 +133,7 @@ func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.Res
 	req := signedRequest(t, base, c, op)
 	req.RequestURI = ""
 	if op.body == "" {
-		req.Body = http.NoBody // and not one of unknown length
+		req.Body = http.NoBody // and not a body of unknown length
 	}
 	rec := httptest.NewRecorder()
 	resp, err := http.DefaultTransport.RoundTrip(req)
@@ -163,8 +163,8 @@ type peerWorld struct {
 // isQuery reports whether the operation is one of IAM or STS.
 func (op operation) isQuery() bool { return op.path == "/" && op.method == http.MethodPost }
 
-// world makes buckets of its own on the peer, or, for operations of IAM, users and roles, with what the table's
-// operations are about.
+// world creates separate buckets on the peer or, for operations of IAM, users and roles, together with the resources
+// that the table's operations need.
 func (p *peer) world(t *testing.T, iam bool) *peerWorld {
 	t.Helper()
 	suffix := fmt.Sprintf("-%d", p.worlds.Add(1))
@@ -186,7 +186,7 @@ func (p *peer) world(t *testing.T, iam bool) *peerWorld {
 		if step.isQuery() != iam {
 			continue
 		}
-		// What the peer does not serve shows in the rows that need it.
+		// The rows that need a feature that the peer lacks will fail.
 		if got := p.send(t, p.root, w.here(step)); got.Code < http.StatusMultipleChoices {
 			w.memory.learn(step, got)
 		} else if name, _, _ := strings.Cut(strings.TrimPrefix(step.path, "/"), "?"); strings.Contains(name, "/") {

@@ -67,7 +67,7 @@ func TestNamesakesInheritNothing(t *testing.T) {
 	}
 }
 
-// TestTrustNamesWhoExists refuses a trust policy that names nobody.
+// TestTrustNamesWhoExists checks that a trust policy with an unknown principal is rejected.
 func TestTrustNamesWhoExists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

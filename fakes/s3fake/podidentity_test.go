@@ -93,7 +93,7 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	// What is not served of an association would make it another one.
+	// Ignoring an unimplemented field of an association would create a different one.
 	for _, other := range []eks.CreatePodIdentityAssociationInput{{DisableSessionTags: aws.Bool(true)}, {TargetRoleArn: role.Role.Arn}, {Policy: &policy}} {
 		other.ClusterName, other.Namespace, other.ServiceAccount, other.RoleArn = in.ClusterName, in.Namespace, aws.String("other"), in.RoleArn
 		if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), &other); code(t, err) != "NotImplemented" {
@@ -157,9 +157,9 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	}
 }
 
-// TestConditionsOnWhatIsGiven limits what somebody may give to others: the boundary that a user has already, and the service
-// and the cluster that a role goes to ("Delegating responsibility to others using permissions boundaries" and "Granting a
-// user permissions to pass a role to an AWS service" in the IAM User Guide).
+// TestConditionsOnWhatIsGiven restricts what a user may give to others: a user's existing boundary, and the service
+// and cluster that a role is passed to ("Delegating responsibility to others using permissions boundaries" and
+// "Granting a user permissions to pass a role to an AWS service" in the IAM User Guide).
 func TestConditionsOnWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{Clusters: map[string]string{"dev": "https://oidc.example.com"}})

@@ -76,7 +76,7 @@ func form(t *testing.T, c s3fake.Credentials, conditions string, fields map[stri
 	return req
 }
 
-// postWorld is a world with a user who may write and one who may only read.
+// postWorld returns a world with a user with write access and one with read access only.
 func postWorld(t *testing.T) (w *world, writer, reader s3fake.Credentials) {
 	t.Helper()
 	w = newWorld(t)
@@ -128,8 +128,8 @@ func TestPostObject(t *testing.T) {
 	}
 }
 
-// TestPostNullVersion stores a form in a bucket with suspended versioning, whose null version has no header in any response to
-// a write ("x-amz-version-id" of PutObject in the API Reference).
+// TestPostNullVersion stores a form in a bucket with suspended versioning. Responses to writes have no header for its
+// null version ("x-amz-version-id" of PutObject in the API Reference).
 func TestPostNullVersion(t *testing.T) {
 	t.Parallel()
 	w, writer, _ := postWorld(t)
@@ -149,8 +149,8 @@ func TestPostNullVersion(t *testing.T) {
 	}
 }
 
-// TestPostLocation finds the object where the response says that it is: in an absolute, escaped URL (POST Object in the Amazon
-// S3 API Reference).
+// TestPostLocation finds the object at the location in the response, which is an absolute, escaped URL (POST Object
+// in the Amazon S3 API Reference).
 func TestPostLocation(t *testing.T) {
 	t.Parallel()
 	w, writer, _ := postWorld(t)
@@ -165,8 +165,8 @@ func TestPostLocation(t *testing.T) {
 	}
 }
 
-// TestPostPolicy tries every kind of condition ("Creating a POST policy" in the Amazon S3 API Reference), every field
-// that a form must have, and every field that says what to do.
+// TestPostPolicy tries every kind of condition ("Creating a POST policy" in the Amazon S3 API Reference), every
+// required field, and every field that changes the behavior.
 func TestPostPolicy(t *testing.T) {
 	t.Parallel()
 	w, writer, _ := postWorld(t)

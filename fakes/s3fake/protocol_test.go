@@ -21,8 +21,7 @@ const expiring = `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/200
 	`<Tag><Key>a</Key><Value>b</Value></Tag></And></Filter><Expiration><Days>3</Days></Expiration></Rule>` +
 	`<Rule><ID>stale parts</ID><Status>Enabled</Status><Prefix/><AbortIncompleteMultipartUpload><DaysAfterInitiation>7</DaysAfterInitiation></AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>`
 
-// TestResponses holds responses against what the Amazon S3 API Reference says of them, where a status and a code do not
-// tell.
+// TestResponses compares responses with the Amazon S3 API Reference where status and code are not sufficient.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	put := func(path, headers, body string) operation {
@@ -105,7 +104,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests sends what no client's library sends.
+// TestMalformedRequests sends requests that no client library sends.
 func TestMalformedRequests(t *testing.T) {
 	t.Parallel()
 	for how, f := range map[string]fake{"in the clear": start(t, s3fake.Options{}), "over TLS": startTLS(t, s3fake.Options{})} {

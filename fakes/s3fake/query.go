@@ -22,7 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// maxQuery bounds the body of an IAM or STS request.
+// maxQuery limits the body of an IAM or STS request.
 const maxQuery = 1 << 20
 
 // query is a call to IAM or STS.
@@ -69,10 +69,10 @@ func readForm(r *http.Request) (form url.Values, hash string, err error) {
 	return form, hash, nil
 }
 
-// errMalformedQuery has the status that "Common errors" in the IAM API Reference gives it.
+// errMalformedQuery has the status given in "Common errors" in the IAM API Reference.
 var errMalformedQuery = awserr.New(http.StatusNotFound, "MalformedQueryString", "The query string contains a syntax error.")
 
-// single refuses a request that says something more than once.
+// single rejects a request with duplicate parameters or headers.
 func single(r *http.Request, form url.Values) error {
 	if _, name := once.Headers(r.Header, []string{"X-Amz-"}, nil); name != "" {
 		return awserr.Newf(http.StatusBadRequest, "MalformedHttpRequestException", "The header %s is there more than once.", name)
@@ -126,7 +126,7 @@ func (q *query) write(w http.ResponseWriter, requestID string, status int, body 
 	w.Header().Set("Content-Type", "text/xml")
 	w.Header().Set("X-Amzn-Requestid", requestID)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone if this fails
+	_, _ = w.Write(body) // fails only if the client has disconnected
 }
 
 func (q *query) respond(requestID string) ([]byte, error) {
@@ -141,10 +141,11 @@ func (q *query) respond(requestID string) ([]byte, error) {
 	return q.server.iam.Serve(iamapi.Request{Form: q.form, Principal: q.principal, RequestID: requestID, Context: q.conditions(), Now: q.server.options.Now()})
 }
 
-// iamRegions are where partitions other than aws have their one IAM.
+// iamRegions maps partitions other than aws to the region of their only IAM service.
 var iamRegions = map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 
-// authenticate verifies the signature. IAM is global and signed for one region of its partition; STS is also regional.
+// authenticate verifies the signature. IAM is global and its requests are signed for one region of the partition; STS
+// is also regional.
 func (q *query) authenticate() error {
 	s := q.server
 	region := cmp.Or(iamRegions[s.options.Partition], "us-east-1")
@@ -195,12 +196,13 @@ func (q *query) conditions() iampolicy.Context {
 	return ctx
 }
 
-// boundedActions are those that are asked about the boundary that their user or role has; those that make one or set its
-// boundary are asked about the one in the request ("Delegating responsibility to others using permissions boundaries" in
-// the IAM User Guide).
+// boundedActions matches actions for which iam:PermissionsBoundary is the boundary of the user or role. For actions
+// that create a user or role or set a boundary, it is the boundary in the request ("Delegating responsibility to
+// others using permissions boundaries" in the IAM User Guide).
 var boundedActions = regexp.MustCompile(`^(Attach|Detach|Put|Delete)(User|Role)Policy$|^Delete(User|Role)PermissionsBoundary$`)
 
-// targetConditions adds the tags of the request, and the tags and the boundary of the user or role that it is about.
+// targetConditions adds condition keys: the tags in the request, and the tags and boundary of the user or role that
+// is its target.
 func (q *query) targetConditions(ctx iampolicy.Context) {
 	var keys []string
 	for i := 1; ; i++ {

@@ -22,8 +22,8 @@ func many(n int, action string, params ...string) []operation {
 	return out
 }
 
-// TestQuotasAndConflicts reaches the quotas of an account ("IAM and AWS STS quotas" in the IAM User Guide) and does what
-// the state of the account does not allow (errors of each operation in the IAM API Reference).
+// TestQuotasAndConflicts reaches the quotas of an account ("IAM and AWS STS quotas" in the IAM User Guide) and makes
+// calls that conflict with the state of the account (errors of each operation in the IAM API Reference).
 func TestQuotasAndConflicts(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string {

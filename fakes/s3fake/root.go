@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// tableRoot keeps the root credentials, so that a restarted server is the same account.
+// tableRoot is the table with the root credentials, so that a restarted server keeps its account.
 const tableRoot = "root"
 
 func rootOf(j journal.Journal) (Credentials, error) {

@@ -17,9 +17,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// seed is what a server holds at the start.
+// seed is the initial contents of a server.
 type seed struct {
-	// Policies are managed ones.
+	// Policies are managed policies.
 	Policies []struct {
 		Name     string          `json:"name"`
 		Document json.RawMessage `json:"document"`
@@ -28,7 +28,7 @@ type seed struct {
 		Name            string `json:"name"`
 		AccessKeyID     string `json:"accessKeyID"`
 		SecretAccessKey string `json:"secretAccessKey"`
-		// Policy is the document of an inline policy, Policies are the ARNs of managed ones.
+		// Policy is the document of an inline policy; Policies are the ARNs of managed policies.
 		Policy   json.RawMessage `json:"policy"`
 		Policies []string        `json:"policies"`
 	} `json:"users"`
@@ -40,8 +40,8 @@ type seed struct {
 	} `json:"buckets"`
 }
 
-// Seed makes the policies, users and buckets of a document in YAML or JSON; docs/howto/use-the-fakes.md has its form.
-// What there is already is left as it is.
+// Seed creates the policies, users and buckets in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
+// format. Existing ones are not changed.
 func (s *Server) Seed(raw []byte) error {
 	var seed seed
 	if err := yaml.UnmarshalStrict(raw, &seed); err != nil {
@@ -85,19 +85,19 @@ func (s *state) seedUsers(seed seed) error {
 	return nil
 }
 
-// ImportedUser is a user whose credentials were chosen elsewhere.
+// ImportedUser is a user with given credentials.
 type ImportedUser struct {
 	Name string
 	Credentials
-	// Policy is the document of an inline policy, "" for none.
+	// Policy is the document of an inline policy, or "" for none.
 	Policy string
-	// Account is the 12-digit number of another account that the user belongs to, "" for the served one. Such a user
-	// has access to what both its own Policy and the bucket's policy allow.
+	// Account is the 12-digit number of another account that the user belongs to, or "" for the served account. A user
+	// of another account has access only if both its own Policy and the bucket's policy allow it.
 	Account string
 }
 
-// ImportUser adds an IAM user with given credentials. AWS cannot do that; it serves tests of software that comes
-// with fixed credentials.
+// ImportUser adds an IAM user with given credentials. AWS does not support this; it is for tests of software with
+// fixed credentials.
 func (s *Server) ImportUser(u ImportedUser) error { return s.state().importUser(u) }
 
 func (s *state) importUser(u ImportedUser) error {
@@ -127,7 +127,8 @@ func (s *state) importGuest(u ImportedUser) error {
 	return nil
 }
 
-// Operations returns the names of all served operations in order, those of IAM and STS as "service:Action".
+// Operations returns the sorted names of all implemented operations; those of IAM and STS have the form
+// "service:Action".
 func (s *Server) Operations() []string {
 	return slices.Concat(s3api.Operations(), s.state().iam.Operations(), eksapi.Operations())
 }

@@ -43,7 +43,7 @@ buckets:
     - {Effect: Allow, Principal: {AWS: "arn:aws:iam::000000000000:user/reader"}, Action: "s3:PutObject", Resource: "arn:aws:s3:::photos/mine"}
 `
 
-// TestSeed does what the seed allows and what it does not, and again after a reset.
+// TestSeed tries what the seed allows and what it does not, and repeats this after a reset.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})
@@ -107,7 +107,7 @@ func TestBadSeeds(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptIsNotReset sees that nobody loses a data directory.
+// TestWhatIsKeptIsNotReset checks that a data directory cannot be reset.
 func TestWhatIsKeptIsNotReset(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{Dir: t.TempDir()})

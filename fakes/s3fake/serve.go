@@ -17,13 +17,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
 )
 
-// exchange is a call whose operation is known, whatever service it is for.
+// exchange is a call to any service whose operation has been determined.
 type exchange interface {
-	// describe names the call by what is known at the moment.
+	// describe describes the call with the information available so far.
 	describe() description
-	// serve responds and returns the error of the response, nil for success.
+	// serve writes the response and returns its error, or nil for success.
 	serve(w http.ResponseWriter, requestID string) *awserr.Error
-	// fail responds with an injected error.
+	// fail writes an injected error.
 	fail(w http.ResponseWriter, requestID string, e *awserr.Error)
 }
 
@@ -76,7 +76,7 @@ func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) {
 	a.fail(w, a.requestID, injected(rule))
 }
 
-// injected words the error of a rule.
+// injected returns the error of a rule.
 func injected(rule *fault.Rule) *awserr.Error {
 	known := map[string]*awserr.Error{
 		"SlowDown":                      awserr.New(http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate."),
@@ -102,7 +102,7 @@ func injected(rule *fault.Rule) *awserr.Error {
 	return &out
 }
 
-// exchange finds out which service a request is for: by the scope of its signature, or by its shape.
+// exchange determines the service of a request by the scope of its signature or by its form.
 func (s *state) exchange(r *http.Request) exchange {
 	switch sigv4.ServiceOf(r) {
 	case "iam", "sts":
@@ -119,7 +119,7 @@ func (s *state) exchange(r *http.Request) exchange {
 	return &s3Exchange{server: s, r: r, p: s.s3.Prepare(r)}
 }
 
-// isQuery reports whether a request has the shape of the Query protocol.
+// isQuery reports whether a request uses the Query protocol.
 func isQuery(r *http.Request) bool {
 	if r.URL.Path != "/" && r.URL.Path != "" {
 		return false
@@ -160,7 +160,7 @@ func (s *state) userOf(accessKeyID string) string {
 	return k.User
 }
 
-// accessKeyOf reads the claimed access key without verifying anything.
+// accessKeyOf returns the claimed access key without verifying anything.
 func accessKeyOf(r *http.Request) string {
 	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	if rest == "" {
@@ -172,6 +172,6 @@ func accessKeyOf(r *http.Request) string {
 
 func newRequestID() string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand crashes the process instead
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }

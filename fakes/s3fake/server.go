@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3fake is an S3 with IAM, STS and EKS Pod Identity for tests, in process. It enforces: it verifies every
-// signature and evaluates every policy, so that a credential that should be refused is refused, with the status and the
-// code that AWS documents. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds
+// Package s3fake is an in-process fake of S3 with IAM, STS and EKS Pod Identity, for tests. It enforces access
+// control: it verifies every signature and evaluates every policy, so invalid credentials are rejected with the
+// documented status and code. It can fail on demand (Faults), records every call (Calls) and lists its contents
 // (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are served
-// on the same port, below URL: point the clients of AWS at it with BaseEndpoint or AWS_ENDPOINT_URL, and address
-// buckets path-style unless Options.Domains has a host name for them. A new server holds nothing but its account, whose
-// root credentials (Root) may do everything; users, roles and policies are made through its IAM, as with AWS.
+// A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are
+// served on the same port, below URL. Configure AWS clients with BaseEndpoint or AWS_ENDPOINT_URL, and use path-style
+// addresses unless Options.Domains contains a host name. A new server contains only its account, whose root
+// credentials (Root) have all permissions. Create users, roles and policies through IAM, as with AWS.
 //
-// All methods may be called concurrently. Nothing is eventually consistent, so that keys and policies count at once,
-// unless a fault rule makes reads stale (Options.Past). A call that AWS has and the fake lacks returns 501
-// NotImplemented and does nothing.
+// All methods are safe for concurrent use. Changes of keys and policies take effect immediately, unless a fault rule
+// makes reads stale (Options.Past). A call that AWS supports and the fake does not implement returns 501
+// NotImplemented and has no effect.
 package s3fake
 
 import (
@@ -33,7 +33,7 @@ import (
 
 // Server is a running fake.
 type Server struct {
-	// Faults makes calls fail on demand.
+	// Faults injects failures into calls.
 	Faults fault.Injector
 
 	options  Options
@@ -42,7 +42,7 @@ type Server struct {
 	endpoint endpoint.Endpoint
 }
 
-// state is what a server holds until Reset.
+// state is the contents of a server until Reset.
 type state struct {
 	options Options
 	backing backing.Backing
@@ -53,7 +53,7 @@ type state struct {
 	eks     *eksapi.API
 }
 
-// New returns a server. It holds resources until Close.
+// New returns a server, which uses resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{
@@ -66,18 +66,18 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// state is what is held at the moment.
+// state returns the current contents.
 func (s *Server) state() *state { return s.held.Load() }
 
-// Reset makes everything as it was before the first call, with the same root credentials, forgets the calls and removes
-// all fault rules. Calls that are in progress may fail. It is an error with Options.Dir.
+// Reset restores the initial state with the same root credentials, clears the record of calls and removes all fault
+// rules. Running calls may fail. It returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
 	return s.held.Reset()
 }
 
-// load makes what a backing describes.
+// load restores the state from a backing.
 func (o Options) load(b backing.Backing) (*state, error) {
 	s := &state{options: o, backing: b}
 	return s, s.load()
@@ -112,15 +112,15 @@ func (s *state) load() error {
 	return nil
 }
 
-// before is everything as it was, which the journal describes.
+// before returns the earlier state that the journal describes.
 func (s *state) before(was journal.Journal) (*state, error) {
 	return s.options.load(s.backing.Before(was))
 }
 
-// now is the store's clock: S3 keeps milliseconds.
+// now is the store's clock, with S3's resolution of milliseconds.
 func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
 
-// openRoot takes the root credentials from the options, from the journal, or invents them.
+// openRoot takes the root credentials from the options or the journal, or generates them.
 func (s *state) openRoot() error {
 	o := &s.options
 	stored, err := rootOf(s.backing.Journal)
@@ -149,7 +149,7 @@ func (s *state) root() Credentials {
 	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
 }
 
-// Region is the region that is served.
+// Region returns the region that is served.
 func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.
@@ -157,14 +157,14 @@ func (s *Server) Start() error {
 	return s.endpoint.Start(endpoint.Options{Name: "s3fake", Address: s.options.Address, Handler: s, TLS: s.options.TLS, Malformed: s3api.Malformed()})
 }
 
-// URL is the endpoint for S3, IAM and STS, "" before Start.
+// URL returns the endpoint for S3, IAM and STS, or "" before Start.
 func (s *Server) URL() string { return s.endpoint.URL() }
 
-// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+// Close stops serving, closes open connections and releases all resources. Data in Options.Dir is kept.
 func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
-// Calls returns every call so far, failed ones included, in the order in which they ended.
+// Calls returns all calls so far, including failed ones, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
 
-// ForgetCalls empties the record of calls.
+// ForgetCalls clears the record of calls.
 func (s *Server) ForgetCalls() { s.recorder.Reset() }

@@ -55,7 +55,7 @@ func (w *world) session(t *testing.T, c aws.Credentials, action string, params .
 	return aws.Credentials{AccessKeyID: made.Key, SecretAccessKey: made.Secret, SessionToken: made.Token}
 }
 
-// travellers adds a role whose sessions last up to two hours and may do everything, and a user with a policy.
+// travellers adds a role with all permissions and sessions of up to two hours, and a user with a policy.
 func (w *world) travellers(t *testing.T, policy string) aws.Credentials {
 	t.Helper()
 	for _, op := range []operation{
@@ -73,8 +73,8 @@ func (w *world) travellers(t *testing.T, policy string) aws.Credentials {
 	return aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
 }
 
-// TestAssumeRole asks for sessions that AWS refuses (AssumeRole in the STS API Reference, "Pass session tags in AWS STS" and
-// "Roles terms and concepts" in the IAM User Guide), and for what is not served, which would otherwise be left out.
+// TestAssumeRole requests sessions that AWS rejects (AssumeRole in the STS API Reference, "Pass session tags in AWS
+// STS" and "Roles terms and concepts" in the IAM User Guide), and unimplemented features, which must not be ignored.
 func TestAssumeRole(t *testing.T) {
 	t.Parallel()
 	const name, tag, value = "RoleSessionName=session", "Tags.member.1.Key=team", "Tags.member.1.Value=a"
@@ -120,8 +120,8 @@ func TestAssumeRole(t *testing.T) {
 	}
 }
 
-// TestSessionsAndBucketPolicies gives access to a role and to one of its sessions: only what is given to the session itself
-// is not limited by a session policy ("Policy evaluation logic" in the IAM User Guide).
+// TestSessionsAndBucketPolicies gives access to a role and to one of its sessions: only access that is given to the
+// session itself is not limited by a session policy ("Policy evaluation logic" in the IAM User Guide).
 func TestSessionsAndBucketPolicies(t *testing.T) {
 	t.Parallel()
 	const session = "arn:aws:sts::000000000000:assumed-role/traveller/session"
@@ -177,7 +177,7 @@ func TestSessionsOfUsers(t *testing.T) {
 	user := "UserName=walker"
 	tests := map[string]struct {
 		policy string
-		// meanwhile is what an administrator does before the session is used.
+		// meanwhile are an administrator's calls before the session is used.
 		meanwhile []operation
 		use       operation
 		status    int

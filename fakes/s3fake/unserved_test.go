@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3, IAM, STS and EKS: for what it does not
-// serve the fake returns NotImplemented, and it has not done anything else meanwhile.
+// TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3, IAM, STS and EKS. For unimplemented
+// ones the fake must return NotImplemented and must not do anything else.
 func TestEveryOperationOfTheSDK(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})
@@ -66,7 +66,7 @@ func (f fake) isServedOrNotImplemented(t *testing.T, service string, client refl
 	}
 }
 
-// TestWhatIsNotServed sends by hand what no SDK sends: to ignore it would be to do something else than what was asked.
+// TestWhatIsNotServed sends requests that no SDK sends: ignoring part of them would do something else than requested.
 func TestWhatIsNotServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -94,7 +94,7 @@ type sizeWriter struct {
 	failed bool
 }
 
-// suiteTexts are what the suite has in the place of AWS's messages.
+// suiteTexts replaces AWS's messages by those that the suite expects.
 func suiteTexts() *strings.Replacer {
 	pairs := []string{
 		"The specified upload does not exist.", "The specified multipart upload does not exist.",
@@ -134,8 +134,8 @@ func (w *sizeWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// translatePrincipals rewrites a bucket policy of the suite: versitygw names principals by access key, without a type,
-// S3 by ARN under "AWS". The request is signed again with the root credentials, which are what the suite uses.
+// translatePrincipals rewrites a bucket policy of the suite: versitygw names principals by access key without a type,
+// S3 by ARN under "AWS". The request is signed again with the root credentials, which the suite also uses.
 func translatePrincipals(s *s3fake.Server, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(raw))
@@ -235,7 +235,7 @@ func TestVersitygw(t *testing.T) {
 	}
 }
 
-// runSuite returns what the suite says about a fake of its own.
+// runSuite returns the suite's output for a separate fake.
 func runSuite(t *testing.T, binary, suite string) string {
 	t.Helper()
 	// The suite expects the root user's access key as the owner of buckets, where S3 has the account's number: they
@@ -249,7 +249,7 @@ func runSuite(t *testing.T, binary, suite string) string {
 	cmd.Dir = filepath.Dir(binary) // the suite starts ./versitygw
 	// The SDK inside refuses a plain HTTP client when this is set.
 	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=")
-	raw, err := cmd.CombinedOutput() // an exit code other than 0 says that a test failed
+	raw, err := cmd.CombinedOutput() // an exit code other than 0 means that a test failed
 	if err != nil && len(raw) == 0 {
 		t.Fatal(err)
 	}
@@ -290,8 +290,8 @@ func judge(t *testing.T, text string) {
 	}
 }
 
-// explained are the tests that the fake fails because it follows AWS's documentation, by what that is about. The same
-// list is in docs/reference/s3fake.md.
+// explained lists the tests that the fake fails because it follows AWS's documentation, by topic. The same list is in
+// docs/reference/s3fake.md.
 func explained() map[string][]string {
 	return map[string][]string{
 		"IAM and STS name the explicit deny that decided (Troubleshoot access denied error messages)": {

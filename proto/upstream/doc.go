@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream is the dialect of the upstream project's v1alpha2 as of its commit ee00c26: the
-// messages that mean something else there than in package cosi, and the path that both share. Whoever
-// speaks it has been told to by configuration; no call tells it from package cosi.
+// Package upstream is the upstream project's dialect of v1alpha2, as of its commit ee00c26: the messages that differ
+// from those of package cosi, and the service path that both share. The dialect must be selected by configuration,
+// because no call can distinguish it from package cosi.
 //
-// It must not know Kubernetes, a storage backend, or how either party is built.
+// The package is independent of Kubernetes, of any storage backend, and of the implementations of both parties.
 package upstream
 
 import (
@@ -16,8 +16,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Register serves the dialect on the path of the public contract. The registrar must not serve
-// cosi.Provisioner too. Interceptors see the names of this package, such as
+// Register serves the dialect on the service path of the public contract, so the registrar must not also serve
+// cosi.Provisioner. Interceptors see the method names of this package, such as
 // Provisioner_DriverCreateBucket_FullMethodName.
 func Register(registrar grpc.ServiceRegistrar, server ProvisionerServer) {
 	described := Provisioner_ServiceDesc
@@ -25,13 +25,13 @@ func Register(registrar grpc.ServiceRegistrar, server ProvisionerServer) {
 	registrar.RegisterService(&described, server)
 }
 
-// NewClient returns a client that calls the dialect on the path of the public contract. The
-// interceptors of conn see that path.
+// NewClient returns a client that calls the dialect on the service path of the public contract. The interceptors of
+// conn see that path.
 func NewClient(conn grpc.ClientConnInterface) ProvisionerClient {
 	return NewProvisionerClient(publicPath{conn})
 }
 
-// publicPath puts the calls of this package's client onto the path of the public contract.
+// publicPath rewrites the calls of this package's client to the service path of the public contract.
 type publicPath struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.

@@ -18,7 +18,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// asked is what both phases of an access have in common.
+// asked has the fields that both phases of an access share.
 type asked interface { //nolint:interfacebloat // the getters of generated messages
 	GetProtocol() *cosi.ObjectProtocol
 	GetAuthenticationType() *cosi.AuthenticationType
@@ -55,7 +55,7 @@ func (d *Driver) DriverGenerateBucketAccessId(
 	return &cosi.DriverGenerateBucketAccessIdResponse{AccountId: id}, nil
 }
 
-// accountIDOf makes an account ID of a name.
+// accountIDOf returns the account ID for a name.
 func (d *Driver) accountIDOf(name string) string {
 	switch {
 	case d.has(NoAccountID):
@@ -74,7 +74,7 @@ func (d *Driver) accountIDOf(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// openModes counts the categories a request leaves open.
+// openModes counts the categories that a request leaves unset.
 func openModes(bucket *cosi.AccessedBucket) int {
 	n := 0
 	for _, mode := range []*cosi.AccessMode{bucket.GetObjectDataAccessMode(), bucket.GetObjectMetadataAccessMode(), bucket.GetBucketMetadataAccessMode()} {
@@ -85,7 +85,7 @@ func openModes(bucket *cosi.AccessedBucket) int {
 	return n
 }
 
-// checkAccess refuses what the driver does not support.
+// checkAccess returns an error for requests that the driver does not support.
 func (d *Driver) checkAccess(request asked) error {
 	supported := d.supported()
 	if protocol := request.GetProtocol().GetType(); !slices.Contains(supported, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
@@ -126,7 +126,7 @@ func (d *Driver) checkModes(buckets []*cosi.AccessedBucket) error {
 	return nil
 }
 
-// fingerprint is what must not change for an account.
+// fingerprint covers everything that must not change for an account.
 func fingerprint(request asked) string {
 	mode := func(m *cosi.AccessMode) cosi.AccessMode_Mode {
 		if m.GetMode() == cosi.AccessMode_UNKNOWN {
@@ -184,7 +184,8 @@ func (d *Driver) DriverGrantBucketAccess(
 	return response, nil
 }
 
-// ensureAccount is the first step of a grant: the account exists with its keys, or does not fit.
+// ensureAccount is the first step of a grant: it ensures that the account exists with its keys, or returns an error
+// if it does not match.
 func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRequest) error {
 	if err := d.checkGrantedBuckets(s, request); err != nil {
 		return err
@@ -219,7 +220,7 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 	return d.again(s, request, account)
 }
 
-// checkGrantedBuckets refuses a grant for buckets that do not exist or do not support the protocol.
+// checkGrantedBuckets returns an error for buckets that do not exist or do not support the protocol.
 func (d *Driver) checkGrantedBuckets(s *state, request *cosi.DriverGrantBucketAccessRequest) error {
 	id := request.GetAccountId()
 	for _, bucket := range request.GetBuckets() {
@@ -243,7 +244,7 @@ func (d *Driver) checkGrantedBuckets(s *state, request *cosi.DriverGrantBucketAc
 	return nil
 }
 
-// again is a grant of an account that exists and fits.
+// again grants an account that exists and matches.
 func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, account *accountState) error {
 	id := request.GetAccountId()
 	switch {
@@ -269,7 +270,7 @@ func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, a
 	return nil
 }
 
-// rotate gives an account with keys a new key, keeps the one before, and deletes older ones.
+// rotate adds a new key to an account with keys, keeps the previous one, and deletes older ones.
 func (d *Driver) rotate(s *state, request *cosi.DriverGrantBucketAccessRequest, account *accountState) {
 	if request.GetAuthenticationType().GetType() == cosi.AuthenticationType_SERVICE_ACCOUNT && !d.has(SecretForServiceAccount) {
 		return
@@ -292,7 +293,7 @@ func (d *Driver) rotate(s *state, request *cosi.DriverGrantBucketAccessRequest, 
 	}
 }
 
-// allow is the second step of a grant: the policies of the buckets name the account.
+// allow is the second step of a grant: it adds the account to the policies of the buckets.
 func (d *Driver) allow(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
 	id := request.GetAccountId()
 	for i, bucket := range request.GetBuckets() {
@@ -324,7 +325,7 @@ func (d *Driver) allow(ctx context.Context, request *cosi.DriverGrantBucketAcces
 	return nil
 }
 
-// allowFromCopy reads the policy, waits as a slow backend would, and writes it back whole.
+// allowFromCopy reads the policy, waits like a slow backend, and writes the whole policy back.
 func (d *Driver) allowFromCopy(ctx context.Context, name, account string, granted modes) error {
 	policy := map[string]modes{}
 	err := d.store.driver(func(s *state) error {

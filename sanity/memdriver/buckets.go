@@ -15,7 +15,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// How workloads reach the buckets.
+// Endpoints and other data with which workloads reach the buckets.
 const (
 	Endpoint       = "https://s3.memory.example"
 	Region         = "memory-1"
@@ -68,7 +68,7 @@ func (d *Driver) DriverGenerateBucketId(
 	return &cosi.DriverGenerateBucketIdResponse{BucketId: id}, nil
 }
 
-// remembered returns what was remembered under a key, and remembers the value if nothing was.
+// remembered returns the value stored under a key, or stores value if there is none.
 func (d *Driver) remembered(key, value string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,7 +106,7 @@ func (d *Driver) DriverCreateBucket(
 	case d.has(HalfCreated):
 		pause(ctx, halfway)
 	case d.has(BusyIsInternal) && !again:
-		// A second call is to meet the first, on a busy machine as well; a call with little time left is quick.
+		// A second call should overlap with the first, even on a busy machine; a call with little time left is fast.
 		if deadline, has := ctx.Deadline(); !has || time.Until(deadline) > time.Second {
 			select {
 			case <-second(ctx):
@@ -153,7 +153,8 @@ func (d *Driver) checkCreate(request *cosi.DriverCreateBucketRequest) error {
 	return nil
 }
 
-// begin is the first step of a creation: the bucket exists as the driver's own, or does not fit.
+// begin is the first step of a creation: it ensures that the bucket exists and belongs to the driver, or returns an
+// error if it does not match.
 func (d *Driver) begin(s *state, request *cosi.DriverCreateBucketRequest) error {
 	id := request.GetBucketId()
 	bucket := s.Buckets[id]
@@ -193,7 +194,7 @@ func (d *Driver) newBucket(protocols []*cosi.ObjectProtocol, parameters map[stri
 	return newBucket(ownerDriver, types(protocols), parameters)
 }
 
-// created is the response to a creation; again says that the bucket existed.
+// created returns the response to a creation; again reports whether the bucket already existed.
 func (d *Driver) created(
 	request *cosi.DriverCreateBucketRequest, protocols []cosi.ObjectProtocol_Type, again bool,
 ) *cosi.ObjectProtocolAndBucketInfo {
@@ -211,7 +212,7 @@ func (d *Driver) created(
 	return info
 }
 
-// describe returns how a bucket is reached by its protocols.
+// describe returns the bucket information for each protocol.
 func (d *Driver) describe(id string, protocols []cosi.ObjectProtocol_Type) *cosi.ObjectProtocolAndBucketInfo {
 	info := &cosi.ObjectProtocolAndBucketInfo{}
 	supported := d.supported()
@@ -316,7 +317,7 @@ func (d *Driver) look(s *state, request *cosi.DriverGetBucketRequest) error {
 	return nil
 }
 
-// static reports whether a bucket exists without being created.
+// static reports whether a bucket exists without having been created by the driver.
 func (d *Driver) static(id string) bool {
 	return d.options.StaticPrefix != "" && strings.HasPrefix(id, d.options.StaticPrefix)
 }
@@ -381,11 +382,11 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 	return nil
 }
 
-// halfway is how long a call stands between its two halves. Callers that are cut short at some points of it are to meet one,
-// also on a busy machine.
+// halfway is how long a call pauses between its two halves, so that calls that are interrupted at various points hit
+// the pause, even on a busy machine.
 const halfway = 100 * time.Millisecond
 
-// pause waits, or until the call is cancelled.
+// pause waits, or returns early if the call is canceled.
 func pause(ctx context.Context, length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Prober tries actions on the store with granted credentials, for every protocol.
+// Prober attempts actions on the store with granted credentials, for every protocol.
 type Prober struct{ Store *Store }
 
 // Try implements sanity.Prober.
@@ -23,7 +23,7 @@ func (p Prober) Try(_ context.Context, attempt sanity.Attempt) (sanity.Outcome, 
 	return outcome, err
 }
 
-// secretOf returns the secret of a credential, whatever its protocol.
+// secretOf returns the secret of a credential of any protocol.
 func secretOf(credentials *cosi.CredentialInfo) string {
 	switch {
 	case credentials.GetS3() != nil:

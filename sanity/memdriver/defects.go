@@ -2,11 +2,11 @@
 
 package memdriver
 
-// Defect is one mistake of the driver. Its value says what the driver does.
+// Defect is one deliberate mistake of the driver. Its value describes the behavior.
 type Defect string
 
-// The defects, by the part of the driver they are in. A test of package sanity reads this table: each defect has to
-// fail the cases that a table of sanity/testdata lists for it.
+// The defects, grouped by the part of the driver that contains them. A test of package sanity reads this table: each
+// defect must fail the cases that a table in sanity/testdata lists for it.
 const (
 	ListensElsewhere               Defect = "binds another path than COSI_ENDPOINT"
 	AcceptsTCP                     Defect = "runs on when COSI_ENDPOINT is no UNIX socket"
@@ -171,7 +171,7 @@ const (
 	NeedsRevokeContext             Defect = "revokes by v1alpha1 only with a context"
 )
 
-// Defects is a set of them.
+// Defects is a set of defects.
 type Defects map[Defect]bool
 
 // With returns the set of the given defects.

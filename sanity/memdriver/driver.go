@@ -39,16 +39,16 @@ type Options struct {
 	Parameters map[string][]string
 	// AccessParameters does the same for accesses.
 	AccessParameters map[string][]string
-	// Speaks is the generation of the contract that the driver speaks. Default KEP-1979.
+	// Speaks is the generation of the contract that the driver implements. Default KEP-1979.
 	Speaks Generation
 	// NamesAsIDs makes a driver of an older generation use the requested names as IDs. By default it adds prefixes.
 	NamesAsIDs bool
 	// StaticPrefix is the prefix of bucket IDs that exist without being created. Default none.
 	StaticPrefix string
-	// ServerOptions are given to every gRPC server of the driver. Their interceptors run outside the driver's own, so
-	// that a test can watch the calls. Default none.
+	// ServerOptions are passed to every gRPC server of the driver. Their interceptors wrap the driver's own, so a test
+	// can observe the calls. Default none.
 	ServerOptions []grpc.ServerOption
-	// Store is the storage system behind the driver. Default an empty one in memory.
+	// Store is the storage system of the driver. Default an empty one in memory.
 	Store *Store
 	// Defects are the mistakes that the driver makes. Default none.
 	Defects Defects
@@ -56,8 +56,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Driver implements both services of the contract. Its state is in the store; in memory it keeps only the record of
-// calls, the scripted faults, and what a defect remembers. All methods may be called concurrently.
+// Driver implements both services of the contract. Its state is in the store. In memory it keeps only the record of
+// calls, the scripted faults, and the state of defects. It is safe for concurrent use.
 type Driver struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
@@ -74,7 +74,7 @@ type Driver struct {
 	calls  int
 }
 
-// New returns a driver on a store.
+// New returns a driver that uses the store in options.
 func New(options Options) *Driver {
 	if options.Name == "" {
 		options.Name = "memory.cooper.dev"
@@ -98,11 +98,11 @@ func New(options Options) *Driver {
 	return &Driver{options: options, store: options.Store, info: info, memory: map[string]string{}}
 }
 
-// Store returns the storage system behind the driver.
+// Store returns the driver's storage system.
 func (d *Driver) Store() *Store { return d.store }
 
-// SetInfo changes the response to DriverGetInfo, as a driver with another configuration after a restart. The other
-// calls use the changed list of protocols, too.
+// SetInfo changes the response to DriverGetInfo, as after a restart with another configuration. The other calls also
+// use the changed list of protocols.
 func (d *Driver) SetInfo(change func(*cosi.DriverGetInfoResponse)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *Driver) recall(key string) bool {
 	return found
 }
 
-// fromStore gives an error of the store its code; errors with a code pass.
+// fromStore adds the gRPC code to an error of the store; errors with a code are unchanged.
 func (d *Driver) fromStore(err error) error {
 	switch {
 	case err == nil:
@@ -187,7 +187,7 @@ func (d *Driver) DriverGetInfo(context.Context, *cosi.DriverGetInfoRequest) (*co
 	return info, nil
 }
 
-// spoilIdentity applies the defects of the response to DriverGetInfo. The caller holds d.mu.
+// spoilIdentity applies the defects that change the response to DriverGetInfo. The caller holds d.mu.
 func (d *Driver) spoilIdentity(info *cosi.DriverGetInfoResponse) {
 	switch {
 	case d.has(NoName):
@@ -211,7 +211,7 @@ func (d *Driver) spoilIdentity(info *cosi.DriverGetInfoResponse) {
 	}
 }
 
-// check refuses a request that breaks the rules of its fields.
+// check returns an error for a request that violates the rules of its fields.
 func (d *Driver) check(request proto.Message) error {
 	err := cosi.ValidateRequest(request)
 	if err == nil {
@@ -227,14 +227,14 @@ func (d *Driver) check(request proto.Message) error {
 	return status.Error(codes.InvalidArgument, err.Error())
 }
 
-// overlooks reports whether a defect makes the driver accept a broken field.
+// overlooks reports whether a defect makes the driver accept an invalid field.
 func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 	name, required := field.Field, field.Problem == "is required"
 	if found := strings.Contains(name, "["); found && strings.HasSuffix(name, "bucket_id") && strings.Contains(field.Problem, "repeats") {
 		return d.has(AcceptsRepeatedBuckets)
 	}
 	if d.options.Speaks == V1alpha1 && name == "account_id" && !required {
-		return true // v1alpha1 has no rule about the characters of an ID
+		return true // v1alpha1 does not restrict the characters of an ID
 	}
 	if strings.HasPrefix(field.Problem, "gives no access mode") {
 		return d.has(AcceptsNoMode)
@@ -268,14 +268,14 @@ func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 	}
 }
 
-// checkBucketParameters refuses what the driver does not know.
+// checkBucketParameters returns an error for unknown parameters.
 func (d *Driver) checkBucketParameters(parameters map[string]string) error {
 	return checkParameters(d.options.Parameters, parameters,
 		d.has(AcceptsUnknownParameters) || d.has(AcceptsOversizedParameters), d.has(AcceptsInvalidParameters))
 }
 
-// checkParameters refuses unknown parameters, unless unknown is set, and values that are not allowed, unless invalid
-// is set.
+// checkParameters returns an error for unknown parameters, unless unknown is set, and for values that are not
+// allowed, unless invalid is set.
 func checkParameters(known map[string][]string, parameters map[string]string, unknown, invalid bool) error {
 	if known == nil {
 		return nil
@@ -303,7 +303,7 @@ func (d *Driver) checkProtocols(protocols []*cosi.ObjectProtocol) error {
 	return nil
 }
 
-// idOf makes an ID of a name: the name itself, or its hash.
+// idOf returns the ID for a name: the name itself or its hash.
 func (d *Driver) idOf(name string) string {
 	switch {
 	case d.has(RandomIDs):

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A driver on a socket, whose first response is lost although the bucket was made.
+// Serves a driver whose first response is lost although the bucket was created.
 func ExampleDriver() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "driver")

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// A client of drivers meets one that makes a mistake: it forgets a bucket's parameters and lets another request have
-// the bucket. sanity.ExampleRun holds such a driver against the suite.
+// Calls a driver with a defect: it forgets a bucket's parameters and accepts another request for the bucket.
+// sanity.ExampleRun runs the suite against such a driver.
 func ExampleLauncher() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")

@@ -16,13 +16,13 @@ import (
 type Bucket struct {
 	// ID is the bucket ID.
 	ID string
-	// Protocols that it supports, sorted.
+	// Protocols that the bucket supports, sorted.
 	Protocols []cosi.ObjectProtocol_Type
-	// Parameters of its creation.
+	// Parameters with which the bucket was created.
 	Parameters map[string]string
-	// Foreign is set if the driver did not create it, as after AddBucket.
+	// Foreign is true if the driver did not create the bucket, as after AddBucket.
 	Foreign bool
-	// Objects that it holds, sorted.
+	// Objects in the bucket, sorted.
 	Objects []string
 }
 
@@ -30,11 +30,11 @@ type Bucket struct {
 type Account struct {
 	// ID is the account ID.
 	ID string
-	// ServiceAccount is the "namespace/name" of the Kubernetes service account, empty with keys.
+	// ServiceAccount is the "namespace/name" of the Kubernetes service account, or empty for accounts with keys.
 	ServiceAccount string
 	// Buckets are the IDs of the granted buckets, sorted.
 	Buckets []string
-	// Keys that work, newest first: one, or two after a rotation. None with service accounts.
+	// Keys that work, newest first: one, or two after a rotation. Accounts with service accounts have none.
 	Keys []Key
 	// Rotation of the last grant.
 	Rotation string
@@ -44,11 +44,12 @@ type Account struct {
 type Key struct {
 	// ID is the public half.
 	ID string
-	// Secret is the other half. It is plain, since tests compare it; the values are random and open nothing.
+	// Secret is the secret half. It is not redacted, because tests compare it; the values are random and give access to
+	// nothing.
 	Secret string
 }
 
-// Inventory is the content of the store.
+// Inventory is the contents of the store.
 type Inventory struct {
 	// Buckets and Accounts are sorted by ID.
 	Buckets  []Bucket
@@ -56,7 +57,7 @@ type Inventory struct {
 }
 
 // Inventory returns a copy of the store's buckets and accounts. It panics if the store's file cannot be read, which
-// only a test can cause.
+// only happens if a test causes it.
 func (d *Driver) Inventory() Inventory {
 	var out Inventory
 	err := d.store.admin(func(s *state) error {
@@ -85,8 +86,8 @@ func (d *Driver) Inventory() Inventory {
 	return out
 }
 
-// AddBucket makes a bucket as an administrator would, without the driver. Without protocols it supports those of the
-// driver. It replaces a bucket with that ID.
+// AddBucket creates a bucket as an administrator would, without the driver. Without protocols it supports those of
+// the driver. It replaces an existing bucket with that ID.
 func (d *Driver) AddBucket(id string, protocols ...cosi.ObjectProtocol_Type) error {
 	if len(protocols) == 0 {
 		protocols = d.supported()
@@ -106,12 +107,12 @@ func (d *Driver) RemoveBucket(id string) error {
 	})
 }
 
-// PutObject puts an object into a bucket, without any credential. It is NOT_FOUND if the bucket does not exist.
+// PutObject puts an object into a bucket, without a credential. It returns NOT_FOUND if the bucket does not exist.
 func (d *Driver) PutObject(bucketID, name string) error {
 	return d.changeObjects(bucketID, func(objects map[string][]byte) { objects[name] = nil })
 }
 
-// RemoveObjects empties a bucket. It is NOT_FOUND if the bucket does not exist.
+// RemoveObjects empties a bucket. It returns NOT_FOUND if the bucket does not exist.
 func (d *Driver) RemoveObjects(bucketID string) error {
 	return d.changeObjects(bucketID, func(objects map[string][]byte) { clear(objects) })
 }

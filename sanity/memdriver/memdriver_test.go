@@ -74,7 +74,7 @@ func dial(t *testing.T, endpoint string) client {
 	return client{cosi.NewIdentityClient(connection), cosi.NewProvisionerClient(connection)}
 }
 
-// try tries an action of a workload with a credential.
+// try attempts an action of a workload with a credential.
 func try(t *testing.T, driver *memdriver.Driver, credentials *cosi.CredentialInfo, bucketID string, action sanity.Action) sanity.Permission {
 	t.Helper()
 	attempt := sanity.Attempt{Credentials: credentials, BucketID: bucketID, Action: action}
@@ -113,7 +113,7 @@ func revokeOf(grant *cosi.DriverGrantBucketAccessRequest) *cosi.DriverRevokeBuck
 	return request
 }
 
-// must returns a response that has no error.
+// must returns the response of a call that must succeed.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(response T, err error) T {
 		t.Helper()
@@ -391,7 +391,7 @@ func TestStopAndStartOnOneEndpoint(t *testing.T) {
 		}
 		request := createOf(fmt.Sprintf("bc-%d", i))
 		_, err = client.DriverCreateBucket(t.Context(), request, grpc.WaitForReady(true))
-		for status.Code(err) == codes.Unavailable { // the connection to the stopped server broke under the call
+		for status.Code(err) == codes.Unavailable { // the call failed because the connection to the stopped server was closed
 			_, err = client.DriverCreateBucket(t.Context(), request, grpc.WaitForReady(true))
 		}
 		if err != nil {
@@ -437,7 +437,7 @@ func TestSetInfo(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestManyDrivers is here for the race detector and as a bound on what a test pays for a driver.
+// TestManyDrivers is for the race detector, and bounds the cost of a driver in tests.
 func TestManyDrivers(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup

@@ -11,10 +11,10 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// right is what an account may do in one category.
+// right is the permission of an account in one category.
 type right struct{ read, write bool }
 
-// rightOf translates a mode. What was left open follows the given right.
+// rightOf translates a mode. An unset mode gives open.
 func rightOf(mode *cosi.AccessMode, open right) right {
 	switch mode.GetMode() {
 	case cosi.AccessMode_READ_WRITE:
@@ -28,8 +28,8 @@ func rightOf(mode *cosi.AccessMode, open right) right {
 	}
 }
 
-// within returns the most of a right that a mode includes which is not disallowed: reading rather than writing, where
-// it cannot be both.
+// within reduces a right to the largest part that some mode includes which is not disallowed. If it cannot be both,
+// reading is preferred to writing.
 func (r right) within(disallowed []cosi.AccessMode_Mode) right {
 	for _, mode := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
 		left := rightOf(&cosi.AccessMode{Mode: mode}, right{})
@@ -41,8 +41,8 @@ func (r right) within(disallowed []cosi.AccessMode_Mode) right {
 	return right{}
 }
 
-// checkDisallowed refuses what is asked for by name although the class disallows it. What is left open is cut to
-// what the class leaves, since this store separates everything.
+// checkDisallowed returns an error if a mode is requested explicitly although the class disallows it. Unset
+// categories are reduced to what the class allows, because this store can separate all permissions.
 func (d *Driver) checkDisallowed(request asked) error {
 	disallowed := request.GetDisallowedAccessModes()
 	if d.has(IgnoresDisallowedModes) || d.has(UnawareOfDisallowedModes) {
@@ -58,8 +58,8 @@ func (d *Driver) checkDisallowed(request asked) error {
 	return nil
 }
 
-// modesOf translates what was asked. What was left open follows the access to object data, but for
-// writing to the bucket, which must be asked for, within what the class leaves.
+// modesOf translates the requested modes. Unset categories follow the access to object data, within what the class
+// allows. Writing to the bucket must be requested explicitly.
 func (d *Driver) modesOf(bucket *cosi.AccessedBucket, disallowed *cosi.DisallowedAccessModes) modes {
 	if d.has(IgnoresDisallowedModes) || d.has(UnawareOfDisallowedModes) {
 		disallowed = nil

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// A Generation is one of the generations of the contract before KEP-1979.
+// Generation is a generation of the contract before KEP-1979.
 type Generation string
 
 // The older generations.
@@ -25,8 +25,8 @@ const (
 	Upstream Generation = "upstream"
 )
 
-// Prefixes that a driver of an older generation adds to names to make IDs. The one of accounts has a character that
-// IDs of KEP-1979 must not have.
+// Prefixes with which a driver of an older generation turns names into IDs. The prefix for accounts contains a
+// character that is invalid in KEP-1979 IDs.
 const (
 	OldBucketPrefix  = "old-"
 	OldAccountPrefix = "acct:"
@@ -52,7 +52,7 @@ func (d *Driver) register(server *grpc.Server) {
 	}
 }
 
-// olderID returns the ID that a driver of an older generation makes of a name.
+// olderID returns the ID with which a driver of an older generation replaces a name.
 func (d *Driver) olderID(prefix, name string) string {
 	if d.options.NamesAsIDs || name == "" {
 		return name
@@ -60,7 +60,7 @@ func (d *Driver) olderID(prefix, name string) string {
 	return prefix + name
 }
 
-// oldWire serves the contract v1alpha1 by the driver's own calls.
+// oldWire implements the v1alpha1 contract with the driver's own calls.
 type oldWire struct {
 	v1alpha1.UnimplementedIdentityServer
 	v1alpha1.UnimplementedProvisionerServer

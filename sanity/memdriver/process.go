@@ -32,10 +32,10 @@ COSI_ENDPOINT        address to listen on, such as unix:///run/cosi/cosi.sock
 `
 )
 
-// Program is one run of the driver as a process, real or not.
+// Program is one run of the driver as a process, real or simulated.
 type Program struct {
 	Driver Options
-	// Environment is the environment as KEY=value, and Arguments what follows the program's name.
+	// Environment is the environment as KEY=value, and Arguments the arguments after the program's name.
 	Environment []string
 	Arguments   []string
 	// Directory is the working directory.
@@ -48,8 +48,7 @@ type Program struct {
 	files  []string
 }
 
-// Run serves until the context ends, and returns the exit code. Ending the context is what SIGTERM
-// is to a process.
+// Run serves until the context ends, and returns the exit code. Ending the context is equivalent to SIGTERM.
 func (p *Program) Run(ctx context.Context) int {
 	if len(p.Arguments) > 0 && p.Arguments[0] == "--help" {
 		help := helpText
@@ -146,7 +145,7 @@ func (p *Program) server(driver *Driver, cancel func()) *grpc.Server {
 	return driver.NewServer(options...)
 }
 
-// besides is what defects leave beside the socket and in the working directory.
+// besides creates the files that defects leave next to the socket and in the working directory.
 func (p *Program) besides(path string) error {
 	var err error
 	if p.has(NeighbourFile) {
@@ -162,7 +161,7 @@ func (p *Program) besides(path string) error {
 	return err
 }
 
-// stop ends gracefully, unless the program was killed.
+// stop shuts down gracefully, unless the program was killed.
 func (p *Program) stop(server *grpc.Server, listener net.Listener, path string, stopped <-chan error) error {
 	p.mu.Lock()
 	killed := p.killed
@@ -185,7 +184,7 @@ func (p *Program) stop(server *grpc.Server, listener net.Listener, path string, 
 	return nil
 }
 
-// count is what the defect about leaks leaves behind with every call.
+// count implements the leak defect, which leaves something behind with every call.
 func (p *Program) count(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if p.has(LeaksDescriptors) {
 		p.mu.Lock()
@@ -195,7 +194,7 @@ func (p *Program) count(ctx context.Context, request any, _ *grpc.UnaryServerInf
 	return handle(ctx, request)
 }
 
-// endOfConnection ends the program with the first connection that ends.
+// endOfConnection ends the program when the first connection ends.
 type endOfConnection struct{ end func() }
 
 func (endOfConnection) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }

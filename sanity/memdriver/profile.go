@@ -6,7 +6,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Wide returns the options of a driver for S3 and Azure with both authentication types, whose credentials can reach
+// Wide returns the options of a driver for S3 and Azure with both authentication types, whose credentials can access
 // several buckets.
 func Wide() Options {
 	return Options{
@@ -29,7 +29,8 @@ func Narrow() Options {
 	}
 }
 
-// Old returns the options of a driver for S3 with keys that speaks v1alpha1 only, and uses the requested names as IDs.
+// Old returns the options of an S3 driver with keys that implements only v1alpha1 and uses the requested names as
+// IDs.
 func Old() Options {
 	return Options{
 		Name:             "old.memory.example.com",

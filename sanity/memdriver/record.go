@@ -34,16 +34,15 @@ const (
 type Call struct {
 	// RPC that was called.
 	RPC RPC
-	// ID is the bucket or account that the call is about: its ID, in phase 1 its name, and empty
-	// for GetInfo.
+	// ID is the bucket or account of the call: its ID, in phase 1 its name, and empty for GetInfo.
 	ID string
-	// Request is a copy of what arrived.
+	// Request is a copy of the request.
 	Request proto.Message
-	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0
-	// while the call runs.
+	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0 while the call is
+	// running.
 	Started, Finished int
-	// Code and Message are the status of the response, Response a copy of the response, nil on
-	// failure. They are not set while the call runs.
+	// Code and Message are the status of the response; Response is a copy of the response, or nil on failure. They are
+	// not set while the call is running.
 	Code     codes.Code
 	Message  string
 	Response proto.Message
@@ -56,7 +55,7 @@ type recorder struct {
 	calls   []*Call
 	running map[string]int
 	highest map[string]int
-	// changed is closed and replaced at each event.
+	// changed is closed and replaced on each event.
 	changed chan struct{}
 }
 
@@ -91,7 +90,7 @@ func (r *recorder) finish(call *Call, response proto.Message, code codes.Code, m
 	r.announce()
 }
 
-// announce wakes those that wait. The caller holds mu.
+// announce wakes all waiters. The caller holds mu.
 func (r *recorder) announce() {
 	if r.changed != nil {
 		close(r.changed)
@@ -99,8 +98,7 @@ func (r *recorder) announce() {
 	}
 }
 
-// snapshot returns copies of the calls of the given RPCs, and a channel that closes at the next
-// event.
+// snapshot returns copies of the calls of the given RPCs, and a channel that is closed on the next event.
 func (r *recorder) snapshot(rpcs []RPC) ([]Call, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +114,7 @@ func (r *recorder) snapshot(rpcs []RPC) ([]Call, <-chan struct{}) {
 	return out, r.changed
 }
 
-// idOf returns the bucket or account that a request is about.
+// idOf returns the bucket or account of a request.
 func idOf(request proto.Message) string {
 	switch r := request.(type) {
 	case *v1alpha1.DriverGrantBucketAccessRequest:
@@ -138,8 +136,8 @@ func idOf(request proto.Message) string {
 	}
 }
 
-// Calls returns the calls of the given RPCs, or all, in the order of their beginning, also those
-// that failed or still run. Messages in it are not to be changed.
+// Calls returns the calls of the given RPCs, or all calls, in the order in which they started, including those that
+// failed or are running. Do not modify their messages.
 func (d *Driver) Calls(rpcs ...RPC) []Call {
 	calls, _ := d.record.snapshot(rpcs)
 	return calls
@@ -162,8 +160,8 @@ func Requests[T proto.Message](d *Driver) []T {
 	return out
 }
 
-// Await returns the calls of the given RPCs, or of all, as soon as enough says so about them, or
-// the context's error. enough is asked at each beginning and end of a call.
+// Await waits until enough returns true for the calls of the given RPCs, or of all, and returns them, or the
+// context's error. It calls enough whenever a call starts or ends.
 func (d *Driver) Await(ctx context.Context, enough func([]Call) bool, rpcs ...RPC) ([]Call, error) {
 	for {
 		calls, changed := d.record.snapshot(rpcs)
@@ -191,11 +189,11 @@ func Finished(n int) func([]Call) bool {
 	}
 }
 
-// Started returns a condition for Await: at least n calls have begun.
+// Started returns a condition for Await: at least n calls have started.
 func Started(n int) func([]Call) bool { return func(calls []Call) bool { return len(calls) >= n } }
 
-// MaxConcurrency returns how many calls for one bucket ID, account ID or name have run at the same
-// time at most; for the empty ID, the highest number of all IDs.
+// MaxConcurrency returns the maximum number of concurrent calls for one bucket ID, account ID or name; for the empty
+// ID, the maximum over all IDs.
 func (d *Driver) MaxConcurrency(id string) int {
 	d.record.mu.Lock()
 	defer d.record.mu.Unlock()
@@ -209,7 +207,7 @@ func (d *Driver) MaxConcurrency(id string) int {
 	return highest
 }
 
-// ForgetCalls empties the record. Calls that run stay in the count of MaxConcurrency.
+// ForgetCalls clears the record. Running calls still count for MaxConcurrency.
 func (d *Driver) ForgetCalls() {
 	d.record.mu.Lock()
 	defer d.record.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// grantResponse describes the buckets and the credential.
+// grantResponse returns the buckets and the credential.
 func (d *Driver) grantResponse(s *state, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
 	protocol := request.GetProtocol().GetType()
 	response := &cosi.DriverGrantBucketAccessResponse{}
@@ -150,12 +150,10 @@ func (d *Driver) disallowOn(bucket *bucketState, account string) {
 	}
 }
 
-// response is the last thing between the driver and the wire: the log, and what defects do to a
-// status.
+// respond is the outermost layer of a call: it logs the call and applies the defects that change a status.
 func (d *Driver) respond(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if err := ctx.Err(); err != nil {
-		// The caller gave up before the handler had its turn, and may have gone on to remove what
-		// this call would make.
+		// The caller gave up before the handler ran, and may already be removing what this call would create.
 		return nil, status.FromContextError(err).Err()
 	}
 	response, err := handle(ctx, request)

@@ -12,38 +12,37 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is a scripted deviation. It strikes calls that match RPC and ID: the first Skip of them
-// pass, then Times of them are struck. Without Code and Answer a struck call is only held, and then
-// goes on as usual.
+// Fault is a scripted deviation for calls that match RPC and ID. The first Skip of them pass, and the next Times are
+// affected. Without Code and Answer an affected call is only held, and then continues as usual.
 type Fault struct {
-	// RPC to strike; empty is every RPC but GetInfo.
+	// RPC to affect; empty means every RPC except GetInfo.
 	RPC RPC
-	// ID, as in Call, to strike; empty is every ID.
+	// ID to affect, as in Call; empty means every ID.
 	ID string
 	// Skip is how many matching calls pass first.
 	Skip int
-	// Times is how many calls are struck after that; 0 is one, Always is all.
+	// Times is how many calls are affected after that; 0 means one, Always means all.
 	Times int
-	// Code to respond with Message instead of the usual response. codes.OK returns none.
+	// Code to return with Message instead of the usual response. codes.OK returns no error.
 	Code    codes.Code
 	Message string
-	// AfterEffect lets the call take its effect before Code is returned, so that the response is
-	// lost. An error of the call itself wins.
+	// AfterEffect lets the call take effect before Code is returned, as if the response were lost. An error of the call
+	// itself takes precedence.
 	AfterEffect bool
 	// Answer replaces a successful response, after the effect.
 	Answer proto.Message
-	// Hold holds the call, before its effect or with AfterEffect after it, until the channel is
-	// closed or the call's context ends, whatever is first. A nil channel does not hold.
+	// Hold holds the call, before its effect or, with AfterEffect, after it, until the channel is closed or the call's
+	// context ends. A nil channel does not hold.
 	Hold <-chan struct{}
-	// IgnoreContext lets Hold hold on when the context ends, as a driver does that does not notice
-	// that its client is gone.
+	// IgnoreContext makes Hold continue when the context ends, like a driver that does not notice that its client has
+	// disconnected.
 	IgnoreContext bool
 }
 
-// Always makes a Fault strike without end.
+// Always makes a Fault affect all calls.
 const Always = -1
 
-// scripted is a fault with the number of matching calls it has seen.
+// scripted is a fault with the number of matching calls so far.
 type scripted struct {
 	Fault
 	seen int
@@ -55,8 +54,8 @@ type script struct {
 	faults []*scripted
 }
 
-// Script adds faults. When several match a call, the first one that is not used up strikes, and
-// only that one counts the call. The function it returns removes them.
+// Script adds faults. If several match a call, only the first one that is not used up applies and counts the call.
+// The returned function removes the faults.
 func (d *Driver) Script(faults ...Fault) (remove func()) {
 	added := make([]*scripted, len(faults))
 	for i, fault := range faults {
@@ -81,7 +80,7 @@ func (d *Driver) ClearScript() {
 	d.script.faults = nil
 }
 
-// next returns the fault that strikes a call, or nil.
+// next returns the fault that applies to a call, or nil.
 func (s *script) next(rpc RPC, id string) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (f *scripted) usedUp() bool {
 	return f.Times != Always && f.seen >= f.Skip+max(f.Times, 1)
 }
 
-// before applies a fault ahead of the effect.
+// before applies a fault before the effect.
 func (f *Fault) before(ctx context.Context) error {
 	if f == nil || f.AfterEffect {
 		return nil
@@ -166,7 +165,7 @@ func (f *Fault) hold(ctx context.Context) error {
 	}
 }
 
-// hook runs inside of handlers.
+// hook runs inside handlers.
 type hook func(ctx context.Context, request proto.Message) error
 
 // hooks holds the hooks. Its zero value is ready for use.
@@ -176,9 +175,9 @@ type hooks struct {
 	last int
 }
 
-// On runs a hook in the handler of every call whose request has the type T, before faults and
-// effect, with no lock held. An error of the hook is returned instead, with its gRPC code if it has
-// one. The function it returns removes the hook.
+// On runs a hook in the handler of every call whose request has type T, before faults and effect, with no lock held.
+// If the hook returns an error, the call returns it, with its gRPC code if it has one. The returned function removes
+// the hook.
 //
 //	memdriver.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
 //		...

@@ -22,8 +22,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Server is a Driver that serves. A Driver can have several: one after the other on one endpoint, as
-// a driver that restarts, or at the same time on different ones.
+// Server is a serving Driver. A Driver can have several: in succession on one endpoint, like a driver that restarts,
+// or simultaneously on different ones.
 type Server struct {
 	server *grpc.Server
 	served chan error
@@ -31,8 +31,8 @@ type Server struct {
 	err    error
 }
 
-// Start serves on an endpoint of the form unix:///path/to/driver.sock. When it returns, the socket
-// responds. A socket that is there is replaced.
+// Start serves on an endpoint of the form unix:///path/to/driver.sock. When it returns, the socket accepts
+// connections. An existing socket is replaced.
 func (d *Driver) Start(endpoint string) (*Server, error) {
 	path, found := strings.CutPrefix(endpoint, "unix://")
 	if !found || !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, ".sock") {
@@ -53,8 +53,8 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 	return started, nil
 }
 
-// NewServer returns a server with the driver's services that does not listen yet, for a caller that is the process
-// around them itself.
+// NewServer returns a server with the driver's services that does not listen yet, for a caller that implements the
+// process around it.
 func (d *Driver) NewServer(options ...grpc.ServerOption) *grpc.Server {
 	g := &guard{driver: d, busy: map[string]chan struct{}{}}
 	server := grpc.NewServer(slices.Concat(d.options.ServerOptions, options, []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.intercept, d.respond)})...)
@@ -63,9 +63,9 @@ func (d *Driver) NewServer(options ...grpc.ServerOption) *grpc.Server {
 	return server
 }
 
-// Stop ends the server at once, as the death of a process would: connections break, contexts of
-// running calls end, the socket is removed. What the calls did to the backend stays. A second Stop
-// returns what the first one did.
+// Stop ends the server immediately, like the death of a process: connections break, contexts of running calls end,
+// and the socket is removed. The effects of the calls on the backend remain. Further calls of Stop return the result
+// of the first.
 func (s *Server) Stop() error {
 	s.stop.Do(func() {
 		s.server.Stop()
@@ -76,7 +76,7 @@ func (s *Server) Stop() error {
 	return s.err
 }
 
-// Serve is Start and, when ctx ends, Stop.
+// Serve calls Start and, when ctx ends, Stop.
 func (d *Driver) Serve(ctx context.Context, endpoint string) error {
 	server, err := d.Start(endpoint)
 	if err != nil {
@@ -86,12 +86,12 @@ func (d *Driver) Serve(ctx context.Context, endpoint string) error {
 	return server.Stop()
 }
 
-// guard wraps the calls of one server. Its locks are not the driver's: they end with the process that the server
-// stands for.
+// guard wraps the calls of one server. Its locks belong to the server rather than the driver, because they end with
+// the process that the server represents.
 type guard struct {
 	driver *Driver
 	mu     sync.Mutex
-	// busy has the locked IDs; a channel closes when a second call meets the first.
+	// busy contains the locked IDs; the channel is closed when a second call for the ID arrives.
 	busy map[string]chan struct{}
 }
 
@@ -104,7 +104,7 @@ func second(ctx context.Context) <-chan struct{} {
 	return arrived
 }
 
-// intercept records a call, also a refused one, and runs it under hooks and faults.
+// intercept records a call, including rejected ones, and runs it with hooks and faults.
 func (g *guard) intercept(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
@@ -127,9 +127,9 @@ func (g *guard) intercept(
 	return response, nil
 }
 
-// start records a call and, under the same lock, locks its ID, so that a test that sees the call started finds it
-// locked. It refuses a second call for one ID. A request that breaks the rules of its fields is not locked: the driver
-// refuses it whatever else runs.
+// start records a call and locks its ID atomically, so that a test that sees the call as started finds its ID locked.
+// It rejects a second call for one ID. It does not lock for a request that violates the rules of its fields, because
+// the driver rejects that regardless of other calls.
 func (g *guard) start(rpc RPC, request proto.Message) (call *Call, locked bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +147,7 @@ func (g *guard) start(rpc RPC, request proto.Message) (call *Call, locked bool, 
 	default:
 		close(first)
 	}
-	// Grants are quick here, and would meet each other by chance.
+	// Grants are fast here and would overlap by chance.
 	if g.driver.has(BusyIsInternal) && (rpc == CreateBucket || rpc == DeleteBucket) {
 		return call, false, status.Errorf(codes.Internal, "%s is busy", call.ID)
 	}
@@ -188,7 +188,7 @@ func (g *guard) unlock(id string) {
 	delete(g.busy, id)
 }
 
-// locks reports whether a call locks its ID. Phase 1 changes nothing and does not.
+// locks reports whether a call locks its ID. Phase 1 changes nothing, so it does not lock.
 func (c *Call) locks() bool {
 	return c.ID != "" && c.RPC != GetInfo && c.RPC != GenerateBucketID && c.RPC != GenerateAccessID
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Store is the storage system: buckets with objects, accounts with keys, a policy for each bucket.
-// It outlives the driver, and with a file also the process.
+// Store is the storage system: buckets with objects, accounts with keys, and a policy for each bucket. It outlives
+// the driver and, if it has a file, also the process.
 type Store struct {
 	mu    sync.Mutex
 	path  string
@@ -35,35 +35,35 @@ type state struct {
 
 // bucketState is one bucket, by its name.
 type bucketState struct {
-	// Owner is the driver, an administrator, or somebody else.
+	// Owner is the driver, an administrator, or another owner.
 	Owner string `json:"owner"`
-	// Protocols that it supports, sorted.
+	// Protocols that the bucket supports, sorted.
 	Protocols  []cosi.ObjectProtocol_Type `json:"protocols"`
 	Parameters map[string]string          `json:"parameters"`
 	Objects    map[string][]byte          `json:"objects"`
 	Tags       map[string]string          `json:"tags"`
-	// Policy says what each account may do, by account ID.
+	// Policy contains the permissions of each account, by account ID.
 	Policy map[string]modes `json:"policy"`
-	// Public says that anybody may read.
+	// Public means that everyone may read.
 	Public bool `json:"public"`
-	// Ready says that the last step of the creation was made.
+	// Ready means that the last step of the creation was completed.
 	Ready bool `json:"ready"`
 }
 
 // accountState is one account, by its ID.
 type accountState struct {
-	// Granted is what was asked for, for comparison.
+	// Granted is the request, for comparison.
 	Granted string `json:"granted"`
-	// ServiceAccount is the "namespace/name" that may use the account, empty with keys.
+	// ServiceAccount is the "namespace/name" that may use the account, or empty for accounts with keys.
 	ServiceAccount string `json:"serviceAccount"`
 	// Buckets are the IDs of the granted buckets, sorted.
 	Buckets []string `json:"buckets"`
-	// Rotation is the last value of the request to rotate.
+	// Rotation is the last value of the rotation field.
 	Rotation string `json:"rotation"`
 	// Current and Previous are key IDs.
 	Current  string `json:"current"`
 	Previous string `json:"previous"`
-	// Used says that a key of the account was tried.
+	// Used means that a key of the account was used.
 	Used bool `json:"used"`
 }
 
@@ -94,8 +94,8 @@ var (
 	errRefused = errors.New("the storage system refuses the login of the driver")
 )
 
-// NewStore returns an empty storage system. With a path its state is kept in that file, which
-// several processes may use at once.
+// NewStore returns an empty storage system. If path is set, its state is kept in that file, which several processes
+// may use concurrently.
 func NewStore(path string) *Store { return &Store{path: path, state: emptyState()} }
 
 func emptyState() state {
@@ -105,7 +105,7 @@ func emptyState() state {
 	}
 }
 
-// admin runs a function on the state, past the login and whatever fault there is.
+// admin runs a function on the state, bypassing authentication and faults.
 func (s *Store) admin(do func(*state) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Store) driver(do func(*state) error) error {
 	})
 }
 
-// withFile loads the state, runs the function, and stores the state, under a lock on the file.
+// withFile loads the state, runs the function, and stores the state, under a file lock.
 func (s *Store) withFile(do func(*state) error) (err error) {
 	lock, err := os.OpenFile(s.path+".lock", os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
@@ -207,7 +207,7 @@ func (d *Driver) keysOf(s *state, account string, known ...string) []string {
 	return ids
 }
 
-// account returns whom a secret belongs to.
+// account returns the account that a secret belongs to.
 func (s *state) account(secret string) (string, bool) {
 	for _, key := range s.Keys {
 		if secret != "" && key.Secret == secret {

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Launcher starts the driver inside this process, behind a real socket. A new instance has the
-// store of the one before and nothing else, as after a restart of a process.
+// Launcher starts the driver inside this process, on a real socket. A new instance shares only the store with the
+// previous one, as after a restart of a process.
 type Launcher struct{ Driver Options }
 
 // Launch implements sanity.Launcher.
@@ -85,10 +85,10 @@ func (i *instance) OpenFiles() ([]string, error) {
 	return slices.Clone(i.program.files), nil
 }
 
-// Outside is what an administrator and the machine room do to a store.
+// Outside changes a store from outside the driver, as an administrator or a failure would.
 type Outside struct{ Store *Store }
 
-// BucketID implements sanity.Fixture: buckets have their names as IDs.
+// BucketID implements sanity.Fixture. The IDs of buckets are their names.
 func (Outside) BucketID(name string) string { return name }
 
 // MakeBucket implements sanity.Fixture.
@@ -140,8 +140,8 @@ func (o Outside) set(fault sanity.Fault, broken bool) error {
 	})
 }
 
-// Config returns the configuration of the suite, with every hook, for a driver with the options Wide, Narrow or Old, a
-// store and defects.
+// Config returns the configuration of the suite, with every hook, for a driver with a store and defects. options are
+// those of Wide, Narrow or Old.
 func Config(store *Store, options Options, defects ...Defect) sanity.Config {
 	options.Store, options.Defects = store, With(defects...)
 	outside, driver := Outside{Store: store}, New(options)

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Build builds a command of a Go package until the test ends and returns the path of the binary.
+// Build builds the command of a Go package, keeps it until the test ends, and returns the path of the binary.
 func Build(t testing.TB, command string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(command))
@@ -31,16 +31,17 @@ func Build(t testing.TB, command string) string {
 	return binary
 }
 
-// ByV1Alpha1 returns a configuration for one of our drivers by the contract v1alpha1, which the driver is told to serve.
+// ByV1Alpha1 returns a configuration to test one of Cooper's drivers with the v1alpha1 contract, which the driver is
+// configured to serve.
 func ByV1Alpha1(config sanity.Config) sanity.Config {
 	config.Contract = sanity.V1Alpha1
-	config.Authentication = nil // no service account has a name there
+	config.Authentication = nil // v1alpha1 requests do not identify service accounts
 	config.Environment = append(slices.Clone(config.Environment), "COOPER_V1ALPHA1=true")
 	return config
 }
 
-// Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without a
-// response, or refuses the driver's login. It implements sanity.Backend.
+// Backend is a proxy in front of a store that cannot fail on demand. It closes connections without a response, or
+// rejects the driver's credentials. It implements sanity.Backend.
 type Backend struct {
 	// URL is the address of the proxy.
 	URL string
@@ -48,8 +49,8 @@ type Backend struct {
 	broken atomic.Value
 }
 
-// NewBackend serves a proxy for the store at endpoint until the test ends. Refuse responds as that store does to a
-// caller whose credentials it does not know.
+// NewBackend serves a proxy for the store at endpoint until the test ends. refuse writes that store's response to a
+// caller with unknown credentials.
 func NewBackend(t testing.TB, endpoint string, refuse func(http.ResponseWriter)) *Backend {
 	t.Helper()
 	target, err := url.Parse(endpoint)
@@ -60,7 +61,7 @@ func NewBackend(t testing.TB, endpoint string, refuse func(http.ResponseWriter))
 	made.broken.Store(sanity.Fault(""))
 	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
 		request.SetURL(target)
-		// Signatures cover the host that the client asked.
+		// Signatures cover the host that the client requested.
 		request.Out.Host = request.In.Host
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sanitytest runs the conformance suite under go test: Test makes one subtest for each case, so that -run
-// TestConformance/BKT-CRT-003 shows one. Build builds the driver's program, and Backend is a proxy that takes its store
-// away. It must hold no checks of its own.
+// Package sanitytest runs the conformance suite under go test. Test creates one subtest for each case, so -run
+// TestConformance/BKT-CRT-003 runs a single case. Build builds the driver's program, and Backend is a proxy that
+// simulates failures of the driver's store. The package contains no checks of its own.
 //
-// A test in the driver's own module, of which the cases that need more than the configuration says are not applicable:
+// This is a test in the driver's own module. Cases that need more configuration are not applicable:
 //
 //	func TestConformance(t *testing.T) {
 //		sanitytest.Test(t, sanity.Config{
@@ -21,9 +21,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Test holds the driver of config against the suite. A case of level Must that fails or is not run
-// fails its subtest; so does a Should case if strict names it. Other failures are logged, and cases
-// that are not applicable are skipped with the reason.
+// Test runs the suite against the driver of config. A case of level Must that fails or is not run fails its subtest;
+// so does a Should case if strict contains that level. Other failures are logged, and cases that are not applicable
+// are skipped with the reason.
 func Test(t *testing.T, config sanity.Config, strict ...sanity.Level) sanity.Report {
 	t.Helper()
 	report, err := sanity.Run(t.Context(), config)

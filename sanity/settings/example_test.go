@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/settings"
 )
 
-// A program of one's own runs the suite as cosi-sanity does: what is in the file is what sanity.Run takes.
+// Runs the suite from a separate program like cosi-sanity, with the configuration in a file.
 func ExampleRead() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Variables that hooks find in their environment.
+// Environment variables that are set for hooks.
 const (
 	variableName = "SANITY_BUCKET_NAME"
 	variableID   = "SANITY_BUCKET_ID"
@@ -23,7 +23,7 @@ const (
 // Command is a program and its arguments. Exit code 0 is success.
 type Command []string
 
-// Hooks are commands that look at the backend or change it without the driver.
+// Hooks are commands that inspect or change the backend without the driver.
 type Hooks struct {
 	// Inventory prints what exists, one "<kind> <name>" a line: bucket, account, key or policy.
 	Inventory Command `json:"inventory,omitempty"`
@@ -101,7 +101,7 @@ func (c Command) run(ctx context.Context, variables ...string) (string, error) {
 	return out.String(), nil
 }
 
-// fixture is the hooks about buckets.
+// fixture implements the hooks for buckets.
 type fixture struct{ hooks Hooks }
 
 func (f fixture) BucketID(name string) string {
@@ -121,7 +121,7 @@ func (f fixture) RemoveBucket(ctx context.Context, name string) error {
 	return err
 }
 
-// CanTakeNames reports whether the hooks for somebody else's bucket are there.
+// CanTakeNames reports whether the hooks for buckets with another owner are configured.
 func (f fixture) CanTakeNames() bool { return len(f.hooks.TakeName) > 0 && len(f.hooks.FreeName) > 0 }
 
 func (f fixture) TakeName(ctx context.Context, bucketID string) error {
@@ -134,7 +134,7 @@ func (f fixture) FreeName(ctx context.Context, bucketID string) error {
 	return err
 }
 
-// backend is the hooks about faults.
+// backend implements the hooks for faults.
 type backend struct{ hooks Hooks }
 
 func (b backend) Can(fault sanity.Fault) bool {

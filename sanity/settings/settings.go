@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads the configuration of the conformance suite from a YAML file, in which hooks are commands: Read
-// returns a File, and its Config is for sanity.Run. It must not know any storage system.
+// Package settings reads the configuration of the conformance suite from a YAML file, in which hooks are commands.
+// Read returns a File, which File.Config converts for sanity.Run. The package is independent of any storage system.
 package settings
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// File is what a configuration file may hold. Everything is optional.
+// File is the contents of a configuration file. Everything is optional.
 type File struct {
 	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -53,7 +53,7 @@ type File struct {
 	Limits Limits `json:"limits,omitempty"`
 }
 
-// DataPlane says how credentials are tried.
+// DataPlane configures how credentials are tested.
 type DataPlane struct {
 	// Disabled tries none, for drivers whose store cannot be reached from here.
 	Disabled bool `json:"disabled,omitempty"`
@@ -65,7 +65,7 @@ type DataPlane struct {
 	GCSEndpoint string `json:"gcsEndpoint,omitempty"`
 }
 
-// Limits are the sizes of a run, durations as in Go: 500ms, 30s, 5m.
+// Limits are the sizes of a run. Durations are in Go syntax: 500ms, 30s, 5m.
 type Limits struct {
 	Repeats     int    `json:"repeats,omitempty"`
 	Names       int    `json:"names,omitempty"`
@@ -95,7 +95,7 @@ func Read(path string) (File, error) {
 	return file, nil
 }
 
-// ContractOf returns the contract of a name; that of none is v1alpha2.
+// ContractOf returns the contract with this name; the empty name means v1alpha2.
 func ContractOf(name string) (sanity.Contract, error) {
 	switch contract := sanity.Contract(name); contract {
 	case "":
@@ -107,7 +107,7 @@ func ContractOf(name string) (sanity.Contract, error) {
 	}
 }
 
-// Config turns the file into what sanity.Run takes.
+// Config converts the file to the configuration for sanity.Run.
 func (f File) Config() (sanity.Config, error) {
 	contract, err := ContractOf(f.Contract)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// idBytes is how many bytes an ID stands for.
+// idBytes is the number of bytes that an ID encodes.
 const idBytes = 16
 
 func runID(c *c) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store holds a credential store that a sidecar serves to its driver, in whatever language,
-// against its contract, proto/credentialstore.proto. It must not know how a store keeps its entries.
+// Package store tests a credential store that a sidecar serves to its driver against the contract,
+// proto/credentialstore.proto. The sidecar can be written in any language. The package does not depend on how a store
+// keeps its entries.
 package store
 
 import (
@@ -18,14 +19,14 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// callLimit bounds each call.
+// callLimit limits the duration of each call.
 const callLimit = 30 * time.Second
 
 // Case is one check. Every case is a MUST.
 type Case struct {
 	// ID is stable and unique, such as "CST-PUT-003".
 	ID string
-	// Title says in one line what a conforming store does.
+	// Title describes in one line what a conforming store does.
 	Title string
 	// Rule is the sentence of the contract.
 	Rule string
@@ -33,10 +34,10 @@ type Case struct {
 	run func(*c)
 }
 
-// Result is how one case ended.
+// Result is the result of one case.
 type Result struct {
 	Case Case
-	// Problems say what the store does in place of the rule. There are none if the case passed.
+	// Problems describe how the store violates the rule. It is empty if the case passed.
 	Problems []string
 }
 
@@ -58,9 +59,8 @@ func Cases() []Case {
 	}
 }
 
-// Run checks a store with all cases and removes the entries that they make, whose names begin with
-// "cosi-sanity-". An error says that the store could not be tested: nobody serves it, or it is not
-// open yet.
+// Run tests a store with all cases and removes the entries that they create, whose names begin with "cosi-sanity-".
+// It returns an error if the store could not be tested because it is not served or not open yet.
 func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, error) {
 	first, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -88,10 +88,10 @@ type c struct {
 	problems []string
 }
 
-// errEnough ends a case that cannot go on.
+// errEnough ends a case that cannot continue.
 var errEnough = errors.New("enough")
 
-// finish runs a case to its end and removes its entries.
+// finish runs a case to completion and removes its entries.
 func (c *c) finish(run func(*c)) {
 	defer func() {
 		if r := recover(); r != nil && r != errEnough { //nolint:errorlint // it is this very value
@@ -110,7 +110,7 @@ func (c *c) failf(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// name returns a name of the case's own, and has its entry removed at the end.
+// name returns a name for the case and schedules the removal of its entry.
 func (c *c) name(suffix string) string {
 	name := c.prefix + suffix
 	c.names = append(c.names, name)
@@ -137,7 +137,7 @@ func (c *c) remove(name string) error {
 	return err
 }
 
-// made puts a new entry and returns its version.
+// made creates a new entry and returns its version.
 func (c *c) made(name, data string) string {
 	version, err := c.put(name, data, "")
 	c.must("PutEntry of a new entry", err)
@@ -147,7 +147,7 @@ func (c *c) made(name, data string) string {
 	return version
 }
 
-// holds checks what an entry holds.
+// holds checks the contents of an entry.
 func (c *c) holds(name, data, version, when string) {
 	got, err := c.get(name)
 	c.must("GetEntry "+when, err)
@@ -159,7 +159,7 @@ func (c *c) holds(name, data, version, when string) {
 	}
 }
 
-// must ends the case if a call failed that must succeed.
+// must ends the case if a call that must succeed failed.
 func (c *c) must(call string, err error) {
 	if err != nil {
 		c.failf("%s: %s: %s, want OK", call, status.Code(err), status.Convert(err).Message())
@@ -174,7 +174,7 @@ func (c *c) refused(call string, err error, want codes.Code) {
 	}
 }
 
-// limited makes a call that ends in time.
+// limited makes a call with a deadline.
 func limited[Request, Response any](c *c, call func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, callLimit)
 	defer cancel()

@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/store"
 )
 
-// memory is a store that conforms, but for its defect.
+// memory is a store that conforms, apart from its defect.
 type memory struct {
 	cosi.UnimplementedCredentialStoreServer
 
@@ -40,7 +40,7 @@ type kept struct{ data, version string }
 
 func (m *memory) is(defect string) bool { return m.defect == defect }
 
-// key is where the entry of a name is.
+// key returns the key of an entry.
 func (m *memory) key(name string) string {
 	switch {
 	case m.is("takes upper case for lower case"):
@@ -159,7 +159,7 @@ func (m *memory) DeleteEntry(_ context.Context, request *cosi.DeleteEntryRequest
 	return &cosi.DeleteEntryResponse{}, nil
 }
 
-// run serves a store with a defect and returns the IDs of the cases that fail.
+// run serves a store with a defect and returns the IDs of the failing cases.
 func run(t *testing.T, defect string) []string {
 	t.Helper()
 	address := "unix://" + filepath.Join(processtest.ShortTempDir(t), "credentials.sock")
@@ -196,7 +196,7 @@ func run(t *testing.T, defect string) []string {
 	return failed
 }
 
-// TestRun finds each defect with the case that is there for it, and each case finds one.
+// TestRun checks that each defect fails its case, and that each case detects a defect.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	defects := map[string]string{

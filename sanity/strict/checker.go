@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strict is the other half of the conformance suite: it watches a COSI system (a sidecar) from the driver's
-// side of the socket, and records every violation of the rules that bind the caller. Checker goes in front of any
-// driver (ServerOptions). Violations lists them, each with its rule, the call and the request without secrets.
+// Package strict is the counterpart of the conformance suite: it observes a COSI system (a sidecar) from the driver's
+// side of the socket and records every violation of the rules for the caller. A Checker can be placed in front of any
+// driver (ServerOptions). Violations lists the violations, each with its rule, the call and the request without
+// secrets.
 //
-// It must not change a response: what a sidecar does next is what is being watched.
+// It must not change a response, because that would affect the observed behavior of the sidecar.
 package strict
 
 import (
@@ -23,39 +24,37 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Rule is a rule that binds the COSI system.
+// Rule is a rule for the COSI system.
 type Rule string
 
-// The rules, each with where it stands.
+// The rules, each with its source.
 const (
-	// ValidFields: required fields, sizes, known enum values (specification v1alpha1, sections
-	// Required vs. Optional and Size limits, as cosi.proto overrides them).
+	// ValidFields: required fields, sizes, known enum values (specification v1alpha1, sections Required vs. Optional and
+	// Size limits, as overridden by cosi.proto).
 	ValidFields Rule = "every request keeps the rules of its fields"
-	// InfoFirst: DriverGetInfo is the first call on every connection (specification v1alpha1,
-	// section COSI_ENDPOINT: the system observes the socket, connects, and asks who is there).
+	// InfoFirst: DriverGetInfo is the first call on every connection (specification v1alpha1, section COSI_ENDPOINT: the
+	// system observes the socket, connects, and identifies the driver).
 	InfoFirst Rule = "DriverGetInfo is the first call on every connection"
-	// NoTerminalRepeat: a request is not repeated after a terminal response (KEP-1979: "not
-	// retryable"; specification v1alpha1: the caller MUST fix the request before retrying), unless
-	// DriverGetInfo returns something new.
+	// NoTerminalRepeat: a request is not repeated after a terminal response (KEP-1979: "not retryable"; specification
+	// v1alpha1: the caller MUST fix the request before retrying), unless the response of DriverGetInfo changes.
 	NoTerminalRepeat Rule = "no identical request on the same connection soon after a terminal response"
-	// GeneratedFirst: phase 2 uses an ID of phase 1 (KEP-1979, sections DriverCreateBucket and
+	// GeneratedFirst: phase 2 uses an ID from phase 1 (KEP-1979, sections DriverCreateBucket and
 	// DriverGrantBucketAccess).
 	GeneratedFirst Rule = "phase 2 uses an ID that phase 1 returned"
 	// SameParameters: phase 2 carries the parameters of phase 1 (KEP-1979, section
 	// DriverGenerateBucketId: "the same parameters later used for phase-2 provisioning").
 	SameParameters Rule = "phase 2 carries what phase 1 carried"
-	// KnownBuckets: an access is granted on buckets that exist (KEP-1979, section
-	// DriverGenerateBucketAccessId, bucket_id).
+	// KnownBuckets: access is granted on buckets that exist (KEP-1979, section DriverGenerateBucketAccessId, bucket_id).
 	KnownBuckets Rule = "access is granted on buckets that were created or found"
 	// OneInFlight: one call at a time for a bucket or an account (specification v1alpha1, section
 	// Error Scheme, operation pending).
 	OneInFlight Rule = "one call at a time for each bucket ID and account ID"
-	// NoUnaskedServiceAccount: service_account_name is empty unless it is asked for (KEP-1979,
-	// section DriverGrantBucketAccess).
+	// NoUnaskedServiceAccount: service_account_name is empty unless it is required (KEP-1979, section
+	// DriverGrantBucketAccess).
 	NoUnaskedServiceAccount Rule = "service_account_name is empty unless authentication_type is SERVICE_ACCOUNT"
 )
 
-// Violation is one broken rule.
+// Violation is one violation of a rule.
 type Violation struct {
 	Time   time.Time `json:"time"`
 	Rule   Rule      `json:"rule"`
@@ -70,18 +69,18 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s (%s %s)", v.Rule, v.Message, v.Method, v.Request)
 }
 
-// Options configure a Checker. The zero value has the defaults given.
+// Options configures a Checker. Zero fields have the given defaults.
 type Options struct {
-	// Window is how long a terminal response forbids the identical request: 5 minutes.
+	// Window is how long after a terminal response the identical request is forbidden: 5 minutes.
 	Window time.Duration
-	// Now is the clock: time.Now.
+	// Now returns the current time: time.Now.
 	Now func() time.Time
-	// OnViolation is told of every violation at once. It may be called concurrently.
+	// OnViolation is called immediately for every violation. It may be called concurrently.
 	OnViolation func(Violation)
 }
 
-// Checker records what a COSI system does wrong. Its interceptor and its stats handler belong to
-// one gRPC server; ServerOptions returns both.
+// Checker records violations by a COSI system. Its interceptor and its stats handler belong to one gRPC server;
+// ServerOptions returns both.
 type Checker struct {
 	options     Options
 	connections atomic.Uint64
@@ -96,7 +95,7 @@ type Checker struct {
 	accounts   map[string]*cosi.DriverGenerateBucketAccessIdRequest
 	found      map[string]bool
 	info       *cosi.DriverGetInfoResponse
-	// changes counts what lets the caller ask again for what was refused.
+	// changes counts the events that allow the caller to repeat rejected requests.
 	changes int
 }
 
@@ -121,33 +120,33 @@ func New(options Options) *Checker {
 	}
 }
 
-// ServerOptions returns what puts the checker in front of the services of a server.
+// ServerOptions returns the options that place the checker in front of a server's services.
 func (c *Checker) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(c.Intercept), grpc.StatsHandler(connectionTagger{next: &c.connections})}
 }
 
-// Violations returns what was recorded so far, oldest first.
+// Violations returns the violations recorded so far, oldest first.
 func (c *Checker) Violations() []Violation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Violation(nil), c.violations...)
 }
 
-// ObjectChanged tells the checker that the user or an administrator changed something that it cannot
-// see, so that the caller may ask again for what was refused, also by calls that are under way.
+// ObjectChanged tells the checker about a change by the user or an administrator that it cannot observe. The caller
+// may then repeat rejected requests, including those of running calls.
 func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed()
 }
 
-// changed forgets the refusals up to now. The caller holds c.mu.
+// changed discards all previous rejections. The caller holds c.mu.
 func (c *Checker) changed() {
 	c.changes++
 	clear(c.terminal)
 }
 
-// Calls returns how many calls were watched.
+// Calls returns the number of observed calls.
 func (c *Checker) Calls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,21 +174,19 @@ type watched struct {
 	connection uint64
 	method     string
 	request    proto.Message
-	// subject is the bucket or account the call is about, and identity the whole request on its
-	// connection.
+	// subject is the bucket or account of the call, and identity the whole request on its connection.
 	subject, identity string
 	// changes is the checker's count when the call began.
 	changes int
 }
 
 func identityOf(call watched) string {
-	// A deterministic encoding is the same for equal requests, and cannot fail for a message that
-	// was just decoded.
+	// The deterministic encoding is the same for equal requests, and cannot fail for a message that was just decoded.
 	encoded, _ := proto.MarshalOptions{Deterministic: true}.Marshal(call.request)
 	return fmt.Sprintf("%d %s %x", call.connection, call.method, encoded)
 }
 
-// before judges a call that begins, and returns the count of changes.
+// before checks a call when it begins, and returns the count of changes.
 func (c *Checker) before(call watched) int {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -251,7 +248,7 @@ func (c *Checker) report(call watched, rule Rule, message string) {
 
 type connectionKey struct{}
 
-// connectionTagger numbers connections, so that a call knows its own.
+// connectionTagger numbers connections and adds the number to the context of each call.
 type connectionTagger struct{ next *atomic.Uint64 }
 
 // TagConn implements stats.Handler.

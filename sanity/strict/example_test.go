@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
-// A sidecar that makes up a bucket ID is found out by the driver that it calls.
+// Detects a sidecar that invents a bucket ID.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "strict")

@@ -12,7 +12,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// subjectOf names the bucket or account that a request is about.
+// subjectOf returns the bucket or account of a request.
 func subjectOf(request proto.Message) string {
 	switch r := request.(type) {
 	case *cosi.DriverGenerateBucketIdRequest:
@@ -34,7 +34,8 @@ func subjectOf(request proto.Message) string {
 	}
 }
 
-// checkOrder checks what depends on earlier calls, and the service account. The caller holds c.mu.
+// checkOrder checks the rules that depend on earlier calls, and the rule about service accounts. The caller holds
+// c.mu.
 func (c *Checker) checkOrder(call watched) {
 	switch r := call.request.(type) {
 	case *cosi.DriverCreateBucketRequest:
@@ -82,7 +83,7 @@ func (c *Checker) checkBuckets(call watched, buckets []*cosi.AccessedBucket) {
 	}
 }
 
-// learn remembers what a call established. The caller holds c.mu.
+// learn records the result of a call. The caller holds c.mu.
 func (c *Checker) learn(request, response proto.Message) {
 	switch r := request.(type) {
 	case *cosi.DriverGetInfoRequest:
@@ -111,7 +112,7 @@ func (c *Checker) learn(request, response proto.Message) {
 
 func sameMessage(one, other *cosi.ObjectProtocol) bool { return one.GetType() == other.GetType() }
 
-// sameBuckets compares without regard to order, which means nothing.
+// sameBuckets compares lists ignoring their order, which has no meaning.
 func sameBuckets(one, other []*cosi.AccessedBucket) bool {
 	if len(one) != len(other) {
 		return false

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
 
-// system is a COSI system of few words: one connection to a driver behind the checker.
+// system is a minimal COSI system: one connection to a driver behind the checker.
 type system struct {
 	cosi.IdentityClient
 	cosi.ProvisionerClient
@@ -30,7 +30,7 @@ type system struct {
 	now     *clock
 }
 
-// clock is set by hand.
+// clock is a clock that the test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -75,7 +75,7 @@ func (s *system) hello() {
 	}
 }
 
-// bucket makes a bucket as the contract wants it.
+// bucket creates a bucket as the contract requires.
 func (s *system) bucket(name string) {
 	s.t.Helper()
 	if _, err := s.DriverGenerateBucketId(s.t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: name}); err != nil {
@@ -103,8 +103,8 @@ func grant(from *cosi.DriverGenerateBucketAccessIdRequest) *cosi.DriverGrantBuck
 	}
 }
 
-// TestEveryRuleIsEnforced lets a system break each rule once. What the driver returns is not the
-// matter here, so errors of calls are dropped.
+// TestEveryRuleIsEnforced lets a system violate each rule once. The driver's responses do not matter, so errors of
+// calls are ignored.
 func TestEveryRuleIsEnforced(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -267,8 +267,8 @@ func TestTwoCallsForOneBucket(t *testing.T) {
 	}
 }
 
-// TestAChangeWhileACallIsUnderWay changes something that the driver cannot see, or the driver, before
-// the response to a call is there: the caller may ask again.
+// TestAChangeWhileACallIsUnderWay makes a change that the driver cannot observe, or changes the driver, before a call
+// returns: the caller may then repeat the request.
 func TestAChangeWhileACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	ask := func(c *strict.Checker, method string, request any, meanwhile func() (any, error)) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backenderror turns the errors of a storage backend into errors for users, by tables: a driver lists what
-// the codes of its backend mean, and the package does what is the same for every backend.
+// Package backenderror translates the errors of a storage backend into errors for users. Each driver provides a table
+// of the meanings of its backend's error codes; the package implements the logic that all backends share.
 //
-// The user reads a sentence of the table about the subject of the call and the backend's code, such as
+// The user sees the subject of the call, a sentence from the table and the backend's error code:
 //
 //	bucket b: the store denies the driver this action; an administrator has to allow it (AccessDenied)
 //
-// while the backend's own text, which may hold what is not for users, its code and its request ID are in the detail
-// that only the driver's log shows. The gRPC code of a meaning decides whether the call is retried: see the
-// constructors of driverkit.Error.
+// The backend's own text, error code and request ID go into the detail, which appears only in the driver's log,
+// because that text may contain information that is not intended for users. The gRPC code of a meaning decides
+// whether the call is retried: see the constructors of driverkit.Error.
 //
-// It must not know any backend.
+// The package is independent of any particular backend.
 package backenderror
 
 import (
@@ -24,16 +24,16 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Meaning is what an error of a backend means.
+// Meaning is the meaning of a backend error: its gRPC code and the text for the user.
 type Meaning struct {
-	// Kind is the constructor of the gRPC code, such as driverkit.NotFound.
+	// Kind is the constructor for the gRPC code, such as driverkit.NotFound.
 	Kind func(format string, args ...any) *driverkit.Error
-	// Text says what happened and who has to do what. {backend} in it stands for the table's Backend. It follows
-	// the subject of the call and a colon, so it begins in lower case.
+	// Text says what happened and what the user or administrator should do. {backend} is replaced by the table's
+	// Backend. The text follows the subject of the call and a colon, so it begins in lower case.
 	Text string
 }
 
-// The meanings that most backends have errors for.
+// Meanings that apply to most backends.
 var (
 	Login     = Meaning{driverkit.Unauthenticated, "{backend} does not accept the driver's own credentials; an administrator has to renew them"}
 	Denied    = Meaning{driverkit.PermissionDenied, "{backend} denies the driver this action; an administrator has to allow it"}
@@ -41,17 +41,17 @@ var (
 	Quota     = Meaning{driverkit.ResourceExhausted, "a quota of {backend} is used up; an administrator has to raise it or remove something"}
 	Down      = Meaning{driverkit.Unavailable, "{backend} has an internal problem; the driver tries again"}
 	ClockSkew = Meaning{driverkit.Unavailable, "the clocks of the driver and {backend} differ; an administrator has to set them"}
-	// Settling is for an earlier change that has not reached all of the backend.
+	// Settling means that an earlier change has not yet propagated to the whole backend.
 	Settling = Meaning{driverkit.Unavailable, "{backend} has not yet settled an earlier change; the driver tries again"}
-	// Changing is for a change by somebody else at the same time.
+	// Changing means that another client is changing the resource concurrently.
 	Changing = Meaning{driverkit.Aborted, "another change is under way; the driver tries again"}
-	// Value is for what a class parameter can be the reason of.
+	// Value means that the backend rejects a value that may come from a class parameter.
 	Value     = Meaning{driverkit.InvalidArgument, "{backend} does not accept a value of the request; check the class parameters"}
 	Foreign   = Meaning{driverkit.AlreadyExists, "this name belongs to somebody else at {backend}"}
 	NotEmpty  = Meaning{driverkit.FailedPrecondition, "it is not empty"}
 	Protected = Meaning{driverkit.FailedPrecondition, "{backend} protects it from this change"}
 	Missing   = Meaning{driverkit.NotFound, "it does not exist at {backend}"}
-	// Unknown is for codes and statuses that no table has.
+	// Unknown is the meaning of codes and statuses that are in no table.
 	Unknown = Meaning{driverkit.Internal, "{backend} returned a response that the driver does not expect; its log has the details"}
 )
 
@@ -61,43 +61,44 @@ var (
 	failed      = Meaning{driverkit.Internal, "the driver failed; its log has the details"}
 )
 
-// Failure is what the error of a backend's SDK says about the call that failed.
+// Failure describes the failed call, as extracted from an error of the backend's SDK.
 type Failure struct {
-	// Called reports whether the error comes from a call to the backend. An error that does not, and has no codes
-	// and no status, is a defect of the driver.
+	// Called reports whether the error comes from a call to the backend. An error with Called false, no codes and no
+	// status indicates a bug in the driver.
 	Called bool
-	// Operation is the name of the call, as the backend's reference has it. Optional.
+	// Operation is the name of the call in the backend's API reference. Optional.
 	Operation string
-	// Codes are the backend's own codes for the error, the one that counts first.
+	// Codes are the backend's own codes for the error, in descending order of precedence.
 	Codes []string
-	// Status is the HTTP status, 0 without a response.
+	// Status is the HTTP status, or 0 if there was no response.
 	Status int
-	// RequestID finds the call in the backend's log. Optional.
+	// RequestID identifies the call in the backend's log. Optional.
 	RequestID string
-	// Meaning, if its Kind is set, is the meaning of an error that no table can hold, and Label what the sentence
-	// shows in brackets.
+	// Meaning overrides all tables if its Kind is set, for errors that no table can describe. Label is then the text in
+	// parentheses.
 	Meaning Meaning
-	// Label is described at Meaning.
+	// Label is the text in parentheses at the end of the sentence. It is used only with Meaning.
 	Label string
 }
 
-// Table gives the errors of one backend their meanings. The first of these counts: Failure.Meaning, Operations, Codes,
-// Statuses, and the standard meaning of the HTTP status. Without a response the backend cannot be reached.
+// Table maps the errors of one backend to their meanings. The first match applies, in this order: Failure.Meaning,
+// Operations, Codes, Statuses, and the standard meaning of the HTTP status. An error of a call that got no response
+// means that the backend cannot be reached.
 type Table struct {
-	// Backend is what sentences call the backend, such as "the store".
+	// Backend is the backend's name in error sentences, such as "the store".
 	Backend string
-	// Read takes apart an error, which is not nil.
+	// Read extracts the Failure from an error, which is not nil.
 	Read func(err error) Failure
-	// Codes are the meanings of the backend's codes.
+	// Codes maps backend error codes to meanings.
 	Codes map[string]Meaning
-	// Operations are the meanings of codes that mean something else in one call, by "Operation/Code".
+	// Operations overrides Codes for particular calls. Keys are "Operation/Code".
 	Operations map[string]Meaning
-	// Statuses are the meanings of HTTP statuses that mean something else than usual.
+	// Statuses overrides the standard meanings of HTTP statuses.
 	Statuses map[int]Meaning
 }
 
-// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns nil, an error that is
-// a *driverkit.Error already, and one of the caller's context as they are.
+// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns err unchanged if it
+// is nil, is already a *driverkit.Error, or comes from the caller's context.
 func (t Table) Translate(subject string, err error) error {
 	if _, known := errors.AsType[*driverkit.Error](err); err == nil || known || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -111,7 +112,7 @@ func (t Table) Translate(subject string, err error) error {
 	return meaning.Kind("%s", text).WithDetail(failure.detail(err))
 }
 
-// find returns the meaning of a failure and what the sentence shows in brackets.
+// find returns the meaning of a failure and the text in parentheses.
 func (t Table) find(failure Failure, err error) (meaning Meaning, label string) {
 	switch {
 	case failure.Meaning.Kind != nil:
@@ -119,7 +120,7 @@ func (t Table) find(failure Failure, err error) (meaning Meaning, label string) 
 	case len(failure.Codes) > 0 || failure.Status != 0:
 	case !failure.Called:
 		return failed, ""
-	case strings.Contains(err.Error(), "x509: "): // SDKs lose the type where they ask for a token
+	case strings.Contains(err.Error(), "x509: "): // SDKs lose the error's type when they request a token
 		return untrusted, ""
 	default:
 		return unreachable, ""
@@ -144,7 +145,7 @@ func (t Table) find(failure Failure, err error) (meaning Meaning, label string) 
 	return standard(failure.Status), label
 }
 
-// standard is the meaning of a status that comes without a code of the table.
+// standard returns the standard meaning of an HTTP status, for codes that are not in the table.
 func standard(status int) Meaning {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -164,7 +165,7 @@ func standard(status int) Meaning {
 	}
 }
 
-// detail puts in front of an error what finds the call in the backend's log.
+// detail prefixes an error with the facts that identify the call in the backend's log.
 func (f Failure) detail(err error) error {
 	var facts []string
 	add := func(known bool, format string, value any) {

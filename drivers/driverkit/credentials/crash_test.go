@@ -17,8 +17,8 @@ import (
 
 const account = "ba-1"
 
-// backend is what there is outside of the process: the secrets that are accepted, by the ID of their
-// key. Every way of granting sees of it what its interface says.
+// backend is the state outside of the process: the accepted secrets by key ID. Each way of granting accesses it
+// through its own interface.
 type backend struct {
 	keys  map[string]string
 	marks map[string]credentials.Mark

@@ -35,8 +35,8 @@ func TestSuppliedAccountOfAnotherAccess(t *testing.T) {
 	}
 }
 
-// TestMarkedAccountOfSomebodyElse has an account that another cluster granted, or that is for other buckets, or that
-// somebody made by hand. No key of it is returned, none is made in it, and none is removed.
+// TestMarkedAccountOfSomebodyElse has an account that another cluster granted, that is for other buckets, or that was
+// created manually. Its keys must not be returned or removed, and no key may be added to it.
 func TestMarkedAccountOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	deriver, err := credentials.NewDeriver(credentials.NewSecret(), "test.example.com")
@@ -102,7 +102,8 @@ func TestMarkedAccountOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestWhatElseBelongsToAnAccount goes before what is stored, so that a failure there can be repeated.
+// TestWhatElseBelongsToAnAccount checks that everything else is removed before the stored entry, so that the call can
+// be repeated after a failure.
 func TestWhatElseBelongsToAnAccount(t *testing.T) {
 	t.Parallel()
 	b := newBackend()
@@ -196,7 +197,7 @@ func TestTextsThatAreNoMarks(t *testing.T) {
 	}
 }
 
-// TestStoreOfFiles is one that a driver of somebody else opens.
+// TestStoreOfFiles opens a store that belongs to another driver.
 func TestStoreOfFiles(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir() + "/keys"

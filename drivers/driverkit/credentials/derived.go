@@ -14,25 +14,27 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// DerivedKeys are the keys of one account at a backend that keeps a mark for each, from which the
-// driver can tell the secret again: the stored access policies of Azure Blob, which a signature names,
-// or the users of a store that takes a secret from its caller, made from the mark with a Deriver.
+// DerivedKeys manages the keys of one account at a backend that stores a mark for each key and for which the driver
+// can recompute the secret from the mark. Examples are the stored access policies of Azure Blob, which a signature
+// refers to, and the users of a store that accepts secrets chosen by the caller, computed from the mark with a
+// Deriver.
 type DerivedKeys interface {
-	// List returns the marks of the account, also of keys that are not complete. Whatever else is in the place of a mark is
-	// among them: it shows that the account is somebody else's.
+	// List returns the marks of the account, including those of incomplete keys. It also returns anything else found in
+	// the place of a mark, which shows that the account has another owner.
 	List(ctx context.Context) ([]Mark, error)
-	// Derive returns the credential for a mark, always the same one. It changes nothing.
+	// Derive returns the credential for a mark. The result is always the same for the same mark, and Derive changes
+	// nothing.
 	Derive(ctx context.Context, mark Mark) (Credential, error)
-	// Ensure makes sure that the backend accepts the credential of the mark, with the account's rights.
+	// Ensure makes the backend accept the mark's credential, with the account's permissions.
 	Ensure(ctx context.Context, mark Mark) error
-	// Remove makes sure that the backend does not have the mark, nor accept its credential.
+	// Remove ensures that the backend neither has the mark nor accepts its credential.
 	Remove(ctx context.Context, mark Mark) error
 }
 
-// GrantDerived returns the credential of the account: the same one on every repeat, another one when
-// the rotation changes. After a rotation exactly the previous credential keeps working.
+// GrantDerived returns the credential of the account. Repeated calls return the same credential until the rotation
+// changes. After a rotation only the immediately preceding credential keeps working.
 //
-// No secret is kept anywhere: the backend has the marks, the driver what turns a mark into a secret.
+// No secrets are stored: the backend stores the marks, and the driver computes the secret from a mark.
 func GrantDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys) (Credential, error) {
 	marks, err := keys.List(ctx)
 	if err != nil {
@@ -56,8 +58,8 @@ func GrantDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys) 
 	return keys.Derive(ctx, plan.Current)
 }
 
-// RevokeDerived removes all marks of the account, then what else belongs to it (rest, which may be
-// nil). The account of somebody else is FailedPrecondition.
+// RevokeDerived removes all marks of the account and then calls rest, if it is not nil, to remove everything else
+// that belongs to the account. It returns FailedPrecondition if the account has another owner.
 func RevokeDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys, rest func(context.Context) error) error {
 	marks, err := keys.List(ctx)
 	if err != nil {
@@ -69,18 +71,18 @@ func RevokeDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys,
 	return removeAll(ctx, marks, keys.Remove, rest)
 }
 
-// minMaster is the shortest master key of a Deriver, in bytes.
+// minMaster is the minimum length of a Deriver's master key in bytes.
 const minMaster = 32
 
-// Deriver makes secrets from a master key. Whoever has the master key has all secrets; with another
-// one, all credentials are others.
+// Deriver derives secrets from a master key. Anyone who has the master key can compute all secrets. Changing the
+// master key changes all credentials.
 type Deriver struct {
 	master cosi.Secret
 	driver string
 }
 
-// NewDeriver makes one for a driver, whose name keeps its secrets apart from those of others with the
-// same master key. The master key is random, at least 32 bytes.
+// NewDeriver returns a Deriver for a driver. The driver's name separates its secrets from those of other drivers with
+// the same master key. The master key must be random and at least 32 bytes long.
 func NewDeriver(master cosi.Secret, driver string) (Deriver, error) {
 	if length := len(master.Reveal()); length < minMaster {
 		return Deriver{}, fmt.Errorf("the master key has %d bytes, but must have at least %d, random ones", length, minMaster)
@@ -88,10 +90,10 @@ func NewDeriver(master cosi.Secret, driver string) (Deriver, error) {
 	return Deriver{master: master, driver: driver}, nil
 }
 
-// Secret returns the secret of an account's credential: 200 bits, 40 letters and digits.
+// Secret returns the secret of an account's credential: 200 bits, encoded as 40 letters and digits.
 func (d Deriver) Secret(account string, mark Mark) (cosi.Secret, error) {
 	const bytes = 25
-	// Quoting keeps the parts apart.
+	// Quoting makes the boundaries between the parts unambiguous.
 	info := fmt.Sprintf("cosi credential %q %q %q", d.driver, account, mark)
 	derived, err := hkdf.Key(sha256.New, []byte(d.master.Reveal()), nil, info, bytes)
 	if err != nil {

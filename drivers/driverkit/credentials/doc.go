@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials grants keys: for each thing that a backend can do with a secret there is one
-// algorithm here, which returns the identical credential on every repeat, rotates with exactly one
-// overlap, and may be killed at any point.
+// Package credentials implements the granting of keys. It has one algorithm for each way in which a backend can
+// handle secrets. Every algorithm returns the identical credential on repeated calls, keeps exactly one previous
+// credential valid after a rotation, and tolerates a crash at any point.
 //
-// Pick by what the backend can do, the first that fits:
+// Choose the first one that the backend supports:
 //
-//   - Derived: the secret follows from one that the driver has and from a mark that the backend
-//     keeps, such as a signature that names a stored policy. Nothing has to be stored.
-//   - Readable: the backend returns a secret again when it is asked. Nothing has to be stored.
-//   - Supplied: the backend takes the secret from its caller. It is stored before the backend hears
-//     of it, so that no key is ever made twice.
-//   - ShownOnce: the backend makes the secret and shows it only then. A key that is not in the store
-//     was never delivered, and is replaced.
+//   - Derived: the secret is computed from a secret of the driver and a mark stored at the backend, such as a
+//     signature that names a stored policy. Nothing needs to be stored.
+//   - Readable: the backend returns a secret again on request. Nothing needs to be stored.
+//   - Supplied: the backend accepts a secret chosen by the caller. The secret is stored before it is sent to the
+//     backend, so no key is ever created twice.
+//   - ShownOnce: the backend generates the secret and returns it only once. A key that is not in the store was
+//     never delivered and is replaced.
 //
-// Where the backend makes none, an administrator can give the driver one for all (Given).
+// If the backend cannot create credentials, an administrator can give the driver one that all accounts share (Given).
 //
-// A driver keeps what its backend does not in a Store. A store that is lost or exchanged must not
-// end live credentials: drivers with a Store mark each account with Store.ID, and refuse accounts
-// that carry another one.
+// A driver keeps whatever its backend cannot in a Store. Losing or replacing a store must not invalidate live
+// credentials: a driver with a Store therefore marks each account with Store.ID and rejects accounts that carry
+// another ID.
 //
-// All functions expect what driverkit guarantees: no two calls for one account at a time in one process.
-// A second process can work for a few seconds, since a leader notices late that it was replaced. Then
-// GrantShownOnce and GrantSupplied return Aborted rather than end a credential that the other process
-// delivered, or make one work again that it revoked. That the account is the driver's own, and was
-// asked for with this access, is for the caller to check before.
+// All functions rely on driverkit's guarantee that calls for one account do not overlap within a process. A second
+// process can overlap for a few seconds, because a leader is slow to notice that it was replaced. In that case
+// GrantShownOnce and GrantSupplied return Aborted rather than invalidate a credential that the other process
+// delivered, or reactivate one that it revoked. The caller must first check that the account belongs to the driver
+// and was requested with this access.
 package credentials

@@ -9,12 +9,12 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// noteRequest is the note with the hash of the request that made the account.
+// noteRequest is the note that holds the hash of the request that created the account.
 const noteRequest = "params"
 
-// NoteGiven is for a credential that an administrator has given the driver, and that others have, too: nobody at the
-// backend knows accounts, so the store keeps what each is for, without the credential. The request is a hash of that. An
-// account that was noted with another one is AlreadyExists.
+// NoteGiven records what an account is for when an administrator has given the driver one credential that several
+// accounts share. The backend does not know the accounts, so the store keeps the record, without the credential.
+// request is a hash of the request. If the account was recorded with another hash, NoteGiven returns AlreadyExists.
 func NoteGiven(ctx context.Context, store Store, account, request string) error {
 	entry, err := store.Get(ctx, account)
 	switch {
@@ -29,7 +29,7 @@ func NoteGiven(ctx context.Context, store Store, account, request string) error 
 	return nil
 }
 
-// ForgetGiven forgets what an account is for. The credential goes on to work.
+// ForgetGiven deletes the record of an account. The credential continues to work.
 func ForgetGiven(ctx context.Context, store Store, account string) error {
 	return forget(ctx, store, account)
 }

@@ -14,31 +14,33 @@ import (
 )
 
 const (
-	// hashDigits is 40 bits in base 32, to tell a changed rotation from the one before, or another owner.
+	// hashDigits is 40 bits in base 32, enough to detect a changed rotation or another owner.
 	hashDigits = 8
 	// nonceDigits is 50 bits in base 32.
 	nonceDigits = 10
 )
 
-// Mark tells the credentials of one account apart at a backend that keeps it with each: in the name
-// of a stored policy, the label of a key, or the key's ID. It is 21 to 31 letters, digits and dots:
-// how many credentials the account had before, a hash of the rotation, and something random, since
-// an account that is revoked and granted again must not have its former credential. With a MarkedRequest it is 18 longer,
-// and says whose the account is and for what.
+// Mark identifies one credential among those of an account, at a backend that stores the mark with each credential:
+// as the name of a stored policy, the label of a key, or the key's ID. It consists of 21 to 31 letters, digits and
+// dots: the number of credentials that the account had before, a hash of the rotation, and a random part. The random
+// part ensures that an account that is revoked and granted again does not get its former credential. For a
+// MarkedRequest, the mark is 18 characters longer and also encodes the owner and the purpose of the account.
 type Mark string
 
-// MarkedRequest is a Request and what marks say of the account, where nothing is stored.
+// MarkedRequest is a Request with the facts about the account that are encoded in marks, for drivers that store
+// nothing.
 type MarkedRequest struct {
 	Request
 
-	// Owner is equal for requests of one driver of one cluster, such as the driver's name and the mark of the cluster. The
-	// account of another one is left alone.
+	// Owner identifies the driver and cluster that own the account, such as the driver's name and the cluster's mark. An
+	// account with another owner is left unchanged.
 	Owner string
-	// Hash is equal for requests of equal access. The account of another one is AlreadyExists. A revoke has none.
+	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists. Leave
+	// it empty for a revoke.
 	Hash string
 }
 
-// checkMine refuses an account with a key that is not the owner's.
+// checkMine returns an error if the account has a key of another owner.
 func (r MarkedRequest) checkMine(marks []Mark, refuse func(string, ...any) *driverkit.Error) error {
 	for _, mark := range marks {
 		if parts := mark.parts(); len(parts) != 5 || parts[3] != shortHash(r.Owner) {
@@ -48,7 +50,7 @@ func (r MarkedRequest) checkMine(marks []Mark, refuse func(string, ...any) *driv
 	return nil
 }
 
-// plan is PlanMarks for an account that is the owner's, and for this access.
+// plan is PlanMarks for an account that belongs to the owner and was granted for the same access.
 func (r MarkedRequest) plan(marks []Mark) (Plan, error) {
 	if err := r.checkMine(marks, driverkit.AlreadyExists); err != nil {
 		return Plan{}, err
@@ -65,13 +67,14 @@ func (r MarkedRequest) plan(marks []Mark) (Plan, error) {
 	return plan, nil
 }
 
-// ParseMark returns the mark in a text, and whether it is one.
+// ParseMark parses text as a Mark and reports whether it is valid.
 func ParseMark(text string) (Mark, bool) {
 	mark := Mark(text)
 	return mark, mark.parts() != nil
 }
 
-// parts are a number, hash and nonce, and with a MarkedRequest two hashes more; nil of what is no mark.
+// parts returns the number, the hash of the rotation and the random part, and for a MarkedRequest two more hashes. It
+// returns nil if m is not a valid mark.
 func (m Mark) parts() []string {
 	parts := strings.Split(string(m), ".")
 	if len(parts) != 3 && len(parts) != 5 || len(parts[1]) != hashDigits || len(parts[2]) != nonceDigits {
@@ -98,7 +101,7 @@ func shortHash(text string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:hashDigits])
 }
 
-// number returns how many marks the account had before this one.
+// number returns the number of marks that the account had before this one.
 func (m Mark) number() int {
 	text, _, _ := strings.Cut(string(m), ".")
 	number, err := strconv.Atoi(text)
@@ -113,20 +116,20 @@ func (m Mark) isOf(rotation string) bool {
 	return len(parts) > 1 && parts[1] == shortHash(rotation)
 }
 
-// Plan is what an account's marks should come to.
+// Plan is the target state of an account's marks.
 type Plan struct {
-	// Current is the mark of the credential to return; New says that the backend does not have it.
+	// Current is the mark of the credential to return. New reports that the backend does not have it yet.
 	Current Mark
 	New     bool
-	// Previous is the mark before it, whose credential keeps working; empty without one.
+	// Previous is the preceding mark, whose credential keeps working. It is empty if there is none.
 	Previous Mark
-	// Stale are the marks to remove before Current is made.
+	// Stale are the marks to remove before Current is created.
 	Stale []Mark
 }
 
-// PlanMarks returns what the marks that an account has should come to: as they are, unless there is
-// none or the rotation differs from the one that the last mark was made for. It is for drivers that
-// change all marks of a bucket in one call, for which GrantDerived would make too many.
+// PlanMarks returns the target state for the given marks of an account. Nothing changes unless there is no mark or
+// the rotation differs from that of the last mark. Use it in drivers that change all marks of a bucket in one call,
+// where GrantDerived would make too many calls.
 func PlanMarks(found []Mark, rotation string) Plan {
 	own := slices.Clone(found)
 	slices.SortFunc(own, func(a, b Mark) int {

@@ -48,7 +48,7 @@ func (p paused) Create(ctx context.Context) (credentials.Credential, error) {
 	return made, err
 }
 
-// full is a backend that makes no more keys.
+// full is a backend that creates no more keys.
 type full struct{ credentials.ShownOnceKeys }
 
 func (full) Create(context.Context) (credentials.Credential, error) {
@@ -61,7 +61,7 @@ func TestTwoProcessesGrantOneAccount(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		pause func(keys credentials.ShownOnceKeys, successor func()) credentials.ShownOnceKeys
-		// fails says that the backend refuses the successor a key, after it removed that of the former leader.
+		// fails means that the backend rejects the successor's key after the successor removed that of the former leader.
 		fails bool
 	}{
 		"before it lists the keys": {

@@ -8,15 +8,16 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// ReadableKeys are the keys of one account at a backend that returns a secret again when it is asked,
-// such as Garage or Ceph RGW.
+// ReadableKeys manages the keys of one account at a backend that returns secrets again on request, such as Garage or
+// Ceph RGW.
 type ReadableKeys interface {
-	// List returns all keys of the account, those without a mark as well: they show that it is somebody else's.
+	// List returns all keys of the account, including those without a mark, which show that the account has another
+	// owner.
 	List(ctx context.Context) ([]ReadableKey, error)
-	// Create makes a key with the mark, in one step. Its client must not try again by itself when a
-	// response is lost, unless the backend then returns the key that it has made.
+	// Create creates a key with the mark, in one step. The client must not retry when a response is lost, unless the
+	// backend then returns the key that it has already created.
 	Create(ctx context.Context, mark Mark) (Credential, error)
-	// Remove makes sure that the key does not exist.
+	// Remove ensures that the key does not exist.
 	Remove(ctx context.Context, id string) error
 }
 
@@ -27,12 +28,11 @@ type ReadableKey struct {
 	Mark Mark
 }
 
-// GrantReadable returns the credential of the account: the same one on every repeat, another one when
-// the rotation changes. After a rotation exactly the previous credential keeps working.
+// GrantReadable returns the credential of the account. Repeated calls return the same credential until the rotation
+// changes. After a rotation only the immediately preceding credential keeps working.
 //
-// The backend is the only place where credentials are: what it has, is the truth. Which key belongs to
-// which rotation stands in the mark that the key was made with, so that a key whose response was lost
-// is found and returned by the next call.
+// Credentials are stored only at the backend, which is the source of truth. Each key is created with a mark that
+// identifies its rotation, so if a response is lost, the next call finds and returns the key.
 func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys) (Credential, error) {
 	live, err := keys.List(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys
 	return byMark[plan.Current], nil
 }
 
-// RevokeReadable removes all keys of the account, then what else belongs to it (rest, which may be
-// nil). The account of somebody else is FailedPrecondition.
+// RevokeReadable removes all keys of the account and then calls rest, if it is not nil, to remove everything else
+// that belongs to the account. It returns FailedPrecondition if the account has another owner.
 func RevokeReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys, rest func(context.Context) error) error {
 	live, err := keys.List(ctx)
 	if err != nil {

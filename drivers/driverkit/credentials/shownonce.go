@@ -12,45 +12,45 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// ShownOnceKeys are the keys of one account at a backend that shows a secret only when it makes it,
-// such as AWS IAM, HMAC keys of Google Cloud Storage, or a key API that takes no secret. The backend
-// must have room for two keys of an account.
+// ShownOnceKeys manages the keys of one account at a backend that returns a secret only on creation, such as AWS IAM,
+// HMAC keys of Google Cloud Storage, or a key API that does not accept a secret. The backend must allow two keys per
+// account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account. It may lag behind: keys that the store knows are removed whether they are
-	// listed or not, and one that was made a moment ago need not be listed to be used.
+	// List returns all keys of the account. The list may be stale: keys in the store are removed whether they are listed
+	// or not, and a recently created key may be used before it is listed.
 	List(ctx context.Context) ([]ShownOnceKey, error)
-	// Create makes a key. Its client must not try again by itself when a response is lost.
+	// Create creates a key. The client must not retry when a response is lost.
 	Create(ctx context.Context) (Credential, error)
-	// Delete removes a key. That there is none is no error.
+	// Delete deletes a key. A missing key is not an error.
 	Delete(ctx context.Context, id string) error
 }
 
 // ShownOnceKey is a key without its secret.
 type ShownOnceKey struct {
 	ID string
-	// Active is false if an administrator switched the key off.
+	// Active is false if an administrator disabled the key.
 	Active bool
 }
 
-// Young is how long a key need not be listed to be used: no list may lag longer.
+// Young is how long a new key may be used without being listed. Lists must not be stale for longer than this.
 const Young = 5 * time.Minute
 
-// NoteMade is the note of an entry that says when the current key was made.
+// NoteMade is the note of an entry that records when the current key was created.
 const NoteMade = "made"
 
 // noteClaim is the note that claim changes.
 const noteClaim = "claim"
 
-// GrantShownOnce returns the credential of the account, and makes one only if there is none, if it
-// was removed at the backend, or if the rotation differs from the last grant's. After a rotation
-// exactly the previous credential keeps working.
+// GrantShownOnce returns the credential of the account. It creates one only if there is none, if it was removed at
+// the backend, or if the rotation differs from that of the last grant. After a rotation only the immediately
+// preceding credential keeps working.
 //
-// It keeps one promise: a credential is returned only after it is in the store. A key at the backend
-// that is not in the store was therefore never delivered, and is removed. That holds for one store
-// only, so the caller has made sure that the account carries the ID of this one.
+// A credential is returned only after it is in the store. A key at the backend that is not in the store was therefore
+// never delivered, and is removed. This is only true of one particular store, so the caller must have checked that
+// the account carries the ID of this store.
 //
-// Two processes may grant one account at once, the former leader and the present one. Then at most one of them returns a
-// credential, which works, and the other one gets Aborted.
+// Two processes, a former and the current leader, may grant one account at the same time. At most one of them returns
+// a credential, which works; the other one gets Aborted.
 func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
 	entry, _, err := lookUp(ctx, store, request.Account)
 	if err != nil {
@@ -86,7 +86,7 @@ func isYoung(entry Entry) bool {
 	return err == nil && time.Since(made) < Young
 }
 
-// createShownOnce makes room for one key, makes it, stores it and returns it.
+// createShownOnce deletes a key if necessary, creates a new one, stores it and returns it.
 func createShownOnce(ctx context.Context, store Store, entry Entry, rotation string, keys ShownOnceKeys, currentLives bool) (Credential, error) {
 	if entry.Previous != nil && currentLives {
 		if err := keys.Delete(ctx, entry.Previous.ID); err != nil {
@@ -110,10 +110,10 @@ func createShownOnce(ctx context.Context, store Store, entry Entry, rotation str
 	return stored.Current, nil
 }
 
-// claim writes the entry as it was read, but for a note, and returns it. Of two processes that have read the same entry
-// only one can write it. So either another process has stored a key since, and this one must not remove it, or it cannot
-// store its key any more, and will not deliver it. The note is random since Kubernetes gives an object no new version
-// when nothing in it changes.
+// claim writes the entry back with only a note changed, and returns it. Of two processes that have read the same
+// entry, only one can write it. If another process has stored a key since, the write fails and this process must not
+// remove that key. Otherwise the other process can no longer store its key and will not deliver it. The note is
+// random because Kubernetes does not assign a new version to an object that does not change.
 func claim(ctx context.Context, store Store, entry Entry) (Entry, error) {
 	notes := map[string]string{}
 	maps.Copy(notes, entry.Notes)
@@ -126,7 +126,7 @@ func claim(ctx context.Context, store Store, entry Entry) (Entry, error) {
 	return stored, nil
 }
 
-// split returns the keys that the entry holds, and the IDs of the others.
+// split separates the keys in the entry from the IDs of all others.
 func split(live []ShownOnceKey, entry Entry) (known []ShownOnceKey, unknown []string) {
 	for _, key := range live {
 		if entry.Knows(key.ID) {
@@ -138,8 +138,8 @@ func split(live []ShownOnceKey, entry Entry) (known []ShownOnceKey, unknown []st
 	return known, unknown
 }
 
-// RevokeShownOnce removes all keys of the account, then what else belongs to it (rest, which may be
-// nil), and what is stored last, so that a repeated call still knows everything.
+// RevokeShownOnce removes all keys of the account and then calls rest, if it is not nil, to remove everything else
+// that belongs to the account. It deletes the stored entry last, so a repeated call still has all information.
 func RevokeShownOnce(ctx context.Context, store Store, account string, keys ShownOnceKeys, rest func(context.Context) error) error {
 	ids, err := ShownOnceIDs(ctx, store, account, keys)
 	if err != nil {
@@ -151,8 +151,8 @@ func RevokeShownOnce(ctx context.Context, store Store, account string, keys Show
 	return forget(ctx, store, account)
 }
 
-// ShownOnceIDs returns the IDs of all keys of the account: those that the store knows, whatever a list says, and those
-// that are listed besides.
+// ShownOnceIDs returns the IDs of all keys of the account: those in the store, whether listed or not, and any others
+// that are listed.
 func ShownOnceIDs(ctx context.Context, store Store, account string, keys ShownOnceKeys) ([]string, error) {
 	ids, err := StoredIDs(ctx, store, account)
 	if err != nil {

@@ -11,30 +11,30 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// Store keeps one Entry for each account, durably. OpenSidecar, OpenDirectory and NewMemory make one; a program
-// with another place to keep secrets implements it.
+// Store durably keeps one Entry for each account. OpenSidecar, OpenDirectory and NewMemory create one; programs that
+// keep secrets elsewhere can implement it.
 type Store = credstore.Store
 
-// Entry is what a Store keeps for one account.
+// Entry is the stored data of one account.
 type Entry = credstore.Entry
 
-// Credential is one key of a backend: an ID, which is no secret, and a secret.
+// Credential is one key of a backend: an ID, which is not secret, and a secret.
 type Credential = credstore.Credential
 
-// Errors of a Store, to be told apart with errors.Is.
+// Errors of a Store. Check for them with errors.Is.
 var (
-	// ErrNotFound says that the store holds nothing for the account.
+	// ErrNotFound means that the store has no entry for the account.
 	ErrNotFound = credstore.ErrNotFound
-	// ErrConflict says that somebody else wrote the entry since it was read.
+	// ErrConflict means that the entry was written by another process since it was read.
 	ErrConflict = credstore.ErrConflict
-	// ErrCorrupt says that the stored data cannot be trusted.
+	// ErrCorrupt means that the stored data cannot be trusted.
 	ErrCorrupt = credstore.ErrCorrupt
-	// ErrStoreID says that it is not the store that the driver wrote to.
+	// ErrStoreID means that this is not the store that the driver wrote to.
 	ErrStoreID = credstore.ErrStoreID
 )
 
-// OpenDirectory opens a store in a directory, which it makes if need be. Entries are files, replaced
-// as a whole and synced. The directory must not be shared by two drivers.
+// OpenDirectory opens a store in a directory and creates the directory if necessary. Entries are files, which are
+// replaced atomically and synced. Two drivers must not share a directory.
 func OpenDirectory(path string) (Store, error) {
 	store, err := credstore.OpenDirectory(path)
 	if err != nil {
@@ -43,9 +43,9 @@ func OpenDirectory(path string) (Store, error) {
 	return store, nil
 }
 
-// OpenSidecar returns the store that a sidecar of Cooper serves to its driver at an address such as
-// unix:///var/lib/cosi/credentials.sock. It connects with the first call, so that a driver may start
-// before its sidecar; until the sidecar works, calls of the store fail as unavailable.
+// OpenSidecar returns the store that a Cooper sidecar serves to its driver at an address such as
+// unix:///var/lib/cosi/credentials.sock. It connects on the first call, so a driver may start before its sidecar.
+// Until the sidecar is running, calls fail as unavailable.
 func OpenSidecar(address string) (Store, error) {
 	blobs, err := credstore.NewRemoteBlobs(address)
 	if err != nil {
@@ -54,8 +54,8 @@ func OpenSidecar(address string) (Store, error) {
 	return credstore.OnBlobs(blobs), nil
 }
 
-// Encrypted returns a store that encrypts the secrets of credentials before they are in store, with
-// the keys of a file. docs/howto/encrypt-credentials.md says what is in it and how to change keys.
+// Encrypted returns a store that encrypts the secrets of credentials before writing them to store, with keys from a
+// file. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation.
 func Encrypted(store Store, keyFile string) (Store, error) {
 	keys, err := credstore.ReadKeys(keyFile)
 	if err != nil {
@@ -64,20 +64,20 @@ func Encrypted(store Store, keyFile string) (Store, error) {
 	return credstore.Encrypted(store, keys), nil
 }
 
-// NewMemory makes a store that forgets everything when the process ends, for tests.
+// NewMemory returns an in-memory store for tests.
 func NewMemory() Store { return credstore.NewMemory() }
 
-// Request asks for the credential of an account.
+// Request is a request for the credential of an account.
 type Request struct {
 	// Account is the COSI account ID.
 	Account string
-	// Rotation asks for another credential when it differs from the last one.
+	// Rotation requests a new credential if it differs from the last rotation.
 	Rotation string
-	// New says that this call made the account, so that it has no keys, whatever the store knows.
+	// New means that this call created the account, so the account has no keys even if the store has an entry.
 	New bool
 }
 
-// StoreError returns what a failure of the store means for the call about an account.
+// StoreError translates a store error into the error for a call about an account.
 func StoreError(account string, err error) error {
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -91,7 +91,7 @@ func StoreError(account string, err error) error {
 	}
 }
 
-// lookUp returns the entry of an account, an empty one with its name if there is none.
+// lookUp returns the entry of an account, or an empty entry with its name if there is none.
 func lookUp(ctx context.Context, store Store, account string) (entry Entry, exists bool, err error) {
 	entry, err = store.Get(ctx, account)
 	switch {
@@ -103,7 +103,7 @@ func lookUp(ctx context.Context, store Store, account string) (entry Entry, exis
 	return entry, true, nil
 }
 
-// forget removes the entry of an account, as the last step of a revoke.
+// forget deletes the entry of an account, as the last step of a revoke.
 func forget(ctx context.Context, store Store, account string) error {
 	if err := store.Delete(ctx, account); err != nil {
 		return StoreError(account, err)
@@ -111,7 +111,7 @@ func forget(ctx context.Context, store Store, account string) error {
 	return nil
 }
 
-// removeAll removes all of it, and then what else belongs to the account.
+// removeAll calls remove for all elements and then rest for everything else that belongs to the account.
 func removeAll[T any](ctx context.Context, all []T, remove func(context.Context, T) error, rest func(context.Context) error) error {
 	for _, one := range all {
 		if err := remove(ctx, one); err != nil {

@@ -11,43 +11,43 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// noteGrant is the note with the hash of the access that an account was made for.
+// noteGrant is the note that holds the hash of the access that an account was created for.
 const noteGrant = "params"
 
-// SuppliedKeys are the keys of one account at a backend that takes the secret from its caller, such
-// as MinIO, versitygw or Ceph RGW.
+// SuppliedKeys manages the keys of one account at a backend that accepts secrets chosen by the caller, such as MinIO,
+// versitygw or Ceph RGW.
 type SuppliedKeys interface {
-	// Make makes up a key and calls nobody. Its ID must not be that of an earlier one.
+	// Make generates a key locally, without any call. Its ID must differ from the IDs of all earlier keys.
 	Make() Credential
-	// Ensure makes sure that the key exists at the backend, with this secret and the account's rights.
+	// Ensure ensures that the key exists at the backend, with this secret and the account's permissions.
 	Ensure(ctx context.Context, key Credential) error
-	// Remove makes sure that the key does not exist.
+	// Remove ensures that the key does not exist.
 	Remove(ctx context.Context, id string) error
 }
 
-// SuppliedRequest is a Request and what the store remembers with the account.
+// SuppliedRequest is a Request with additional data that the store keeps for the account.
 type SuppliedRequest struct {
 	Request
 
-	// Hash is equal for requests of equal access. The account of another one is AlreadyExists.
+	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists.
 	Hash string
-	// Notes are kept in the entry of a new account: what a revoke needs and its request does not have. They are
-	// not secret.
+	// Notes are stored in the entry of a new account: data that a revoke needs but that its request does not carry. They
+	// are not secret.
 	Notes map[string]string
 }
 
-// GrantSupplied returns the credential of the account: the same one on every repeat, another one when
-// the rotation changes. After a rotation exactly the previous credential keeps working.
+// GrantSupplied returns the credential of the account. Repeated calls return the same credential until the rotation
+// changes. After a rotation only the immediately preceding credential keeps working.
 //
-// The credential is made here and stored before the backend hears of it. Whatever happens in between,
-// the next call finds it there and gives the backend the same one, so that nothing is left behind.
+// The credential is generated here and stored before it is sent to the backend. After a crash the next call reads it
+// from the store and sends the same credential again, so no orphaned key remains.
 func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, keys SuppliedKeys) (Credential, error) {
 	entry, err := reserve(ctx, store, request, keys)
 	if err != nil {
 		return Credential{}, err
 	}
 	ensured := ensureKeys(ctx, entry, keys)
-	// Also a key that was not completed may work again.
+	// Check this even after an error: a key whose creation was reported as failed may work.
 	if err := checkUnchanged(ctx, store, entry, keys); err != nil {
 		return Credential{}, err
 	}
@@ -57,7 +57,7 @@ func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, ke
 	return entry.Current, nil
 }
 
-// ensureKeys makes sure that the backend has the keys of the entry.
+// ensureKeys ensures that the backend has the keys of the entry.
 func ensureKeys(ctx context.Context, entry Entry, keys SuppliedKeys) error {
 	if entry.Previous != nil {
 		if err := keys.Ensure(ctx, *entry.Previous); err != nil {
@@ -67,9 +67,9 @@ func ensureKeys(ctx context.Context, entry Entry, keys SuppliedKeys) error {
 	return keys.Ensure(ctx, entry.Current)
 }
 
-// checkUnchanged returns Aborted if another process has changed or deleted the entry since this one read it. Before, it
-// removes the keys that no entry holds any more: this process, which may be a former leader, has just made them work
-// again, and a revoked key may still be in the hands of its user.
+// checkUnchanged returns Aborted if another process has changed or deleted the entry since this one read it. It first
+// removes the keys that are no longer in the entry. This process, which may be a former leader, has just reactivated
+// them, and a user may still hold a revoked key.
 func checkUnchanged(ctx context.Context, store Store, entry Entry, keys SuppliedKeys) error {
 	now, _, err := lookUp(ctx, store, entry.Account)
 	if err != nil || now.Version == entry.Version {
@@ -85,7 +85,7 @@ func checkUnchanged(ctx context.Context, store Store, entry Entry, keys Supplied
 	return StoreError(entry.Account, ErrConflict)
 }
 
-// reserve returns the entry with the credential for this request, after storing it.
+// reserve stores the credential for this request if necessary and returns the entry.
 func reserve(ctx context.Context, store Store, request SuppliedRequest, keys SuppliedKeys) (Entry, error) {
 	entry, exists, err := lookUp(ctx, store, request.Account)
 	switch {
@@ -115,8 +115,8 @@ func reserve(ctx context.Context, store Store, request SuppliedRequest, keys Sup
 	return stored, nil
 }
 
-// RevokeSupplied removes the keys of the account that the store knows, which are all there can be,
-// then what else belongs to the account (rest, which may be nil), and what is stored last.
+// RevokeSupplied removes the stored keys of the account, which are all that can exist, and then calls rest, if it is
+// not nil, to remove everything else that belongs to the account. It deletes the stored entry last.
 func RevokeSupplied(ctx context.Context, store Store, account string, keys SuppliedKeys, rest func(context.Context) error) error {
 	ids, err := StoredIDs(ctx, store, account)
 	if err != nil {
@@ -128,19 +128,19 @@ func RevokeSupplied(ctx context.Context, store Store, account string, keys Suppl
 	return forget(ctx, store, account)
 }
 
-// StoredIDs returns the IDs of the account's keys that the store knows, the current one first.
+// StoredIDs returns the IDs of the account's stored keys, the current one first.
 func StoredIDs(ctx context.Context, store Store, account string) ([]string, error) {
 	entry, _, err := lookUp(ctx, store, account)
 	return entry.IDs(), err
 }
 
-// StoredNote returns a note of the account, empty without one.
+// StoredNote returns a note of the account, or "" if it is not set.
 func StoredNote(ctx context.Context, store Store, account, note string) (string, error) {
 	entry, _, err := lookUp(ctx, store, account)
 	return entry.Notes[note], err
 }
 
-// NewSecret makes a secret of 200 random bits, 40 letters and digits.
+// NewSecret returns a secret of 200 random bits, encoded as 40 letters and digits.
 func NewSecret() cosi.Secret {
 	const length = 40
 	return cosi.NewSecret((rand.Text() + rand.Text())[:length])

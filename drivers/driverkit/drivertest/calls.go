@@ -15,7 +15,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// NewBucket makes a bucket of a new name in the way of COSI, phase 1 and then phase 2, and returns its ID.
+// NewBucket creates a bucket with a new name as COSI does, in both phases, and returns its ID.
 func (c *Client) NewBucket(t testing.TB, parameters map[string]string) string {
 	t.Helper()
 	generated, err := c.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
@@ -28,21 +28,21 @@ func (c *Client) NewBucket(t testing.TB, parameters map[string]string) string {
 	return generated.GetBucketId()
 }
 
-// Create makes the bucket.
+// Create creates the bucket.
 func (c *Client) Create(t testing.TB, id string, parameters map[string]string) error {
 	t.Helper()
 	_, err := c.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
 	return err
 }
 
-// Delete removes the bucket.
+// Delete deletes the bucket.
 func (c *Client) Delete(t testing.TB, id string, parameters map[string]string) error {
 	t.Helper()
 	_, err := c.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
 	return err
 }
 
-// MustGrant returns what is granted; a request that is refused ends the test.
+// MustGrant grants the access and returns the response; an error ends the test.
 func (c *Client) MustGrant(t testing.TB, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
 	t.Helper()
 	granted, err := c.DriverGrantBucketAccess(t.Context(), request)
@@ -52,17 +52,17 @@ func (c *Client) MustGrant(t testing.TB, request *cosi.DriverGrantBucketAccessRe
 	return granted
 }
 
-// Revoke takes back what was granted by the request.
+// Revoke revokes the access that the request granted.
 func (c *Client) Revoke(t testing.TB, granted *cosi.DriverGrantBucketAccessRequest) error {
 	t.Helper()
 	_, err := c.DriverRevokeBucketAccess(t.Context(), RevokeRequest(granted))
 	return err
 }
 
-// NewAccount returns an account ID as COSI proposes it.
+// NewAccount returns an account ID of the form that COSI proposes.
 func NewAccount() string { return "ba-" + uuid.NewString() }
 
-// WantCode ends the test unless the error has this gRPC code, and fails it unless its text says all of this.
+// WantCode ends the test unless err has this gRPC code, and fails it unless the error text contains all texts.
 func WantCode(t testing.TB, err error, code codes.Code, texts ...string) {
 	t.Helper()
 	if status.Code(err) != code {
@@ -75,8 +75,8 @@ func WantCode(t testing.TB, err error, code codes.Code, texts ...string) {
 	}
 }
 
-// AwaitBackends returns when the driver has asked its backends whether they respond, which it does when it starts, beside
-// the calls that it serves; at once if it cannot ask them.
+// AwaitBackends waits for the driver's first backend check, which runs at startup, in parallel with calls. It returns
+// immediately if the driver cannot check its backends.
 func (c *Client) AwaitBackends(t testing.TB) {
 	t.Helper()
 	watch, err := healthpb.NewHealthClient(c.Conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})

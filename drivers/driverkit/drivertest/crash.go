@@ -17,12 +17,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// Crash kills a process at one of its calls: before the call takes effect, or after the effect but
-// before the response. Calls to the backend and writes to the credential store count. A dead process
-// makes no more calls.
+// Crash kills a process at one of its calls: before the call takes effect, or after the effect but before the
+// response. Calls to the backend and writes to the credential store count. A dead process makes no more calls.
 //
-// The process is an object in memory: what it knows is dropped with it, what it has changed outside
-// of itself stays.
+// The process is an in-memory object: a crash discards its state, but its external changes remain.
 type Crash struct {
 	at          int
 	afterEffect bool
@@ -34,20 +32,20 @@ type Crash struct {
 	dead  bool
 }
 
-// Killed is the error of the calls of a dead process. Clients that look for it do not try again.
+// Killed is the error returned by calls of a dead process. Clients that check for it do not retry.
 type Killed struct{}
 
 // Error implements error.
 func (Killed) Error() string { return "the process was killed" }
 
-// NonRetriable tells the Azure SDK not to try again.
+// NonRetriable tells the Azure SDK not to retry.
 func (Killed) NonRetriable() {}
 
-// Paused returns a Crash that does not kill the process: before its call of that number, counted from 1, the process is
-// paused while meanwhile runs, as a leader is that another one replaces.
+// Paused returns a Crash that pauses the process instead of killing it: it runs meanwhile before the call with the
+// given number, counted from 1. This simulates a leader that is paused and replaced by another one.
 func Paused(at int, meanwhile func()) *Crash { return &Crash{at: at, meanwhile: meanwhile} }
 
-// Context is what the calls of the process are made with: it ends when the process dies.
+// Context returns the context for the process's calls. It is canceled when the process dies.
 func (c *Crash) Context(t testing.TB) context.Context {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -65,15 +63,15 @@ func (c *Crash) Dead() bool {
 	return c.dead
 }
 
-// Calls are the names of the calls so far.
+// Calls returns the names of the calls so far.
 func (c *Crash) Calls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls
 }
 
-// Call runs effect as the next call of the process, or kills it. The effect must not depend on the
-// context of the process.
+// Call runs effect as the next call of the process, or kills the process. effect must not depend on the context of
+// the process.
 func (c *Crash) Call(name string, effect func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,19 +91,19 @@ func (c *Crash) Call(name string, effect func() error) error {
 		c.kill()
 	}
 	if c.afterEffect {
-		// The process does not live to see how the call ended.
+		// The process dies before it sees the result of the call.
 		_ = effect()
 	}
 	return Killed{}
 }
 
-// Wrap makes the requests of an HTTP client calls of the process.
+// Wrap counts the requests of an HTTP client as calls of the process.
 func (c *Crash) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		var response *http.Response
 		err := c.Call(request.Method+" "+request.URL.RequestURI(), func() error {
 			var err error
-			// What the server does must not depend on the process that asked.
+			// The server's work must not depend on the process that made the request.
 			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context()))) //nolint:bodyclose // it is the caller's
 			return err
 		})
@@ -122,7 +120,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// Store makes the writes of a credential store calls of the process.
+// Store counts the writes to a credential store as calls of the process.
 func (c *Crash) Store(store credentials.Store) credentials.Store { return crashStore{store, c} }
 
 type crashStore struct {
@@ -147,19 +145,19 @@ func (c crashStore) Delete(ctx context.Context, account string) error {
 	})
 }
 
-// CrashMatrix runs the same work again and again: once without a crash, to count the calls, and then
-// for each call with a crash before and with one after its effect.
+// CrashMatrix runs the same work repeatedly: once without a crash to count the calls, and then, for each call, once
+// with a crash before its effect and once with a crash after it.
 type CrashMatrix struct {
-	// Sample is how many cells to try, at equal distances, unless COOPER_SOAK is set; 0 tries all.
+	// Sample is the number of cells to run, evenly spaced, unless COOPER_SOAK is set; 0 runs all.
 	Sample int
-	// Short is Sample for go test -short; 0 leaves it as it is.
+	// Short replaces Sample in go test -short; 0 leaves Sample unchanged.
 	Short int
-	// Cell prepares, does the work in a process with this crash, whose error it ignores, does the
-	// work again in a new process, and checks what has become of it.
+	// Cell prepares the state, runs the work in a process with this crash, ignores its error, runs the work again in a
+	// new process, and checks the result.
 	Cell func(t *testing.T, crash *Crash)
 }
 
-// Run runs the matrix, up to the first cell that fails.
+// Run runs the matrix until the first failing cell.
 func (m CrashMatrix) Run(t *testing.T) {
 	t.Helper()
 	whole := &Crash{}
@@ -172,7 +170,7 @@ func (m CrashMatrix) Run(t *testing.T) {
 	for at := range calls {
 		before, after = append(before, &Crash{at: at + 1}), append(after, &Crash{at: at + 1, afterEffect: true})
 	}
-	cells := slices.Concat(before, after) // Spread chooses as many of both
+	cells := slices.Concat(before, after) // Spread chooses equally many of both
 	if n := cmp.Or(fulltest.Size(m.Short, 0, 0), m.Sample); n > 0 {
 		cells = fulltest.Spread(cells, n)
 	}

@@ -12,18 +12,18 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Limited is an access of a class that disallows modes.
+// Limited is an access of a class that disallows some modes.
 type Limited struct {
 	Asked      Modes
 	Disallowed *cosi.DisallowedAccessModes
-	// Refused says that the store cannot separate what is asked for from what is disallowed.
+	// Refused means that the store cannot separate the requested modes from the disallowed ones.
 	Refused bool
 }
 
-// Try is something that a workload tries with its credential.
+// Try is one operation that a workload attempts with its credential.
 type Try struct {
 	Name string
-	// Category is which part of Modes it needs, and Mode how: READ_ONLY or WRITE_ONLY.
+	// Category is the category of the operation, and Mode the mode that it needs: READ_ONLY or WRITE_ONLY.
 	Category Category
 	Mode     cosi.AccessMode_Mode
 	Do       func(t *testing.T) error
@@ -39,14 +39,14 @@ const (
 	BucketMetadata
 )
 
-// WithDisallowed returns the request as the sidecar sends it for a class that disallows modes.
+// WithDisallowed returns the request as a sidecar sends it for a class that disallows modes.
 func WithDisallowed(request *cosi.DriverGrantBucketAccessRequest, disallowed *cosi.DisallowedAccessModes) *cosi.DriverGrantBucketAccessRequest {
 	request.DisallowedAccessModes = disallowed
 	return request
 }
 
-// WantLimited grants the access and tries everything with the credential: what was asked for works, and in each
-// category nothing works that none of the modes includes which the class leaves. tries gets the response.
+// WantLimited grants the access and runs all tries with the credential. The requested modes must work. In each
+// category, operations that no remaining mode includes must fail. tries receives the response.
 func (c *Client) WantLimited(
 	t *testing.T, limited Limited, request *cosi.DriverGrantBucketAccessRequest, tries func(*cosi.DriverGrantBucketAccessResponse) []Try,
 ) {
@@ -82,7 +82,7 @@ func (c *Client) WantLimited(
 	}
 }
 
-// leaves reports whether a mode that is not disallowed includes reading, or writing.
+// leaves reports whether a mode that is not disallowed includes the given one, reading or writing.
 func leaves(disallowed []cosi.AccessMode_Mode, mode cosi.AccessMode_Mode) bool {
 	for _, left := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
 		if !slices.Contains(disallowed, left) && includes(left, mode) {

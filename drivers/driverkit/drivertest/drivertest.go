@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivertest serves a driver for a test, over a real socket and real gRPC, and kills it at
-// every call that the driver makes to its backend. It checks nothing itself; the conformance suite does.
+// Package drivertest serves a driver in tests, over a real socket and real gRPC, and can kill it at every call to its
+// backend. It makes no assertions about the driver itself; use the conformance suite for that.
 package drivertest
 
 import (
@@ -20,18 +20,18 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Client calls a driver that serves.
+// Client calls a driver that is being served.
 type Client struct {
 	cosi.IdentityClient
 	cosi.ProvisionerClient
 	// Endpoint is the driver's address.
 	Endpoint string
-	// Conn is the connection, for other services.
+	// Conn is the connection, for use with other services.
 	Conn *grpc.ClientConn
 }
 
-// Serve serves driver until the test ends and returns a client whose calls wait until the socket
-// is there. Empty options are filled: a free socket, and a logger that discards.
+// Serve serves driver until the test ends and returns a client whose calls wait for the socket. Defaults for unset
+// options: an unused socket and a logger that discards its output.
 func Serve(t testing.TB, driver driverkit.Driver, options driverkit.Options) *Client {
 	t.Helper()
 	if options.Endpoint == "" {
@@ -52,18 +52,18 @@ func Serve(t testing.TB, driver driverkit.Driver, options driverkit.Options) *Cl
 	return Dial(t, options.Endpoint)
 }
 
-// Endpoint returns the address of a socket in a new directory with a short path.
+// Endpoint returns a socket address in a new directory with a short path.
 func Endpoint(t testing.TB) string {
 	t.Helper()
 	return "unix://" + filepath.Join(processtest.ShortTempDir(t), "driver.sock")
 }
 
-// Dial returns a client for a driver's endpoint. It is closed when the test ends.
+// Dial returns a client for a driver's endpoint. The client is closed when the test ends.
 func Dial(t testing.TB, endpoint string) *Client {
 	t.Helper()
 	connection, err := grpc.NewClient(endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		// The socket appears within milliseconds; gRPC would wait a second before it looks again.
+		// The socket appears within milliseconds, but gRPC would wait one second before it retries.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.5, MaxDelay: 100 * time.Millisecond},
 			MinConnectTimeout: 20 * time.Second,

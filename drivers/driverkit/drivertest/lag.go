@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
-// Age makes the stored key of an account so old that it must be listed to be used.
+// Age makes the stored key of an account old enough that it must be listed to be used.
 func Age(t testing.TB, store credentials.Store, account string) {
 	t.Helper()
 	entry, err := store.Get(t.Context(), account)
@@ -29,10 +29,10 @@ func Age(t testing.TB, store credentials.Store, account string) {
 	}
 }
 
-// maxRepeats is how often a call may be refused because of a lag.
+// maxRepeats is the maximum number of retries because of stale reads.
 const maxRepeats = 10
 
-// Settled is a driver whose calls are repeated as a sidecar does, as long as it says that they may succeed later.
+// Settled is a driver that retries its calls as a sidecar does, while they return retryable errors.
 type Settled struct{ driverkit.Driver }
 
 // CreateBucket implements driverkit.Driver.
@@ -66,7 +66,7 @@ func without[Q any](call func(context.Context, Q) error) func(context.Context, Q
 	return func(ctx context.Context, request Q) (struct{}, error) { return struct{}{}, call(ctx, request) }
 }
 
-// settle ends with the process that calls.
+// settle returns when the calling process dies.
 func settle[Q, A any](ctx context.Context, request Q, call func(context.Context, Q) (A, error)) (answer A, err error) {
 	for range maxRepeats {
 		answer, err = call(ctx, request)

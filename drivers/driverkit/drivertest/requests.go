@@ -4,10 +4,10 @@ package drivertest
 
 import cosi "github.com/cooper-cosi/cooper/proto"
 
-// Modes are what an access asks of each of its buckets.
+// Modes are the access modes that a request asks for on each of its buckets.
 type Modes struct{ Data, ObjectMetadata, BucketMetadata cosi.AccessMode_Mode }
 
-// GrantRequest asks for an access with a key to buckets.
+// GrantRequest returns a request for access to buckets with a key.
 func GrantRequest(protocol cosi.ObjectProtocol_Type, account string, asked Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	request := &cosi.DriverGrantBucketAccessRequest{
 		AccountId:          account,
@@ -25,7 +25,7 @@ func GrantRequest(protocol cosi.ObjectProtocol_Type, account string, asked Modes
 	return request
 }
 
-// RevokeRequest takes back what was granted.
+// RevokeRequest returns the request that revokes a granted access.
 func RevokeRequest(granted *cosi.DriverGrantBucketAccessRequest) *cosi.DriverRevokeBucketAccessRequest {
 	request := &cosi.DriverRevokeBucketAccessRequest{
 		AccountId: granted.GetAccountId(), Protocol: granted.GetProtocol(), AuthenticationType: granted.GetAuthenticationType(),

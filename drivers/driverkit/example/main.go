@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command example is a complete COSI driver, to start one's own from. Its backend is a directory
-// with one directory for each bucket and state.json. It may be killed at any point: state.json
-// changes atomically, and every call begins by looking at what is there. It serves no objects.
+// Command example is a complete COSI driver to use as a starting point. Its backend is a directory that contains
+// state.json and one directory per bucket. The driver may be killed at any point: state.json changes atomically, and
+// every call first reads the current state. It does not serve objects.
 package main
 
 import (
@@ -29,14 +29,14 @@ type account struct {
 	Keys     [][2]string // ID and secret: the delivered key, then the previous one
 }
 
-type state struct { // what state.json holds
+type state struct { // the contents of state.json
 	Buckets  map[string]string // bucket ID to the hash of the parameters
 	Accounts map[string]account
 }
 
 type driver struct {
 	root string
-	mu   sync.Mutex // guards state.json; the kit only keeps calls for one ID apart
+	mu   sync.Mutex // guards state.json; the kit serializes only calls for the same ID
 }
 
 func main() {
@@ -59,7 +59,7 @@ func (d *driver) CreateBucket(_ context.Context, request driverkit.CreateBucketR
 		s.Buckets[request.BucketID] = request.Parameters.Hash()
 		return nil
 	})
-	if err == nil { // Whose it is stands in state.json first.
+	if err == nil { // The owner was recorded in state.json first.
 		err = os.MkdirAll(d.path(request.BucketID), 0o750)
 	}
 	return d.info(request.BucketID), err
@@ -126,7 +126,8 @@ func (d *driver) path(bucketID string) string {
 	return filepath.Join(d.root, fmt.Sprintf("bucket-%x", sha256.Sum256([]byte(bucketID))))
 }
 
-// look returns whether a bucket exists, and the hash of its parameters: empty if somebody else made it.
+// look returns whether a bucket exists and the hash of its parameters, which is empty if this driver did not create
+// the bucket.
 func (d *driver) look(s *state, bucketID string) (hash string, exists bool, err error) {
 	if _, err = os.Stat(d.path(bucketID)); errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
@@ -134,7 +135,7 @@ func (d *driver) look(s *state, bucketID string) (hash string, exists bool, err 
 	return s.Buckets[bucketID], true, err
 }
 
-// change applies edit to state.json, all of it or nothing.
+// change applies edit to state.json atomically.
 func (d *driver) change(edit func(*state) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

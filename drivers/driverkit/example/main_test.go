@@ -25,7 +25,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// TestMain lets the test binary be the driver, so that a test can kill it.
+// TestMain lets the test binary run as the driver, so that a test can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXAMPLE_ROOT") != "" {
 		main()
@@ -175,7 +175,7 @@ func TestKilledAnywhere(t *testing.T) {
 		killed := make(chan struct{})
 		go func() {
 			defer close(killed)
-			// The call that runs meanwhile is at another point in each round.
+			// The concurrent call is at another point in each round.
 			for range 4 * round {
 				_, _ = client.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
 			}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keylock holds locks that have names. It keeps nothing for a name that nobody locks or
-// waits for, and must not know what the names stand for.
+// Package keylock provides locks identified by names. A name that is neither locked nor waited for uses no memory.
 package keylock
 
 import (
@@ -10,8 +9,7 @@ import (
 	"sync"
 )
 
-// Locks is a set of locks, one for each name. Its zero value is ready for use, by several
-// goroutines.
+// Locks is a set of named locks. Its zero value is ready for use, and it is safe for concurrent use.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*queue
@@ -19,12 +17,12 @@ type Locks struct {
 
 type queue struct {
 	turn chan struct{}
-	// count is how many hold the lock or wait for it; the last one removes it.
+	// count is the number of holders and waiters; the last one removes the lock.
 	count int
 }
 
-// Lock waits for its turn, and returns what gives the lock back, to be called once; or for the end
-// of ctx, which is an error.
+// Lock waits for the lock with this name and returns a function that releases it, which must be called exactly once.
+// If ctx ends first, Lock returns an error.
 func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	q := l.enter(name)
 	select {

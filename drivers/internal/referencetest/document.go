@@ -18,26 +18,26 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/settings"
 )
 
-// Document is what the reference of one driver is made of.
+// Document is the input for the reference of one driver.
 type Document struct {
-	// Name is that of the driver's package and command: NAMEdriver and cosi-driver-NAME.
+	// Name is part of the names of the driver's package and command: NAMEdriver and cosi-driver-NAME.
 	Name string
-	// Title is the name of the backend in prose.
+	// Title is the backend's name in text.
 	Title string
-	// Config is the type of the configuration, which is declared in the driver's package.
+	// Config is the type of the configuration, declared in the driver's package.
 	Config reflect.Type
-	// Enums are the values of the types that have few.
+	// Enums lists the values of enumerated types.
 	Enums map[reflect.Type][]string
-	// Variables describe a driver with one backend.
+	// Variables configure a driver with one backend.
 	Variables []Variable
-	// BucketParameters and AccessParameters are those of the classes.
+	// BucketParameters and AccessParameters are the parameters of the classes.
 	BucketParameters, AccessParameters driverkit.Parameters
 }
 
-// Variable is an environment variable and what it sets.
+// Variable is an environment variable and its description.
 type Variable struct{ Name, Description string }
 
-// Variables returns those of a configuration's format.
+// Variables returns the variables of a configuration format.
 func Variables[C, B any](format settings.Format[C, B]) []Variable {
 	var variables []Variable
 	for _, one := range format.Variables {
@@ -49,13 +49,13 @@ func Variables[C, B any](format settings.Format[C, B]) []Variable {
 // field is one field of the configuration file.
 type field struct {
 	name, description string
-	// required says that it must be set: it has no default.
+	// required means that the field must be set because it has no default.
 	required bool
 	schema   map[string]any
 	fields   []field
 }
 
-// files returns the contents of the reference by file name, from the driver's source directory.
+// files generates the reference from the driver's source directory. It returns file contents by file name.
 func (d Document) files(source string) (map[string][]byte, error) {
 	comments, err := readComments(source)
 	if err != nil {
@@ -78,7 +78,7 @@ func (d Document) files(source string) (map[string][]byte, error) {
 	}, nil
 }
 
-// described refuses a field that nothing is said about.
+// described returns an error if a field has no description.
 func described(fields []field, path string) error {
 	for _, one := range fields {
 		if one.description == "" {
@@ -91,7 +91,7 @@ func described(fields []field, path string) error {
 	return nil
 }
 
-// readComments returns the comment of each field of each type of a package, by type and field name.
+// readComments returns the comments of all struct fields of a package, by type and field name.
 func readComments(directory string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
@@ -217,5 +217,5 @@ func parameters(text *strings.Builder, declared driverkit.Parameters) {
 	}
 }
 
-// prose is a text as Markdown shows it: a placeholder in angle brackets is no HTML.
+// prose escapes text for Markdown, so that placeholders in angle brackets are not parsed as HTML.
 func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package referencetest writes the configuration reference of a driver, a page and a JSON schema, from the
-// configuration types, their comments, and the declared variables and parameters; and checks that it is current. It
-// must not know any configuration.
+// Package referencetest generates the configuration reference of a driver, a page and a JSON schema, and checks that
+// it is up to date. The input is the configuration types with their comments, and the declared variables and
+// parameters.
 package referencetest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Current fails when the configuration of the driver in the working directory changed and its reference was not
-// written. With COOPER_UPDATE set, it writes the reference.
+// Current fails if the reference of the driver in the working directory is out of date. With COOPER_UPDATE set, it
+// writes the reference instead.
 func (d Document) Current(t *testing.T) {
 	t.Helper()
 	files, err := d.files(".")

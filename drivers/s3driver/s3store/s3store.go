@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3store is how a store that the S3 driver does not know becomes one of its types, in a program of one's own: a Type
-// in s3driver.Options.Types. The driver makes the buckets, and reads modes, IDs and parameters; a Type manages accounts.
+// Package s3store lets a program add a type of store to the S3 driver: add a Type to s3driver.Options.Types. The
+// driver manages buckets and interprets modes, IDs and parameters; the Type manages accounts.
 //
-// docs/howto/add-a-store.md builds one.
+// See docs/howto/add-a-store.md for an example.
 package s3store
 
 import (
@@ -21,58 +21,61 @@ import (
 )
 
 // Accounts manages the accounts of one store. Every method may be called again after a failure at any point, and must
-// finish then what is missing. No two calls for one account come at a time.
+// then complete what is missing. Calls for one account do not overlap.
 //
-// Errors are driverkit's, or those of the AWS SDK and of AdminAPI as they are, which the driver translates.
+// Return driverkit errors, or unchanged errors of the AWS SDK and of AdminAPI, which the driver translates.
 type Accounts interface {
-	// Check refuses what the store cannot do. It makes no calls.
+	// Check returns an error for requests that the store cannot satisfy. It makes no calls.
 	Check(request Request) error
-	// Grant makes sure that the account exists with exactly this access, and returns its credential: the identical one for a
-	// request with the same Rotation. One of the functions of package credentials does that. An account of that name
-	// without the driver's mark is AlreadyExists, and so is one with another Hash; where the credential store is the mark,
-	// the former may be FailedPrecondition: its entry may be lost, and be restored.
+	// Grant ensures that the account exists with exactly this access, and returns its credential. Requests with the same
+	// Rotation must get the identical credential; the functions of package credentials implement this. Return
+	// AlreadyExists for an account with this name that lacks the driver's mark or has another Hash. If the credential
+	// store serves as the mark, an account without it may be FailedPrecondition instead, because its entry may have been
+	// lost and can be restored.
 	Grant(ctx context.Context, request Request) (credentials.Credential, error)
-	// Revoke makes sure that the account does not exist, and that no key of it works. Only names and IDs of the request are
-	// set. An account without the driver's mark is FailedPrecondition.
+	// Revoke ensures that the account does not exist and that none of its keys work. Only names and IDs of the request
+	// are set. Return FailedPrecondition for an account without the driver's mark.
 	Revoke(ctx context.Context, request Request) error
-	// Ping makes a call that Grant makes too, and that changes nothing.
+	// Ping makes a read-only call that Grant also makes.
 	Ping(ctx context.Context) error
 }
 
 // Type is one type of store.
 type Type struct {
-	// Accounts makes what manages the accounts of one store. It makes no calls. Required.
+	// Accounts returns the account manager of one store. It makes no calls. Required.
 	Accounts func(store Store) Accounts
-	// TagsAtCreation says that the store takes tags in the call that creates a bucket.
+	// TagsAtCreation means that the store accepts tags in the call that creates a bucket.
 	TagsAtCreation bool
-	// PublicAccessBlock says that the store has the switch against public access.
+	// PublicAccessBlock means that the store supports the public access block.
 	PublicAccessBlock bool
-	// SharesPolicies says that the rights of all accounts of a bucket are one document, which is read, changed and written.
+	// SharesPolicies means that the permissions of all accounts of a bucket are in one document, which is updated by
+	// reading and rewriting it.
 	SharesPolicies bool
 }
 
-// Store is one configured store as its accounts see it. All fields but Cluster are set.
+// Store is one configured store, as passed to Type.Accounts. All fields except Cluster are set.
 type Store struct {
 	// S3 is the client of the store, with the driver's own credentials.
 	S3 *s3.Client
-	// AdminEndpoint is the URL of the store's admin API, without a '/' at its end: adminEndpoint of the configuration.
+	// AdminEndpoint is the URL of the store's admin API without a trailing '/': adminEndpoint in the configuration.
 	AdminEndpoint string
-	// Region is that of the configuration.
+	// Region is the configured region.
 	Region string
 	// Credentials are the driver's own.
 	Credentials aws.CredentialsProvider
-	// HTTP sends requests with the store's certificate authorities, and counts them in the driver's metrics.
+	// HTTP sends requests with the store's certificate authorities and records them in the driver's metrics.
 	HTTP aws.HTTPClient
 	// Keys is the credential store, for the functions of package credentials.
 	Keys credentials.Store
-	// Driver and Cluster are the mark of ownership: what carries both is ours, and nothing else. They have to be made
-	// together with an account, wherever it has room for them. Where it has none, the credential store, which knows of every
-	// key before the store does, is the mark: credentials.StoredIDs. The accounts of a cluster are then also those of a
-	// clone that has a copy of its credential store.
+	// Driver and Cluster are the mark of ownership: only resources that carry both belong to the driver. Write them in
+	// the same call that creates an account, wherever the store has room for them. Otherwise the credential store serves
+	// as the mark, because every key is stored before it is created at the store: use credentials.StoredIDs. In that
+	// case a clone of the cluster with a copy of its credential store also owns the accounts.
 	Driver, Cluster string
 }
 
-// Admin returns a client of the admin API that signs requests as S3 is signed. With a Token it sends that in its place.
+// Admin returns a client for the admin API that signs requests like S3 requests. If its Token is set, it sends the
+// token instead.
 func (s Store) Admin(name string) *AdminAPI {
 	return &AdminAPI{Name: name, Endpoint: s.AdminEndpoint, Region: s.Region, Credentials: s.Credentials, HTTP: s.HTTP}
 }
@@ -83,9 +86,9 @@ type (
 	Request = account.Request
 	// Bucket is one bucket of an account.
 	Bucket = policy.Bucket
-	// Access is what an account may do with a bucket.
+	// Access is an account's access to a bucket.
 	Access = policy.Access
-	// Direction is reading, writing or both, of one category of what a bucket holds.
+	// Direction is reading, writing or both in one category.
 	Direction = policy.Direction
 )
 
@@ -95,27 +98,28 @@ const (
 	Write = policy.Write
 )
 
-// What most stores need.
+// Helpers that most stores need.
 type (
 	// AdminAPI calls the administration API of a store.
 	AdminAPI = adminapi.Client
 	// AdminCall is one call of an AdminAPI.
 	AdminCall = adminapi.Request
-	// Dialect is how a store differs in its policies from AWS.
+	// Dialect describes how a store's policies differ from those of AWS.
 	Dialect = policy.Dialect
-	// BucketPolicies edits the policies of buckets, for a store whose accounts have their rights there.
+	// BucketPolicies edits bucket policies, for a store that keeps the permissions of accounts there.
 	BucketPolicies = bucketpolicy.Editor
 )
 
 // Policy returns an IAM policy that allows exactly the access to these buckets.
 func Policy(dialect Dialect, buckets []Bucket) (string, error) { return policy.Build(dialect, buckets) }
 
-// NewKey makes a key up, for a store that takes it from its caller; its ID begins with the name of the account.
+// NewKey generates a key for a store that accepts secrets chosen by the driver. The key's ID begins with the account
+// name.
 func NewKey(name string) credentials.Credential { return account.NewKey(name) }
 
-// NoteBuckets is the note of the credential store with the names of an account's buckets, separated by spaces, where
-// Request.Supplied was granted.
+// NoteBuckets is the credential store's note with the names of an account's buckets, separated by spaces. It is set
+// if Request.Supplied was granted.
 const NoteBuckets = account.NoteBuckets
 
-// IsCode reports whether the error is the store's, with one of these codes.
+// IsCode reports whether err is a store error with one of these codes.
 func IsCode(err error, codes ...string) bool { return apierror.Is(err, codes...) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azurefakecmd is the command that runs the fake Azure Blob service as a process of its own: its flags and
-// start-up messages. It holds no behaviour of the service; that is package azurefake.
+// Package azurefakecmd is the command that runs the fake Azure Blob service as a separate process. It contains the
+// flags and startup messages; package azurefake implements the service.
 package azurefakecmd
 
 import (
@@ -27,17 +27,18 @@ type options struct {
 	fakecmd.Flags
 
 	accounts, domains []string
-	// key is key1 of the first account in base64, for development: other users of the machine see it.
+	// key is key1 of the first account in base64. Use it only for development, because other users of the machine can
+	// see it.
 	key string
-	// keyFile holds key1 of the first account in base64; invented without it.
+	// keyFile is a file with key1 of the first account in base64. Without it the key is random.
 	keyFile string
-	// issuerCA is a PEM file that issuers of federated tokens are verified by.
+	// issuerCA is a PEM file with which the issuers of federated tokens are verified.
 	issuerCA                 string
 	versioning, sharedKeyOff bool
 	deletion                 time.Duration
 }
 
-// Prepare defines the flags and returns what runs with them until its context ends.
+// Prepare defines the flags and returns a function that runs the service with them until its context ends.
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "azurefake", "127.0.0.1:10000")
@@ -85,10 +86,10 @@ func (o *options) settings() (azurefake.Options, error) {
 	return out, nil
 }
 
-// administrator is the application that may do everything. It gets a new secret at each start.
+// administrator is the application with all permissions. It gets a new secret at each start.
 const administrator = "administrator"
 
-// login makes the administrator, or gives it a new secret.
+// login creates the administrator, or gives it a new secret.
 func login(server *azurefake.Server) (azurefake.Principal, error) {
 	wanted, assigned := azurefake.Principal{Name: administrator}, false
 	held := server.Inventory()
@@ -143,7 +144,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	})
 }
 
-// announce prints how to reach the fake, for eval in a shell: with the variables that azure-cli reads.
+// announce prints how to reach the fake, for eval in a shell, using the variables that azure-cli reads.
 func (o *options) announce(w io.Writer, server *azurefake.Server, account, url string) {
 	key, _ := server.Keys(account)
 	scheme, _, _ := strings.Cut(url, ":")
@@ -157,8 +158,8 @@ func (o *options) announce(w io.Writer, server *azurefake.Server, account, url s
 	}
 }
 
-// announceLogin prints who may use tokens and the management calls, with the variables that Azure's SDKs read. Without
-// TLS no client would send a token.
+// announceLogin prints the credentials for tokens and management calls, using the variables that Azure's SDKs read.
+// Clients do not send tokens without TLS.
 func (o *options) announceLogin(w io.Writer, server *azurefake.Server, url string) error {
 	if !o.TLS {
 		return nil

@@ -94,7 +94,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	l.check(t, startChild(t, "--data", dir))
 }
 
-// ledger is what the process has acknowledged.
+// ledger records the writes that the process has acknowledged.
 type ledger struct {
 	mu     sync.Mutex
 	blobs  map[string]int
@@ -211,7 +211,8 @@ func TestAdminEndpoint(t *testing.T) {
 	}})
 }
 
-// TestManagementOfAProcess logs in with what the command prints, and finds its identity again after a restart.
+// TestManagementOfAProcess logs in with the credentials that the command prints, and finds its identity again after a
+// restart.
 func TestManagementOfAProcess(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

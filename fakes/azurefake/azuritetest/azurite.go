@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process for tests that hold the fake or
-// the driver against it.
+// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process for tests that compare the
+// fake or the driver with it.
 package azuritetest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Account and Key are those that Azurite's documentation gives.
+// Account and Key are the values in Azurite's documentation.
 const (
 	Account = "devstoreaccount1"
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -43,8 +43,8 @@ func Start(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it never ends by itself
-		_ = cmd.Wait()         // killed: always an error
+		_ = cmd.Process.Kill() // it never exits on its own
+		_ = cmd.Wait()         // killed, so this is always an error
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, at, found := strings.Cut(lines.Text(), "successfully listens on "); found {
@@ -85,7 +85,7 @@ func missing(t testing.TB, why error) {
 	t.Skip(why)
 }
 
-// find returns what AZURITE names, or the npm package in the user's cache.
+// find returns the program that AZURITE names, or the npm package in the user's cache.
 func find() (string, error) {
 	script := os.Getenv("AZURITE")
 	if script == "" {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsfakecmd is the command that runs the fake Cloud Storage as a process of its own: its flags and start-up
-// messages. It holds no behaviour of Cloud Storage; that is package gcsfake.
+// Package gcsfakecmd is the command that runs the fake Cloud Storage as a separate process. It contains the flags and
+// startup messages; package gcsfake implements the service.
 package gcsfakecmd
 
 import (
@@ -23,17 +23,17 @@ import (
 type options struct {
 	fakecmd.Flags
 
-	// projects are the IDs of the projects, each with =NUMBER if the number matters.
+	// projects are the IDs of the projects, each optionally followed by =NUMBER.
 	projects []string
-	// pools are workload identity pools as ID=ISSUER.
+	// pools are workload identity pools in the form ID=ISSUER.
 	pools []string
-	// url is where clients reach the fake, if that is not where it listens.
+	// url is the address at which clients reach the fake, if it differs from the listen address.
 	url string
-	// keyFile is where the administrator's JSON key goes.
+	// keyFile is the file to which the administrator's JSON key is written.
 	keyFile string
 }
 
-// Prepare defines the flags and returns what runs with them until its context ends.
+// Prepare defines the flags and returns a function that runs the service with them until its context ends.
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "gcsfake", "127.0.0.1:9002")

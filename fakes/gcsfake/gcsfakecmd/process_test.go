@@ -82,11 +82,11 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	l.check(t, startChild(t, "--data", dir))
 }
 
-// ledger is what the process has acknowledged.
+// ledger records the writes that the process has acknowledged.
 type ledger struct {
 	mu    sync.Mutex
 	count int
-	// objects have the content of their name and size; deleted ones are gone.
+	// objects have contents determined by their name and size; deleted ones do not exist.
 	objects map[string]int
 	deleted []string
 	// overwritten has the least size that the object has, which is written again and again and grows each time.
@@ -98,7 +98,7 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{objects: map[string]int{}} }
 
-// note records what was acknowledged, and returns whether it is enough.
+// note records an acknowledged write, and reports whether there are enough.
 func (l *ledger) note(enough int, record func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +171,7 @@ func (l *ledger) writeAndDelete(t *testing.T, client *storage.Client, key string
 }
 
 func (l *ledger) overwrite(t *testing.T, client *storage.Client) (func(), error) {
-	size := l.overwritten + 1 // nobody else changes it
+	size := l.overwritten + 1 // no other goroutine changes it
 	err := write(t.Context(), client.Bucket("load").Object("same"), fakecmdtest.Content("same", size))
 	return func() { l.overwritten = size }, err
 }
@@ -203,7 +203,7 @@ func (l *ledger) bind(t *testing.T, client *storage.Client, round, n int) (func(
 
 // switchOff makes an HMAC key, switches it off, and deletes the one before, since an account has ten.
 func (l *ledger) switchOff(t *testing.T, c child, client *storage.Client) (func(), error) {
-	if n := len(l.inactive); n > 0 { // nobody else changes it
+	if n := len(l.inactive); n > 0 { // no other goroutine changes it
 		former := l.inactive[n-1]
 		l.inactive = l.inactive[:n-1]
 		if err := client.HMACKeyHandle(c.project(), former).Delete(t.Context()); err != nil {
@@ -292,7 +292,7 @@ func write(ctx context.Context, o *storage.ObjectHandle, body []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// TestAResumableUploadSurvivesAKill goes on with an upload in another process.
+// TestAResumableUploadSurvivesAKill continues an upload in another process.
 func TestAResumableUploadSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accept declares the inputs of the operations that the fakes serve: query parameters, headers, and fields or
-// elements of documents. A fake refuses every other input by name, because ignoring it would do something else than the
-// client asked for.
+// Package accept declares the inputs of the operations that the fakes implement: query parameters, headers, and
+// fields or elements of documents. A fake rejects every other input by name, because ignoring it would do something
+// else than the client requested.
 package accept
 
 import (
@@ -16,24 +16,24 @@ import (
 type Inputs struct {
 	// Query has the query parameters and Headers the headers in lower case.
 	Query, Headers List
-	// Fields has the fields of the JSON document, with dots between nested names. A field stands for all fields below it
-	// unless the list has some of those.
+	// Fields are the fields of the JSON document, with dots between nested names. A field includes all fields below it
+	// unless the list names some of them.
 	Fields List
 }
 
-// Use is what an operation does with an input.
+// Use is how an operation handles an input.
 type Use int
 
 const (
 	// Unknown inputs are not in the list.
 	Unknown Use = iota
-	// Served inputs do what they do in the cloud.
+	// Served inputs behave as in the cloud.
 	Served
 	// Different inputs do something else than in the cloud.
 	Different
-	// Refused inputs are known. The operation refuses them with the cloud's own error.
+	// Refused inputs are known. The operation rejects them with the cloud's own error.
 	Refused
-	// Ignored inputs have no effect, in the cloud either: clients send back what they have read.
+	// Ignored inputs have no effect, as in the cloud: clients send back what they have read.
 	Ignored
 )
 
@@ -45,7 +45,7 @@ type Input struct {
 	Use    Use
 }
 
-// List is a list of accepted inputs. Of several entries for one name, the last counts.
+// List is a list of accepted inputs. If a name has several entries, the last one applies.
 type List []Input
 
 // Names returns a list of served inputs.
@@ -57,13 +57,13 @@ func (l List) With(names ...string) List { return l.add(Input{Use: Served}, name
 // Different adds inputs that do something else than in the cloud.
 func (l List) Different(names ...string) List { return l.add(Input{Use: Different}, names) }
 
-// Refused adds inputs that the operation refuses with the cloud's own error.
+// Refused adds inputs that the operation rejects with the cloud's own error.
 func (l List) Refused(names ...string) List { return l.add(Input{Use: Refused}, names) }
 
 // Ignored adds inputs that have no effect.
 func (l List) Ignored(names ...string) List { return l.add(Input{Use: Ignored}, names) }
 
-// Prefix adds served inputs whose names begin with one of the prefixes.
+// Prefix adds served inputs with one of the prefixes.
 func (l List) Prefix(prefixes ...string) List {
 	return l.add(Input{Use: Served, Prefix: true}, prefixes)
 }
@@ -88,7 +88,7 @@ func (l List) Below(field string) List {
 	return out
 }
 
-// Use returns what the operation does with an input.
+// Use returns how the operation handles an input.
 func (l List) Use(name string) Use {
 	for _, in := range slices.Backward(l) {
 		if name == in.Name || in.Prefix && strings.HasPrefix(name, in.Name) {
@@ -106,8 +106,8 @@ func (l List) HasBelow(field string) bool {
 	return slices.ContainsFunc(l, func(in Input) bool { return strings.HasPrefix(in.Name, field+".") })
 }
 
-// UnknownField returns the path of the first field of a decoded JSON document that the list does not have. A field whose
-// value is empty, as the cloud defines it, counts as not sent.
+// UnknownField returns the path of the first field of a decoded JSON document that is not in the list. A field with
+// an empty value, as the cloud defines it, counts as not sent.
 func (l List) UnknownField(document any, empty func(value any) bool) (path string, unknown bool) {
 	return l.unknownBelow("", document, empty)
 }

@@ -13,7 +13,7 @@ import (
 // document must have been decoded before.
 func UnknownElement(raw []byte, into any) string {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
-	// types are those of the elements that are open.
+	// types are the types of the open elements.
 	var types []reflect.Type
 	for {
 		token, err := dec.Token()
@@ -52,7 +52,7 @@ func elementOf(t reflect.Type, name string) reflect.Type {
 		path, below, _ := strings.Cut(tag, ">")
 		switch {
 		case options == "any":
-			others = field.Type // whoever has it judges what is in there
+			others = field.Type // the owner of this field validates its contents
 		case field.Name == "XMLName" && t.NumField() == 1:
 			return t
 		case field.Anonymous && tag == "":

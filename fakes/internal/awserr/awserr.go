@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awserr is the error that an AWS-shaped service responds with: an HTTP status, a code, a message and
-// the extra fields that some codes carry. It knows nothing of how a service writes it down; the front of each
-// fake does that.
+// Package awserr defines the errors of AWS-like services: an HTTP status, a code, a message and the additional fields
+// of some codes. The HTTP layer of each fake encodes them.
 package awserr
 
 import (
@@ -17,7 +16,7 @@ type Field struct {
 	Value string
 }
 
-// Error is a refusal as the real service words it.
+// Error is an error with the real service's text.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -51,7 +50,7 @@ func (e *Error) With(name, value string) *Error {
 	return &c
 }
 
-// WithHeader returns a copy of e whose response also carries the header.
+// WithHeader returns a copy of e that also sets a header of the response.
 func (e *Error) WithHeader(name, value string) *Error {
 	c := *e
 	c.Header = e.Header.Clone()
@@ -62,7 +61,7 @@ func (e *Error) WithHeader(name, value string) *Error {
 	return &c
 }
 
-// Is reports equality by status and code, so that errors.Is works against a value of a table.
+// Is compares the status and code, so that errors.Is works with the values of a table.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Status == e.Status

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backing is where a fake keeps what it holds: in a directory that outlives the process, or in memory, with a
-// scratch directory for bodies. It must not know what is kept.
+// Package backing provides the storage of a fake: a directory that outlives the process, or memory with a temporary
+// directory for bodies. It is independent of the stored data.
 package backing
 
 import (
@@ -22,7 +22,7 @@ type Options struct {
 	Dir string
 	// BodyThreshold is the size in bytes above which a body has a file of its own even so.
 	BodyThreshold int64
-	// Past remembers how everything was by this clock; nil means that nothing is remembered.
+	// Past records all earlier state with the times of this clock; nil disables it.
 	Past func() time.Time
 }
 
@@ -31,18 +31,18 @@ type Backing struct {
 	// Journal takes changes, and Bodies the contents of objects.
 	Journal journal.Journal
 	Bodies  *blob.Store
-	// Past is the Journal if it remembers; nil otherwise.
+	// Past is the Journal if it records earlier state, and nil otherwise.
 	Past *journal.Past
-	// beginning is what was there before the first call; nil with Options.Dir.
+	// beginning is the state before the first call; nil with Options.Dir.
 	beginning *journal.Beginning
 	// scratch is the directory for the bodies of a fake in memory.
 	scratch string
 }
 
-// Open opens what is there, or makes it.
+// Open opens the existing storage or creates it.
 func Open(o Options) (Backing, error) { return open(o, journal.NewBeginning()) }
 
-// open takes what is kept in memory to have had this beginning.
+// open opens storage; if it is in memory, beginning is its initial state.
 func open(o Options, beginning *journal.Beginning) (Backing, error) {
 	b := Backing{Journal: beginning, beginning: beginning}
 	if err := b.open(o); err != nil {
@@ -74,18 +74,18 @@ func (b *Backing) open(o Options) error {
 	return err
 }
 
-// Call is to be told of every call before it is served.
+// Call must be called for every call before it is served.
 func (b *Backing) Call() {
 	b.beginning.Call()
 	b.Past.Call()
 }
 
-// Before is what is kept as it was, which the journal describes. It needs no Close.
+// Before returns the storage in the earlier state that the journal describes. It does not need to be closed.
 func (b *Backing) Before(was journal.Journal) Backing {
 	return Backing{Journal: was, Bodies: b.Bodies.View()}
 }
 
-// Close releases everything. What is in Options.Dir stays. A second call does nothing.
+// Close releases all resources. Data in Options.Dir is kept. A second call does nothing.
 func (b *Backing) Close() error {
 	if b.Journal == nil {
 		return nil

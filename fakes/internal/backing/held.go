@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Held is what a server makes of its backing, an S, and makes anew for Reset. The zero value is closed.
+// Held holds the state S that a server loads from its backing, and reloads it on Reset. The zero value is closed.
 type Held[S any] struct {
 	options Options
 	load    func(Backing) (*S, error)
@@ -18,7 +18,7 @@ type Held[S any] struct {
 	backing Backing
 }
 
-// Open opens a backing and loads what it describes.
+// Open opens a backing and loads the state from it.
 func (h *Held[S]) Open(o Options, load func(Backing) (*S, error)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -30,7 +30,7 @@ func (h *Held[S]) Open(o Options, load func(Backing) (*S, error)) error {
 	return h.take(b)
 }
 
-// take puts what a backing describes in the place of what is held.
+// take replaces the current state by the one loaded from a backing.
 func (h *Held[S]) take(b Backing) error {
 	next, err := h.load(b)
 	if err != nil {
@@ -42,11 +42,10 @@ func (h *Held[S]) take(b Backing) error {
 	return old.Close()
 }
 
-// Load returns what is held at the moment.
+// Load returns the current state.
 func (h *Held[S]) Load() *S { return h.current.Load() }
 
-// Reset makes everything as it was before the first call. Calls that are in progress work on what was before, and may
-// fail.
+// Reset restores the state before the first call. Running calls continue on the old state and may fail.
 func (h *Held[S]) Reset() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +59,7 @@ func (h *Held[S]) Reset() error {
 	return h.take(b)
 }
 
-// Close releases everything but what is in Options.Dir.
+// Close releases all resources. Data in Options.Dir is kept.
 func (h *Held[S]) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

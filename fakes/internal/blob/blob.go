@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob keeps the bodies of objects and parts by a random ID, in files, so that the heap stays small whatever is
-// uploaded: small bodies together in one that goes with the process, others each in its own. It knows no bucket, key or
-// version.
+// Package blob stores the bodies of objects and parts in files under a random ID, which keeps the heap small
+// regardless of the size of uploads. Small bodies share one file that is removed with the process; others have
+// separate files. It is independent of buckets, keys and versions.
 package blob
 
 import (
@@ -34,7 +34,7 @@ type Store struct {
 	small     *slots
 	threshold int64
 	buffers   *sync.Pool
-	// view says that nothing is removed.
+	// view means that nothing is removed.
 	view bool
 
 	mu     sync.Mutex
@@ -42,8 +42,8 @@ type Store struct {
 	doomed map[ID]bool
 }
 
-// New returns a store whose files are in dir. Bodies up to threshold bytes share one, which does not outlive the
-// process; with 0 each body has a file, which stays.
+// New returns a store with its files in dir. Bodies of up to threshold bytes share one file, which does not outlive
+// the process. With 0, each body has a separate file, which is kept.
 func New(dir string, threshold int64) (*Store, error) {
 	for _, sub := range []string{"bodies", "incoming"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -198,7 +198,7 @@ func (w *Writer) Abort() error {
 	return nil
 }
 
-// Pin keeps the bodies readable until Unpin, even when they are deleted meanwhile.
+// Pin keeps bodies readable until Unpin, even if they are deleted in the meantime.
 func (s *Store) Pin(ids ...ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Store) Pin(ids ...ID) {
 	}
 }
 
-// Unpin ends a Pin and removes what was deleted meanwhile.
+// Unpin ends a Pin and removes bodies that were deleted in the meantime.
 func (s *Store) Unpin(ids ...ID) {
 	s.mu.Lock()
 	var gone []ID
@@ -227,7 +227,7 @@ func (s *Store) Unpin(ids ...ID) {
 	}
 }
 
-// Delete removes bodies; a pinned one goes when it is unpinned. A file that cannot be removed is left behind for
+// Delete removes bodies; a pinned one is removed when it is unpinned. A file that cannot be removed is left for
 // Sweep.
 func (s *Store) Delete(ids ...ID) {
 	for _, id := range ids {
@@ -289,8 +289,8 @@ func (s *Store) readSmall(w io.Writer, id ID, offset, length int64) (ok bool, er
 	return true, nil
 }
 
-// Sweep removes the files of bodies that keep does not know and everything half written: what a killed process
-// left behind.
+// Sweep removes leftovers of a killed process: incomplete files, and the files of bodies for which keep returns
+// false.
 func (s *Store) Sweep(keep func(ID) bool) error {
 	if s.view {
 		return nil

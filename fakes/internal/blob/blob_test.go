@@ -104,7 +104,7 @@ func TestBodiesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestPlacesAreUsedAgain puts bodies where others were: what a reader has pinned is not written over.
+// TestPlacesAreUsedAgain reuses the slots of deleted bodies: a body that a reader has pinned must not be overwritten.
 func TestPlacesAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -136,7 +136,7 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestConcurrentBodies writes, reads and deletes at once, so that places go from hand to hand.
+// TestConcurrentBodies writes, reads and deletes concurrently, so that slots are reused.
 func TestConcurrentBodies(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// slots keeps small bodies in one file without a name, which is gone with the process. What is in it is in the memory of
-// the operating system as long as that has room: on the heap of Go the bodies would be there twice, since it grows to
-// twice of what is used before garbage is collected.
+// slots stores small bodies in one unnamed file, which is removed with the process. The operating system keeps the
+// file in memory as long as there is room. On the Go heap the bodies would need twice the memory, because the heap
+// grows to twice its used size before garbage collection.
 //
-// The place of a body is as long as the next power of two and is used again. What is not written of it takes no room.
+// The slot of a body has the size of the next power of two and is reused. The unused part of a slot takes no space.
 type slots struct {
 	file *os.File
 
@@ -23,7 +23,7 @@ type slots struct {
 	bodies map[ID]slot
 	// free are the offsets of places by their length.
 	free map[int64][]int64
-	// end is where no place was given out yet, and used is how many of those before it are.
+	// end is the end of the allocated area, and used the number of slots in use in it.
 	end  int64
 	used int
 }
@@ -51,7 +51,7 @@ func newSlots(dir string) (*slots, error) {
 	return &slots{file: f, bodies: map[ID]slot{}, free: map[int64][]int64{}}, nil
 }
 
-// put keeps a copy of body. Until it is there, its place belongs to nobody else.
+// put stores a copy of body. Its slot is reserved until the copy is complete.
 func (s *slots) put(id ID, body []byte) error {
 	at := slot{s.take(int64(len(body))), int64(len(body))}
 	_, err := s.file.WriteAt(body, at.offset)
@@ -93,8 +93,8 @@ func (s *slots) give(at slot) error {
 	return nil
 }
 
-// get appends length bytes of a body from offset on to into; ok is false when the ID is not here. Meanwhile the place of
-// the body cannot become that of another.
+// get appends length bytes of a body from offset to into; ok is false if the ID is not stored here. The slot cannot
+// be reused during the read.
 func (s *slots) get(into *bytes.Buffer, id ID, offset, length int64) (ok bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -121,7 +121,7 @@ func (s *slots) remove(id ID) bool {
 	at, ok := s.bodies[id]
 	if ok {
 		delete(s.bodies, id)
-		_ = s.give(at) // nothing is lost: what is not emptied is written over
+		_ = s.give(at) // nothing is lost: a slot that is not emptied is overwritten
 	}
 	return ok
 }

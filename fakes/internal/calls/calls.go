@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calls is the way of a call through a fake: it is recorded, a fault rule may hit it, and it gets a response.
+// Package calls handles each call to a fake: it records the call, applies fault rules and writes the response.
 package calls
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Exchange is a call whose operation is known, whatever service it is for.
+// Exchange is a call to any service whose operation has been determined.
 type Exchange interface {
-	// Describe names the call by what is known at the moment: more after Serve than before.
+	// Describe describes the call with the information available so far; there is more after Serve than before.
 	Describe() Description
 	// Serve performs the call and responds; it returns the code of the error in the response, "" for success.
 	Serve(w http.ResponseWriter) string
@@ -26,7 +26,7 @@ type Exchange interface {
 	Fail(w http.ResponseWriter, rule *fault.Rule)
 }
 
-// Description is what the record of a call says of it.
+// Description is the description of a call in its record.
 type Description struct{ Operation, Resource, Principal string }
 
 // Desk leads the calls of one server.
@@ -34,18 +34,18 @@ type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
 	Now      func() time.Time
-	// Backing is what the fake keeps everything in. Its Past is what stale reads return; nil if the fake does not keep it.
+	// Backing is the fake's storage. Stale reads use its Past; nil if the fake does not keep it.
 	Backing *backing.Backing
-	// Before begins a call at the fake as it was, which that journal describes.
+	// Before returns an exchange for the fake in the earlier state that the journal describes.
 	Before func(was journal.Journal, r *http.Request) (Exchange, error)
 }
 
 // maxBody is how much of a body is kept for a stale read; no read has more.
 const maxBody = 1 << 20
 
-// Handle leads a call through the fake: begin makes its exchange once it is recorded and before anything is decided,
-// and returns whom a rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a
-// rule drops the connection.
+// Handle handles a call. begin creates its exchange after the call is recorded and before anything is decided, and
+// returns the caller as rules match it, verified or not. The handler panics with http.ErrAbortHandler if a rule drops
+// the connection.
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
@@ -83,7 +83,7 @@ func (d Desk) keepBody(r *http.Request) (again func() *http.Request) {
 		return func() *http.Request { return r }
 	}
 	body := r.Body
-	// An error is met again by whoever reads on.
+	// Later readers get the same error.
 	kept, _ := io.ReadAll(io.LimitReader(body, maxBody))
 	r.Body = readCloser{io.MultiReader(bytes.NewReader(kept), body), body}
 	return func() *http.Request {
@@ -98,7 +98,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// serveStale responds from the fake as it was when the rule says.
+// serveStale responds from the earlier state that the rule selects.
 func (d Desk) serveStale(w http.ResponseWriter, r *http.Request, rule *fault.Rule) string {
 	x, err := d.Before(d.Backing.Past.Before(rule.Lag, d.Now().Add(-time.Duration(rule.LagTime))), r)
 	if err != nil {
@@ -135,7 +135,7 @@ func inject(x Exchange, w http.ResponseWriter, call *fault.Call, rule *fault.Rul
 	}
 }
 
-// sleep waits unless the client goes away first.
+// sleep waits, or returns early if the client disconnects.
 func sleep(r *http.Request, d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -150,7 +150,7 @@ func sleep(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// statusWriter remembers the status of a response.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 
@@ -174,7 +174,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// swallower takes a response that is to be lost.
+// swallower discards a response that is to be lost.
 type swallower struct{ header http.Header }
 
 // Header implements http.ResponseWriter.

@@ -34,7 +34,8 @@ func (deed) Fail(w http.ResponseWriter, rule *fault.Rule) {
 	http.Error(w, rule.Code, http.StatusTeapot)
 }
 
-// TestEachEffect makes one call under each effect and looks at the response, at what was performed and at the record.
+// TestEachEffect makes one call under each effect and checks the response, whether the call was performed, and the
+// record.
 func TestEachEffect(t *testing.T) {
 	t.Parallel()
 	type outcome struct {

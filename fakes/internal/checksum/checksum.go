@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from
-// parts. It knows their names and sizes, not where they travel.
+// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from parts.
+// It contains their names and sizes, but not how they are transmitted.
 package checksum
 
 import (
@@ -54,8 +54,8 @@ func (a Algorithm) Header() string { return "x-amz-checksum-" + strings.ToLower(
 // FullObjectOnly reports whether only the checksum of the whole object is allowed.
 func (a Algorithm) FullObjectOnly() bool { return a == CRC64NVME }
 
-// FullObject reports whether a checksum of the whole multipart object can be asked for: those that can be
-// combined from their parts.
+// FullObject reports whether the algorithm supports a checksum of a whole multipart object, which requires that
+// checksums of parts can be combined.
 func (a Algorithm) FullObject() bool { return a == CRC32 || a == CRC32C || a == CRC64NVME }
 
 // New returns a fresh hash, or nil for an unknown algorithm.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint is the listener of a fake that is used in process: it starts it, knows its URL and stops it.
+// Package endpoint implements the listener of an in-process fake: it starts it, returns its URL and stops it.
 package endpoint
 
 import (
@@ -24,7 +24,7 @@ type Endpoint struct {
 	done chan struct{}
 }
 
-// Options are what is served, and where.
+// Options configure an Endpoint: the handler and its address.
 type Options struct {
 	// Name is the fake's, for errors.
 	Name string
@@ -40,7 +40,7 @@ type Options struct {
 	Patience time.Duration
 }
 
-// NewServer returns a server for Serve, which ends clients who hold up a request for longer than patience.
+// NewServer returns a server for Serve, which disconnects clients that delay a request for longer than patience.
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
 	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
@@ -50,7 +50,7 @@ func NewServer(o Options) *http.Server {
 	return srv
 }
 
-// Start listens and serves until Close. Errors say what to do about a port that cannot be had.
+// Start listens and serves until Close. If the port is not available, the error says what to do.
 func (e *Endpoint) Start(o Options) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,7 +113,7 @@ func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
 	return srv.Serve(l)
 }
 
-// Listen opens a TCP listener, with an error that says what to do when the port cannot be had.
+// Listen opens a TCP listener. If the port is not available, the error says what to do.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {

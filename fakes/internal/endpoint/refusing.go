@@ -33,7 +33,7 @@ type refusingConn struct {
 	body []byte
 }
 
-// refusalOfHTTP is what net/http writes by itself, at once, when it cannot parse a request.
+// refusalOfHTTP is the response that net/http itself writes when it cannot parse a request.
 const refusalOfHTTP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
 
 // Write implements net.Conn.
@@ -45,12 +45,12 @@ func (c refusingConn) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Read implements net.Conn. It tells a client that has left out TLS what net/http would.
+// Read implements net.Conn. If the client does not use TLS, Read sends the response that net/http would.
 func (c refusingConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil {
 		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
-		_ = plain.Conn.Close() // the client may be gone already
+		_ = plain.Conn.Close() // the client may have disconnected already
 	}
 	return n, err
 }
@@ -58,7 +58,7 @@ func (c refusingConn) Read(p []byte) (int, error) {
 // ReadFrom implements io.ReaderFrom: TCP copies files without a buffer.
 func (c refusingConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-// CloseWrite lets net/http end a connection so that the client can read the last response.
+// CloseWrite lets net/http close a connection so that the client can still read the last response.
 func (c refusingConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

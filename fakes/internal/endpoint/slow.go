@@ -13,16 +13,16 @@ import (
 // step is how many bytes must go before patience is over, again and again.
 const step = 1 << 10
 
-// impatient ends the connection of a client that does not send the next step of a body, or take that of a response, before
-// patience is over: it would hold a connection, and what the request has open, for ever.
+// impatient closes the connection of a client that does not send the next part of a body, or read that of a response,
+// within patience. Otherwise it would hold the connection and the request's resources forever.
 func impatient(handler http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
-		_ = connection.SetWriteDeadline(time.Time{}) // that of the last request; who has no deadlines is not ended
+		_ = connection.SetWriteDeadline(time.Time{}) // the deadline of the last request; connections without deadlines are not closed
 		if r.ContentLength != 0 {
 			body := &patientBody{ReadCloser: r.Body, pace: pace{patience: patience, set: connection.SetReadDeadline}}
 			r.Body = body
-			// What the handler leaves of the body is read after it.
+			// The rest of the body is read after the handler returns.
 			defer body.leave()
 		}
 		handler.ServeHTTP(&patientWriter{ResponseWriter: w, pace: pace{patience: patience, set: connection.SetWriteDeadline}}, r)
@@ -37,12 +37,12 @@ type pace struct {
 	bytes    int
 }
 
-// before sets the time by which the next bytes must have gone.
+// before sets the deadline for the next bytes.
 func (p *pace) before() {
 	if p.since.IsZero() || p.bytes >= step {
 		p.since, p.bytes = time.Now(), 0
 	}
-	_ = p.set(p.since.Add(p.patience)) // who has no deadlines is not ended
+	_ = p.set(p.since.Add(p.patience)) // connections without deadlines are not closed
 }
 
 // patientBody is a body that must keep its pace.
@@ -60,7 +60,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	b.bytes += n
 	if errors.Is(err, io.EOF) {
 		b.over = true
-		_ = b.set(time.Time{}) // the server reads on, to notice that the client goes
+		_ = b.set(time.Time{}) // the server continues reading, to notice when the client disconnects
 	}
 	return n, err
 }
@@ -80,8 +80,9 @@ type patientWriter struct {
 	begun bool
 }
 
-// WriteHeader implements http.ResponseWriter. What a client has sent in a URL or a document comes back in headers: as net/http
-// does with line ends, the other control characters, with which no client could read the response, become spaces.
+// WriteHeader implements http.ResponseWriter. Text that a client sent in a URL or document may be returned in
+// headers. Control characters, with which no client could parse the response, are replaced by spaces, as net/http
+// does for line ends.
 func (w *patientWriter) WriteHeader(status int) {
 	w.begun = true
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
@@ -100,7 +101,7 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
-	const piece = 32 << 10 // with one deadline for all of a long document, who takes it slowly would be ended
+	const piece = 32 << 10 // a single deadline for a long document would disconnect slow readers
 	for done := 0; ; {
 		w.before()
 		n, err := w.ResponseWriter.Write(p[done:min(len(p), done+piece)])

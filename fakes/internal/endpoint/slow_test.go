@@ -25,8 +25,8 @@ func (d *deadlines) Write(p []byte) (int, error) {
 	return d.ResponseRecorder.Write(p)
 }
 
-// TestLongDocuments writes a document at once, which goes in pieces with a deadline each: with one for all of it, a client
-// that takes it slowly, but keeps its pace, would be ended.
+// TestLongDocuments writes a document in one call, which is sent in pieces with separate deadlines. A single deadline
+// would disconnect a client that reads slowly but steadily.
 func TestLongDocuments(t *testing.T) {
 	t.Parallel()
 	document := bytes.Repeat([]byte("x"), 1<<20)

@@ -15,23 +15,23 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
-// AdminPrefix is the path below which the admin endpoint is. It can be no bucket of S3 or Cloud Storage, whose names do
-// not begin with an underscore, and no storage account of Azure, whose names hold letters and digits only.
+// AdminPrefix is the path prefix of the admin endpoint. It cannot be a bucket of S3 or Cloud Storage, whose names do
+// not begin with an underscore, or an Azure storage account, whose names contain only letters and digits.
 const AdminPrefix = "/_cooper/"
 
 // maxPlan bounds a fault plan sent to the admin endpoint.
 const maxPlan = 1 << 20
 
-// withAdmin serves the admin endpoint beside the fake. All but the health check is there only with --admin, and wants an
-// administrator.
+// withAdmin serves the admin endpoint in addition to the fake. Everything except the health check is available only
+// with --admin, and requires an administrator.
 //
 //	GET    /_cooper/health      200 once the fake serves
-//	GET    /_cooper/inventory   what the fake holds, as JSON
-//	GET    /_cooper/calls       every call so far, as JSON; DELETE forgets them
-//	GET    /_cooper/faults      the fault plan in force, with how often each rule matched and hit; PUT replaces it (YAML or JSON), DELETE removes it
-//	PUT    /_cooper/clock       says how far the fake's clock is ahead of the machine's, such as -1m
+//	GET    /_cooper/inventory   the fake's contents, as JSON
+//	GET    /_cooper/calls       all calls so far, as JSON; DELETE clears them
+//	GET    /_cooper/faults      the current fault plan, with the counts of each rule; PUT replaces it (YAML or JSON), DELETE removes it
+//	PUT    /_cooper/clock       sets how far the fake's clock is ahead of the machine's, such as -1m
 //	GET    /_cooper/operations  the names that rules may use, as JSON
-//	POST   /_cooper/reset       makes everything as it was at the start: what the fake holds, faults, clock and calls
+//	POST   /_cooper/reset       restores the initial state: the fake's contents, faults, clock and calls
 func (f *Flags) withAdmin(fake Fake, guard Guard) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+AdminPrefix+"health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
@@ -124,5 +124,5 @@ func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(v) // the client has gone
+	_ = e.Encode(v) // the client has disconnected
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmd is what the commands of all fakes share: the flags of where and how to serve, the certificate, the
-// fault plan, the admin endpoint, and the order of starting and stopping.
+// Package fakecmd contains what the commands of all fakes share: the flags for serving, the certificate, the fault
+// plan, the admin endpoint, and the order of startup and shutdown.
 package fakecmd
 
 import (
@@ -33,12 +33,12 @@ type Fake interface {
 	Close() error
 }
 
-// Guard is what the command has to know of a fake beside its calls.
+// Guard contains the functions of a fake that the command needs in addition to its calls.
 type Guard struct {
 	Faults *fault.Injector
 	// Operations are the names that rules may use.
 	Operations []string
-	// Inventory returns what the fake holds, for JSON.
+	// Inventory returns the fake's contents, for JSON.
 	Inventory func() any
 	// IsAdmin reports whether a request carries an administrator's credential; Scheme is its authentication scheme, and
 	// Wants names it in the text of a refusal.
@@ -54,13 +54,13 @@ type Flags struct {
 	Listen string
 	// Data is the directory for all state, "" for memory.
 	Data string
-	// Faults is the path of a fault plan in YAML, "" for none; SeedFile is that of what the fake holds at the start.
+	// Faults is the path of a YAML fault plan, or "" for none; SeedFile is the path of the initial contents.
 	Faults, SeedFile string
 	// Admin serves the admin endpoint, beyond the health check.
 	Admin bool
 	// Past keeps how everything was, for fault rules with the effect stale.
 	Past bool
-	// TLS serves HTTPS with a certificate of a CA made for it, whose certificate goes to CAFile.
+	// TLS serves HTTPS with a certificate of a newly created CA, whose certificate is written to CAFile.
 	TLS    bool
 	CAFile string
 	// Hosts are further names and addresses in the certificate.
@@ -69,7 +69,7 @@ type Flags struct {
 	name string
 	// ahead is how far the fake's clock is ahead of the machine's.
 	ahead   time.Duration
-	current atomic.Int64 // ahead, as it is now
+	current atomic.Int64 // the current value of ahead
 	// temporary are the files that Place made and Serve removes.
 	temporary []string
 }
@@ -92,8 +92,9 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 // Now is the fake's clock: the machine's, as far off as --clock or the admin endpoint say.
 func (f *Flags) Now() time.Time { return time.Now().Add(time.Duration(f.current.Load())) }
 
-// Serve serves the fake until the context ends, and closes it. It calls ready with the URL once the port is open and
-// before the first request is served; ready prints how to reach the fake. Then Serve prints the line that says so.
+// Serve serves the fake until the context ends, and closes it. Once the port is open and before the first request is
+// served, it calls ready with the URL; ready prints how to reach the fake. Serve then prints the line that reports
+// readiness.
 func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
 	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close(), f.tidy())
 }
@@ -149,7 +150,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	return nil
 }
 
-// seed gives the fake what it holds at the start.
+// seed creates the fake's initial contents.
 func (f *Flags) seed(fake Fake) error {
 	if f.SeedFile == "" {
 		return nil
@@ -199,8 +200,8 @@ func (f *Flags) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// Place is where a file goes: the path that a flag gives, else name in the data directory, else a temporary file, which
-// Serve removes in the end.
+// Place returns the path of a file: path if a flag sets it, otherwise name in the data directory, otherwise a
+// temporary file, which Serve removes at the end.
 func (f *Flags) Place(path, name string) (string, error) {
 	switch {
 	case path != "":

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Beginning is the journal of what is kept in memory: it remembers what is written until the first call, so that
-// everything can be made anew as it was then, and nothing of what is written later. A nil *Beginning is over.
+// Beginning is an in-memory journal that records writes until the first call and none after it, so that the initial
+// state can be restored. A nil *Beginning records nothing.
 type Beginning struct {
 	over atomic.Bool
 
@@ -21,7 +21,7 @@ type Beginning struct {
 // NewBeginning returns an empty one.
 func NewBeginning() *Beginning { return &Beginning{was: tables{}} }
 
-// Again ends the beginning, and returns a journal that holds it and remembers nothing more.
+// Again ends the recording, and returns a journal that contains the recorded writes and records no more.
 func (b *Beginning) Again() *Beginning {
 	b.Call()
 	b.mu.Lock()

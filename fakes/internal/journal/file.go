@@ -19,7 +19,7 @@ import (
 
 const journalName = "journal"
 
-// markerName and formatOf are what tells the directory of one program from that of another.
+// markerName and formatOf distinguish the directories of different programs.
 func markerName(program string) string { return program + ".json" }
 
 func formatOf(program string) string { return "cooper-" + program + "/1" }
@@ -60,13 +60,13 @@ func Open(dir, program string) (*File, error) {
 	return f, nil
 }
 
-// release unlocks and closes the lock. Closing alone is not enough: a child that another goroutine is just starting may
-// have a copy of the open file for a moment.
+// release unlocks and closes the lock. Closing alone is not sufficient, because a child process that another
+// goroutine is starting may briefly have a copy of the open file.
 func release(lock *os.File) error {
 	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
-// claim checks that dir is empty or ours, marks and locks it.
+// claim checks that dir is empty or belongs to the program, marks it and locks it.
 func claim(dir, program string) (*os.File, error) {
 	path := filepath.Join(dir, markerName(program))
 	raw, err := os.ReadFile(path)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal keeps the last value of every key of a few tables, in memory only or in an append-only file
-// that survives the sudden death of the process. One Append is one write: after a crash either all of its
-// records are there or none. It interprets no value.
+// Package journal stores the last value of every key of a few tables, either in memory only or in an append-only file
+// that survives a crash of the process. Each Append is atomic: after a crash, either all of its records exist or
+// none. The package does not interpret values.
 package journal
 
 import (
@@ -51,7 +51,7 @@ func (Discard) Table(string) map[string]json.RawMessage { return nil }
 // Close implements Journal.
 func (Discard) Close() error { return nil }
 
-// Writes reports whether appended records are kept, so that callers can spare the encoding.
+// Writes reports whether appended records are stored, so that callers can avoid encoding them.
 func Writes(j Journal) bool {
 	switch j := j.(type) {
 	case Discard:

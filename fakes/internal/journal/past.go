@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Past is a journal that remembers how everything was, for reads that lag behind. What is there before the first call is
-// never missing. A nil *Past keeps nothing.
+// Past is a journal that records all earlier state, for stale reads. The state before the first call is always
+// included. A nil *Past records nothing.
 type Past struct {
 	Journal
 
@@ -33,12 +33,12 @@ type change struct {
 // keptChanges is how many changes back one can look at least.
 const keptChanges = 1000
 
-// NewPast remembers what is written to a journal from now on, and what it held.
+// NewPast records the current contents of a journal and all further writes.
 func NewPast(j Journal, now func() time.Time) *Past {
 	return &Past{Journal: j, now: now, base: tables{}}
 }
 
-// Call counts a call. What is written from now on was written by it.
+// Call counts a call. Further writes belong to it.
 func (p *Past) Call() {
 	if p == nil {
 		return
@@ -80,7 +80,8 @@ func (p *Past) Table(name string) map[string]json.RawMessage {
 	return table
 }
 
-// Before is the journal as it was so many calls before the present one, and at that time. What is written to it is lost.
+// Before returns the journal as of the given number of calls before the current one, and as of the given time. Writes
+// to it are discarded.
 func (p *Past) Before(calls int, at time.Time) Journal {
 	p.mu.Lock()
 	defer p.mu.Unlock()

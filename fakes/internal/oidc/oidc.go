@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package oidc verifies tokens of OpenID Connect issuers, such as service account tokens of a Kubernetes API server,
-// with keys that it fetches from the issuer. Whom to trust is its callers' business.
+// with keys fetched from the issuer. Callers decide which issuers to trust.
 package oidc
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// ErrIssuer says that the issuer did not respond with keys.
+// ErrIssuer means that the issuer did not return keys.
 var ErrIssuer = errors.New("the issuer does not respond with keys")
 
-// Claims are what a token says about whose it is.
+// Claims are the claims of a token that identify its subject.
 type Claims struct {
 	Issuer, Subject string
 	Audiences       []string
@@ -109,7 +109,7 @@ func (v Verifier) key(ctx context.Context, issuer string, t *jwt.Token) (any, er
 	return nil, fmt.Errorf("the issuer has no key %q", kid)
 }
 
-// maxResponse bounds what is read from an issuer, fetchTimeout how long it may take.
+// maxResponse limits the size of an issuer's response, and fetchTimeout its duration.
 const (
 	maxResponse  = 1 << 20
 	fetchTimeout = 10 * time.Second

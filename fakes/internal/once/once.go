@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package once finds what a request says more than once. A fake reads most headers and parameters as one value: to take one
-// of two and drop the other would be to do something that the client did not ask for. What becomes of it is the caller's to
-// say.
+// Package once finds duplicates in requests. A fake reads most headers and parameters as a single value; using one of
+// two and ignoring the other would do something that the client did not request. Callers decide how to handle a
+// duplicate.
 package once
 
 import (
@@ -21,12 +21,12 @@ var single = []string{
 	"Expires", "If-Modified-Since", "If-Range", "If-Unmodified-Since", "Origin", "Range", "Referer", "User-Agent",
 }
 
-// lists are those that a service reads and whose value is a list, which may come in pieces.
+// lists are the headers whose value is a list, which may be sent in several pieces.
 var lists = []string{"Access-Control-Request-Headers", "Cache-Control", "Content-Encoding", "Content-Language", "If-Match", "If-None-Match"}
 
-// Headers joins the values of the headers that are lists, and returns the first header that has one value and came more than
-// once, "" for none. A service's own headers begin with one of the prefixes, and ownLists has those that are lists. Names are
-// in canonical form. It changes nothing in h.
+// Headers joins the values of headers that are lists. It returns the first single-valued header that occurs more than
+// once, or "" if there is none. A service's own headers have one of the prefixes; ownLists are those of them that are
+// lists. Names are in canonical form. Headers does not modify h.
 func Headers(h http.Header, prefixes []string, ownLists accept.List) (joined http.Header, twice string) {
 	var repeated []string
 	for name, values := range h {

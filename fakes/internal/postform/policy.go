@@ -160,8 +160,8 @@ func violated(message string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "AccessDenied", "Invalid according to Policy: "+message)
 }
 
-// Check judges the form: every condition must hold, and every field must have one but the policy, the field of its
-// signature, the file, and those that are to be ignored ("Creating a POST policy", "Condition matching").
+// Check checks the form: every condition must be met, and every field must have one, except the policy, its
+// signature, the file, and ignored fields ("Creating a POST policy", "Condition matching").
 func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]string) error {
 	if now.After(p.expires) {
 		return violated("Policy expired.")
@@ -198,7 +198,7 @@ func (c condition) holds(got string) bool {
 	return !slices.ContainsFunc(values, func(v string) bool { return !strings.HasPrefix(strings.TrimSpace(v), c.value) })
 }
 
-// checkMax refuses a file as soon as it is too large; a nil policy has no opinion.
+// checkMax returns an error as soon as a file is too large; a nil policy accepts any size.
 func (p *Policy) checkMax(size int64) error {
 	if p == nil || !p.ranged || size <= p.max {
 		return nil
@@ -206,7 +206,7 @@ func (p *Policy) checkMax(size int64) error {
 	return tooLarge.With("ProposedSize", strconv.FormatInt(size, 10)).With("MaxSizeAllowed", strconv.FormatInt(p.max, 10))
 }
 
-// CheckSize refuses a whole file that is too small; a nil policy has no opinion.
+// CheckSize returns an error if a complete file is too small; a nil policy accepts any size.
 func (p *Policy) CheckSize(size int64) error {
 	if p == nil || !p.ranged || size >= p.min {
 		return nil

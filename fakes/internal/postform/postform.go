@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postform reads what a browser uploads as a form, and judges it by the policy document that comes with it. The
-// form and the document are those of Amazon S3 ("Browser-based uploads using POST") and of Cloud Storage ("Upload an
-// object with HTML forms") alike. It verifies no signature; package sigv4 does.
+// Package postform parses browser uploads by form and checks them against the policy document in the form. Forms and
+// documents are those of Amazon S3 ("Browser-based uploads using POST") and of Cloud Storage ("Upload an object with
+// HTML forms"). It does not verify signatures; package sigv4 does.
 package postform
 
 import (
@@ -33,7 +33,8 @@ type Form struct {
 	File *multipart.Part
 }
 
-// Read reads the fields before the file; those after it are ignored, as the services do. Its errors are *awserr.Error.
+// Read reads the fields before the file. It ignores those after the file, as the services do. Its errors are
+// *awserr.Error.
 func Read(r *multipart.Reader) (*Form, error) {
 	form := &Form{Fields: map[string]string{}}
 	total := 0
@@ -65,7 +66,8 @@ func Read(r *multipart.Reader) (*Form, error) {
 	}
 }
 
-// Limit stops reading a file that is larger than the policy allows, and words framing errors. A nil policy allows any.
+// Limit returns a reader that stops if the file is larger than the policy allows, and that translates framing errors.
+// A nil policy allows any size.
 func (p *Policy) Limit(file io.Reader) io.Reader { return &limited{src: file, policy: p} }
 
 type limited struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selfsigned makes certificates for fakes that serve TLS. They are of no use for anything else.
+// Package selfsigned creates certificates for fakes that serve TLS. They are not suitable for anything else.
 package selfsigned
 
 import (

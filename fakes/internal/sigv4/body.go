@@ -14,9 +14,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Body is a request body whose signature, hash and framing are verified while it is read. The error that ends
-// a read, unless it is io.EOF, is an *awserr.Error and the response to the request: nothing read may be kept
-// after it.
+// Body is a request body whose signature, hash and framing are verified while it is read. An error that ends a read,
+// unless it is io.EOF, is an *awserr.Error and the response to the request; everything read must then be discarded.
 type Body interface {
 	io.Reader
 	// Size is the length of the payload in bytes, or -1 when the client did not say.

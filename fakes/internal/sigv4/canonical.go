@@ -58,8 +58,8 @@ func sign(key []byte, stringToSign string) string {
 // equalSignature compares in constant time.
 func equalSignature(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// Encode escapes s as Signature Version 4 wants it: everything but unreserved characters, in upper-case hex.
-// keepSlash leaves '/' alone, as in a path.
+// Encode escapes s as Signature Version 4 requires: everything except unreserved characters, in upper-case hex.
+// keepSlash leaves '/' unescaped, as in a path.
 func Encode(s string, keepSlash bool) string {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
@@ -142,8 +142,8 @@ func canonicalQuery(raw, omit string) string {
 	return b.String()
 }
 
-// canonicalURI is the path as it is signed: encoded once for the two object stores. For every other service it is what
-// was sent, encoded again, so that an ARN in it can be sent with its colons escaped or not.
+// canonicalURI returns the path for the signature. For the two object stores it is encoded once. For every other
+// service it is the sent path, encoded again, so that colons in an ARN may be sent escaped or unescaped.
 func canonicalURI(r *http.Request, service string) string {
 	path := r.URL.Path
 	if path == "" {

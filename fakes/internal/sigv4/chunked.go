@@ -175,7 +175,7 @@ func (c *chunked) advance(toSign, provided string) error {
 	return nil
 }
 
-// finish reads what follows the chunk of size 0.
+// finish reads the data after the chunk of size 0.
 func (c *chunked) finish() error {
 	if err := c.checkChunk(); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *chunked) readTrailers() error {
 				return c.endTrailers(signed.String(), signature)
 			}
 		case c.v != nil && len(c.trailers) > 0:
-			return errIncomplete // what follows the trailer of a signed body is its signature
+			return errIncomplete // the trailer of a signed body is followed by its signature
 		case len(c.trailers) > 0 || name != c.announce:
 			return errTrailer
 		default:

@@ -4,8 +4,8 @@ package sigv4
 
 import "sync"
 
-// SigningKeys are the keys that were derived, each for the requests of a day. The zero value is ready to use, and nil
-// remembers nothing.
+// SigningKeys caches derived keys, each for the requests of one day. The zero value is ready to use; nil caches
+// nothing.
 type SigningKeys struct {
 	mu   sync.RWMutex
 	keys map[derivation][]byte

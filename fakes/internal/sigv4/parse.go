@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Mode says where a request carries its signature.
+// Mode is where a request carries its signature.
 type Mode int
 
 // The three places of a signature.
@@ -27,7 +27,7 @@ const (
 	Form
 )
 
-// claim is what a request says about its own signature, not yet verified.
+// claim is the unverified signature data of a request.
 type claim struct {
 	dialect       Dialect
 	mode          Mode
@@ -45,7 +45,7 @@ type claim struct {
 	known *SigningKeys
 }
 
-// malformed words an error in the credential the way each mode does.
+// malformed returns an error about the credential with the text of the mode.
 type malformed func(format string, args ...any) *awserr.Error
 
 func headerMalformed(format string, args ...any) *awserr.Error {
@@ -73,7 +73,7 @@ func InvalidArgument(name, value, message string) *awserr.Error {
 	return e
 }
 
-// parseCredential splits "AKID/date/region/service/aws4_request" and compares it with what this endpoint is.
+// parseCredential splits "AKID/date/region/service/aws4_request" and compares it with the scope of this endpoint.
 func parseCredential(credential string, want Expect, d Dialect, bad malformed) (string, scope, error) {
 	parts := strings.Split(credential, "/")
 	if len(parts) != 5 || parts[0] == "" {

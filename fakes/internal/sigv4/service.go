@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// The refusals of services of the Query protocol (IAM, STS), which differ from those of S3 ("Common errors" in the
+// The errors of services with the Query protocol (IAM, STS), which differ from those of S3 ("Common errors" in the
 // IAM API Reference).
 
 func incomplete(format string, args ...any) *awserr.Error {
@@ -32,8 +32,7 @@ var (
 	errQueryMatch  = badScope(http.StatusForbidden, "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 )
 
-// VerifyService verifies a request to a service other than S3. Every request must be signed: an anonymous one is
-// refused.
+// VerifyService verifies a request to a service other than S3. It rejects anonymous requests.
 func (v Verifier) VerifyService(r *http.Request) (*Verified, error) {
 	c, err := v.serviceClaim(r)
 	if err != nil {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sigv4 verifies AWS Signature Version 4 as a service does: the Authorization header, presigned URLs,
-// the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It
-// verifies with a secret that its caller looks up; it neither stores credentials nor decides what they may do.
+// Package sigv4 verifies AWS Signature Version 4 like a service: the Authorization header, presigned URLs, the policy
+// of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It verifies with a
+// secret that its caller provides; it does not store credentials or authorize requests.
 //
-// The rules are those of "Signature Version 4 for API requests" in the IAM User Guide and "Authenticating
-// Requests (AWS Signature Version 4)" in the Amazon S3 API Reference.
+// The rules are those of "Signature Version 4 for API requests" in the IAM User Guide and "Authenticating Requests
+// (AWS Signature Version 4)" in the Amazon S3 API Reference.
 package sigv4
 
 import (
@@ -40,7 +40,7 @@ var (
 		"Missing required header for this request: x-amz-content-sha256")
 )
 
-// Expect is what the endpoint is: a credential scope that names another service or region is refused.
+// Expect is the scope of the endpoint: credential scopes with another service or region are rejected.
 type Expect struct {
 	// Service is the name in the scope, for example s3 or iam.
 	Service string
@@ -62,8 +62,8 @@ type Verifier struct {
 	Keys func(credential string) ([]*rsa.PublicKey, error)
 	// Now is the service's clock.
 	Now func() time.Time
-	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it
-	// without sending it, and whatever they send is ignored.
+	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it without
+	// sending it, and a hash that they send is ignored.
 	BodyHash string
 	// Known spares deriving the same key again; nil derives it each time.
 	Known *SigningKeys
@@ -156,7 +156,7 @@ func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
 	return c.compare(r, secret, presignedPayload(r, c.dialect), c.dialect.header+"Signature")
 }
 
-// lookup finds what the claim is to be verified with.
+// lookup returns the secret with which the claim is verified.
 func (v Verifier) lookup(c *claim) (secret string, err error) {
 	c.known = v.Known
 	if !c.dialect.asymmetric {
@@ -217,8 +217,8 @@ func presignedPayload(r *http.Request, d Dialect) string {
 	return UnsignedPayload
 }
 
-// checkSignedHeaders refuses a request whose Host or x-amz-* (x-goog-*) headers are outside the signature: anybody on the
-// way could have added them.
+// checkSignedHeaders rejects a request whose Host or x-amz-* (x-goog-*) headers are not signed, because anyone on the
+// network path could have added them.
 func checkSignedHeaders(r *http.Request, c *claim) error {
 	signed, prefix := c.signedHeaders, strings.ToLower(c.dialect.header)
 	var missing []string
@@ -242,7 +242,7 @@ func checkSignedHeaders(r *http.Request, c *claim) error {
 }
 
 // compare computes the signature and compares it with the request's. Google's clients sign the host without a port,
-// which the service does not have; others sign what they send.
+// because the real service has none; others sign the host that they send.
 func (c *claim) compare(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
 	verified, err := c.compareAs(r, secret, payload, omitQuery)
 	host, _, splitErr := net.SplitHostPort(r.Host)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3fakecmd is the command that runs the fake S3 as a process of its own: its flags and start-up messages. It
-// holds no behaviour of S3; that is package s3fake.
+// Package s3fakecmd is the command that runs the fake S3 as a separate process. It contains the flags and startup
+// messages; package s3fake implements the service.
 package s3fakecmd
 
 import (
@@ -28,7 +28,7 @@ type options struct {
 	openBuckets           bool
 }
 
-// Prepare defines the flags and returns what runs with them until its context ends.
+// Prepare defines the flags and returns a function that runs the service with them until its context ends.
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "s3fake", "127.0.0.1:9000")
@@ -71,7 +71,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 func (o *options) announce(w io.Writer, server *s3fake.Server, url string) {
 	root := server.Root()
 	fmt.Fprintf(w, "export AWS_ENDPOINT_URL=%s\n", url)
-	// The AWS CLI up to version 1 reads the second name only, the SDKs prefer the first.
+	// The AWS CLI up to version 1 reads only the second name; the SDKs prefer the first.
 	fmt.Fprintf(w, "export AWS_REGION=%s\n", server.Region())
 	fmt.Fprintf(w, "export AWS_DEFAULT_REGION=%s\n", server.Region())
 	fmt.Fprintf(w, "export AWS_ACCESS_KEY_ID=%s\n", root.AccessKeyID)

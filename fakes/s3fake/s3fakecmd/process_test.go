@@ -70,7 +70,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	ledger.check(t, startChild(t, "--data", dir))
 }
 
-// ledger is what the process has acknowledged.
+// ledger records the writes that the process has acknowledged.
 type ledger struct {
 	mu      sync.Mutex
 	objects map[string]int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account is what the ways to manage accounts have in common: a request for an account.
+// Package account defines the request for an account, which all account managers share.
 package account
 
 import (
@@ -11,26 +11,26 @@ import (
 
 // Request asks for an account with exactly this access.
 type Request struct {
-	// ID is the COSI account ID. What stands for the account at Azure is named after it.
+	// ID is the COSI account ID, which is part of the names of the account's resources in Azure.
 	ID string
-	// Buckets that the account reaches.
+	// Buckets that the account can access.
 	Buckets []Bucket
-	// Parameters are those of the class.
+	// Parameters are the class parameters.
 	Parameters params.Access
-	// ServiceAccount is whose access it is, if that is not a key's.
+	// ServiceAccount is set if the access is for a service account instead of a key.
 	ServiceAccount driverkit.ServiceAccountRef
-	// Rotation asks for a new credential when it differs from the last one.
+	// Rotation requests a new credential if it differs from the last rotation.
 	Rotation string
-	// Disallowed is what the class forbids, for accounts that can do more than Buckets says.
+	// Disallowed are the modes that the class forbids, for accounts whose effective access exceeds Buckets.
 	Disallowed driverkit.DisallowedModes
 }
 
 // Bucket is one bucket of an account.
 type Bucket struct {
-	// ID is the COSI bucket ID, Name the container's.
+	// ID is the COSI bucket ID, and Name the container's name.
 	ID, Name string
-	// StorageAccount holds the container, and ResourceID is its ID at Azure Resource Manager; empty if the
-	// configuration has none.
+	// StorageAccount contains the container. ResourceID is the storage account's ID in Azure Resource Manager, or empty
+	// if none is configured.
 	StorageAccount, ResourceID string
 	Access                     policy.Access
 }

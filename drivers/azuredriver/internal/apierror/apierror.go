@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apierror reads the errors of the Blob service and Azure Resource Manager, and turns them into errors for
-// users. The table is the one place where a code of the service gets its meaning.
+// Package apierror reads the errors of the Blob service and Azure Resource Manager and translates them into errors
+// for users. Only its table defines the meanings of the services' codes.
 package apierror
 
 import (
@@ -18,7 +18,7 @@ import (
 // Translate returns err as an error for the user about the subject, such as "bucket bc-1". See backenderror.Table.
 func Translate(subject string, err error) error { return table.Translate(subject, err) }
 
-// read takes an error of the SDK apart.
+// read extracts the failure from an SDK error.
 func read(err error) backenderror.Failure {
 	if refused, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok && refused.RawResponse != nil {
 		return backenderror.Failure{Called: true, Meaning: backenderror.Login, Label: "Microsoft Entra"}
@@ -38,8 +38,7 @@ func read(err error) backenderror.Failure {
 	return failure
 }
 
-// Code returns the service's own code for the error, such as ContainerNotFound; empty if it did not
-// respond.
+// Code returns the service's own code for the error, such as ContainerNotFound, or "" if it did not respond.
 func Code(err error) string {
 	if answered, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return answered.ErrorCode
@@ -47,7 +46,7 @@ func Code(err error) string {
 	return ""
 }
 
-// Status returns the HTTP status of the service's response, 0 without one.
+// Status returns the HTTP status of the service's response, or 0 without a response.
 func Status(err error) int {
 	if answered, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return answered.StatusCode
@@ -55,12 +54,12 @@ func Status(err error) int {
 	return 0
 }
 
-// Is reports whether the service's code is one of these.
+// Is reports whether the service's code is one of codes.
 func Is(err error, codes ...string) bool {
 	return err != nil && slices.Contains(codes, Code(err))
 }
 
-// Gone reports whether the container does not exist, or will not in a moment.
+// Gone reports whether the container does not exist or is being deleted.
 func Gone(err error) bool {
 	return Is(err, "ContainerNotFound", "ContainerBeingDeleted", "ResourceNotFound")
 }

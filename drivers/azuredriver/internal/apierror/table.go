@@ -7,7 +7,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/backenderror"
 )
 
-// What only Azure has.
+// Meanings that are specific to Azure.
 var (
 	leaving   = backenderror.Meaning{Kind: driverkit.Unavailable, Text: "a container of this name is being deleted, which takes Azure at least 30 seconds; the driver tries again"}
 	protected = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "an immutability policy or a legal hold protects it from this change"}
@@ -22,7 +22,7 @@ var (
 
 var table = backenderror.Table{Backend: "the service", Read: read, Codes: byCode}
 
-// byCode is the meaning of codes that the API references of the Blob service list.
+// byCode maps the codes in the API references of the Blob service.
 var byCode = map[string]backenderror.Meaning{
 	"AuthenticationFailed":               backenderror.Login,
 	"InvalidAuthenticationInfo":          backenderror.Login,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket makes, describes and removes the containers of one storage account through the Blob service.
+// Package bucket creates, describes and deletes the containers of one storage account through the Blob service.
 //
-// A container is ours if it carries our mark, metadata that is written in the same call that creates
-// it. A container without the mark is never adopted or removed.
+// A container belongs to the driver if it carries the driver's mark, which is metadata written in the same call that
+// creates the container. The driver never adopts or deletes a container without the mark.
 package bucket
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Store is one storage account as this package needs it. All fields but Cluster are required.
+// Store is one storage account. All fields except Cluster are required.
 type Store struct {
 	// API is the client, with the driver's own credentials.
 	API *service.Client
-	// Driver and Cluster are marked on every container.
+	// Driver and Cluster are written to the marks of every container.
 	Driver, Cluster string
 }
 
-// Ensure makes sure that the container exists as asked. It can be repeated after a failure at any
-// point; a container that exists is not changed.
+// Ensure ensures that the container exists as requested. It can be repeated after a failure at any point; an existing
+// container is not changed.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.properties(ctx, name)
 	if apierror.Is(err, "ContainerNotFound") {
@@ -37,7 +37,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 			return nil
 		}
 		if apierror.Is(err, "ContainerAlreadyExists") {
-			// Our own earlier try whose response was lost, or somebody else's.
+			// The container comes from this driver's own earlier attempt whose response was lost, or has another owner.
 			found, err = s.properties(ctx, name)
 		}
 	}
@@ -75,8 +75,8 @@ func (s *Store) Exists(ctx context.Context, name string) error {
 	return err
 }
 
-// Ping makes a call that shows whether the service responds and accepts the driver's credentials.
-// That listing is denied shows it too.
+// Ping makes a call that shows whether the service responds and accepts the driver's credentials. A denied listing
+// shows that too.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.API.NewListContainersPager(&service.ListContainersOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
 	if apierror.Is(err, "AuthorizationPermissionMismatch", "AuthorizationFailure") {
@@ -87,16 +87,16 @@ func (s *Store) Ping(ctx context.Context) error {
 
 func (s *Store) container(name string) *container.Client { return s.API.NewContainerClient(name) }
 
-// Keys of the metadata that mark a container as ours. They must be identifiers of C#.
+// Keys of the metadata that mark a container as the driver's. They must be valid C# identifiers.
 const (
 	markDriver  = params.MarkPrefix + "driver"
 	markCluster = params.MarkPrefix + "cluster"
 	markParams  = params.MarkPrefix + "params"
 )
 
-// properties are those of a container that this package looks at.
+// properties are the properties of a container that this package uses.
 type properties struct {
-	// metadata has lower-case keys, since the service does not tell cases apart and HTTP changes them.
+	// metadata has lower-case keys, because the service ignores their case and HTTP changes it.
 	metadata  map[string]string
 	scope     string
 	scopeOnly bool
@@ -119,7 +119,7 @@ func (s *Store) ours(found properties) bool {
 	return found.metadata[markDriver] == s.Driver && found.metadata[markCluster] == s.Cluster
 }
 
-// lowerKeys undoes what HTTP does to the keys of metadata.
+// lowerKeys converts metadata keys to lower case, because HTTP changes their case.
 func lowerKeys(metadata map[string]*string) map[string]string {
 	lower := map[string]string{}
 	for key, text := range metadata {

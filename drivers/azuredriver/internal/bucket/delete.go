@@ -12,9 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Delete makes sure that the container does not exist. Azure would delete one with blobs without
-// asking, so that one with blobs, versions, snapshots or uncommitted blobs is refused here unless
-// nonEmpty allows it.
+// Delete ensures that the container does not exist. Azure would delete a container together with its blobs, so Delete
+// returns an error if it contains blobs, versions, snapshots or uncommitted blobs, unless nonEmpty is true.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	err := s.delete(ctx, name, nonEmpty)
 	if apierror.Gone(err) {
@@ -45,8 +44,8 @@ func (s *Store) delete(ctx context.Context, name string, nonEmpty bool) error {
 	return err
 }
 
-// holdsData looks for anything that a deletion would destroy. A page of the listing may be empty
-// without being the last one.
+// holdsData reports whether the container contains anything that a deletion would destroy. A page of the listing may
+// be empty without being the last one.
 func (s *Store) holdsData(ctx context.Context, name string) (bool, error) {
 	pages := s.container(name).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		MaxResults: to.Ptr(int32(1)),

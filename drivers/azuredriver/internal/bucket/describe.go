@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Describe compares an existing container, which somebody else may have made, with what is asked of
-// it. It changes nothing.
+// Describe compares an existing container, which may have another owner, with the requested parameters. It changes
+// nothing.
 func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.properties(ctx, name)
 	if err != nil {

@@ -17,23 +17,24 @@ const (
 	keyExpiry         = "expiry"
 )
 
-// MinExpiry and MaxExpiry bound the life of a credential. Below, clocks and renewals have no room.
+// MinExpiry and MaxExpiry limit the lifetime of a credential. A shorter lifetime leaves no time for clock skew and
+// renewal.
 const (
 	MinExpiry = 15 * time.Minute
 	MaxExpiry = 10 * 365 * 24 * time.Hour
 )
 
-// Access is what a BucketAccessClass asks of an account.
+// Access holds the parameters of a BucketAccessClass.
 type Access struct {
-	// NoDelete leaves the deletion of blobs out of write access.
+	// NoDelete excludes the deletion of blobs from write access.
 	NoDelete bool
 	// DeleteVersions adds the deletion of versions to read and write access.
 	DeleteVersions bool
-	// Lifetime is how long a credential lives unless it is extended; 0 for no end.
+	// Lifetime is the lifetime of a credential unless it is extended, or 0 for no limit.
 	Lifetime time.Duration
 }
 
-// AccessParameters declares what a BucketAccessClass may set.
+// AccessParameters declares the parameters that a BucketAccessClass may set.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyAllowDelete:    {Description: "false leaves the deletion of blobs out of write access. Default: true.", Check: driverkit.Boolean},
@@ -42,8 +43,7 @@ func AccessParameters() driverkit.Parameters {
 	}
 }
 
-// ParseAccess reads the parameters of a class. Its errors are driverkit errors of the code
-// InvalidArgument.
+// ParseAccess parses the parameters of a class. Its errors are driverkit errors with code InvalidArgument.
 func ParseAccess(values driverkit.Values) (Access, error) {
 	access := Access{NoDelete: values[keyAllowDelete] == "false", DeleteVersions: values.Bool(keyDeleteVersions)}
 	if access.NoDelete && access.DeleteVersions {

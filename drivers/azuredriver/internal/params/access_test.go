@@ -18,7 +18,7 @@ func TestParseAccess(t *testing.T) {
 	tests := map[string]struct {
 		values driverkit.Values
 		want   params.Access
-		says   string // of an error
+		says   string // part of the error text
 	}{
 		"nothing is asked for":              {want: params.Access{}},
 		"an end":                            {values: driverkit.Values{"expiry": "720h"}, want: params.Access{Lifetime: 720 * time.Hour}},

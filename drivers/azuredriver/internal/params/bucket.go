@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package params reads the parameters that a BucketClass or BucketAccessClass may set for the Azure
-// driver. It makes no calls: everything that is wrong with a parameter is said before anything is
-// made.
+// Package params parses the parameters that a BucketClass or BucketAccessClass may set for the Azure driver. It makes
+// no calls, so all errors in parameters are reported before anything is created.
 package params
 
 import (
@@ -25,30 +24,31 @@ const (
 	keyDeleteNonEmpty  = "deleteNonEmpty"
 )
 
-// MarkPrefix begins the metadata that is the driver's own.
+// MarkPrefix is the prefix of the driver's own metadata.
 const MarkPrefix = "cosi_"
 
-// maxMetadata bounds all names and values, which may have 8 KiB in total, some of it the driver's.
+// maxMetadata limits the size of all names and values. The service allows 8 KiB in total, some of which the driver
+// uses.
 const maxMetadata = 6 << 10
 
-// Bucket is what a BucketClass asks of a container.
+// Bucket holds the parameters of a BucketClass.
 type Bucket struct {
-	// Backend is the name of the storage account; empty for the default one.
+	// Backend is the name of the storage account, or empty for the default one.
 	Backend string
-	// NamePrefix begins the container's name.
+	// NamePrefix is the prefix of the container's name.
 	NamePrefix string
-	// EncryptionScope is the default one of the container; empty for the account's.
+	// EncryptionScope is the container's default encryption scope, or empty for the storage account's.
 	EncryptionScope string
-	// ScopeOnly refuses blobs that name another encryption scope.
+	// ScopeOnly rejects blobs that name another encryption scope.
 	ScopeOnly bool
-	// Metadata is set at creation. Its keys are lower-case.
+	// Metadata is set on creation. Its keys are lower-case.
 	Metadata       map[string]string
 	DeleteNonEmpty bool
-	// Hash is equal for parameters that make equal containers.
+	// Hash is equal for parameters of equal containers.
 	Hash string
 }
 
-// accountLevel are settings that Azure has for a whole storage account, with what they are.
+// accountLevel maps settings that Azure has only for a whole storage account to their descriptions.
 var accountLevel = map[string]string{
 	"versioning":    "blob versioning is a setting of the storage account, not of a container; set it there",
 	"softDelete":    "soft delete is a setting of the storage account, not of a container; set it there",
@@ -63,7 +63,8 @@ var accountLevel = map[string]string{
 	"encryptionKey": "the encryption key belongs to the storage account or to an encryption scope; name a scope by the parameter encryptionScope",
 }
 
-// BucketParameters declares what a BucketClass may set, and what it may not and why.
+// BucketParameters declares the parameters that a BucketClass may set, and those that it may not set, with the
+// reason.
 func BucketParameters() driverkit.Parameters {
 	declared := driverkit.Parameters{
 		keyBackend:         {Description: "Name of the configured storage account that holds the container. Default: the configured default account."},
@@ -82,8 +83,7 @@ func BucketParameters() driverkit.Parameters {
 	return declared
 }
 
-// ParseBucket reads the parameters of a class. Its errors are driverkit errors of the code
-// InvalidArgument.
+// ParseBucket parses the parameters of a class. Its errors are driverkit errors with code InvalidArgument.
 func ParseBucket(values driverkit.Values) (Bucket, error) {
 	metadata, err := parseMetadata(values[keyMetadata])
 	if err != nil {
@@ -103,12 +103,12 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 	}, nil
 }
 
-// DeleteNonEmpty reads the one parameter that matters to a deletion, where other parameters may be
-// those of an older driver and are not checked.
+// DeleteNonEmpty reads the only parameter that affects deletion. Other parameters may come from an older driver and
+// are not checked.
 func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDeleteNonEmpty) }
 
-// hash covers what makes a container what it is. Left out are the name's parts, which are in the
-// bucket ID, and what only matters to the deletion.
+// hash covers the parameters that determine the container's properties. It excludes the parts of the name, which are
+// in the bucket ID, and parameters that affect only deletion.
 func hash(values driverkit.Values) string {
 	relevant := driverkit.Values{}
 	for key, value := range values {
@@ -143,7 +143,7 @@ func checkMetadata(value string) error {
 }
 
 var (
-	// metadataKey is what C# takes as an identifier, which Azure asks for.
+	// metadataKey matches C# identifiers, which Azure requires.
 	metadataKey   = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 	metadataValue = regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`)
 )

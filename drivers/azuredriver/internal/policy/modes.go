@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy turns accesses into stored access policies of a container. It is pure: no calls, and
-// no clock but the time it is given.
+// Package policy translates accesses to stored access policies of a container. It is pure: it makes no calls and uses
+// no clock except the time that it is given.
 package policy
 
 import (
@@ -11,27 +11,27 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// order is the order in which Azure wants the letters of a permission.
+// order is the order that Azure requires for the letters of a permission.
 const order = "racwdxltfmeopi"
 
-// Access is what an account may do with a container.
+// Access is an account's access to a container.
 type Access struct {
 	ObjectData, ObjectMetadata, BucketMetadata driverkit.Mode
-	// NoDelete leaves the deletion of blobs out of writing.
+	// NoDelete excludes the deletion of blobs from writing.
 	NoDelete bool
 	// DeleteVersions adds the deletion of versions to reading and writing.
 	DeleteVersions bool
 }
 
-// Modes are the access modes that Permission can express, each with the same mode of object data.
+// Modes returns the access modes that Permission can express, each together with the same mode for object data.
 func Modes() driverkit.Modes {
 	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
 	return driverkit.Modes{ObjectData: all, ObjectMetadata: all}
 }
 
-// Check returns why Azure cannot grant the access, or nil. The permission of reading a blob includes
-// its metadata, and that of writing a blob includes writing them; tags have one permission for both.
-// No signature for a container covers the container's own properties.
+// Check returns an error if Azure cannot grant the access. Permission to read a blob includes reading its metadata,
+// and permission to write it includes writing them. Tags have a single permission for both. No signature for a
+// container covers the container's own properties.
 func (a Access) Check() error {
 	data, metadata := unset(a.ObjectData), unset(a.ObjectMetadata)
 	switch {
@@ -46,8 +46,8 @@ func (a Access) Check() error {
 	return nil
 }
 
-// Effective returns what an account can do that was asked for with these modes: the permission for a blob
-// includes its metadata.
+// Effective returns the effective access of an account that requested these modes: permission for a blob includes its
+// metadata.
 func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
 	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
 	return asked
@@ -60,7 +60,7 @@ func unset(mode driverkit.Mode) driverkit.Mode {
 	return mode
 }
 
-// Permission returns the letters of the access in Azure's order. The access has passed Check.
+// Permission returns the letters of the access in Azure's order. The access must have passed Check.
 func (a Access) Permission() string {
 	letters := ""
 	switch a.ObjectData {
@@ -85,7 +85,7 @@ func (a Access) Permission() string {
 	return Ordered(letters)
 }
 
-// Ordered sorts the letters of a permission as Azure wants them, and leaves out repeated ones.
+// Ordered sorts the letters of a permission in Azure's order and removes duplicates.
 func Ordered(letters string) string {
 	var sorted strings.Builder
 	for _, letter := range order {

@@ -39,8 +39,8 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanAsked goes through all combinations: what passes the check grants no direction that
-// was not asked for.
+// TestNoMoreThanAsked checks for all combinations that access which passes the check includes only the requested
+// directions.
 func TestNoMoreThanAsked(t *testing.T) {
 	t.Parallel()
 	modes := []driverkit.Mode{"", driverkit.Any, driverkit.ReadOnly, driverkit.WriteOnly, driverkit.ReadWrite}

@@ -12,40 +12,40 @@ import (
 )
 
 const (
-	// Limit is how many stored access policies Azure keeps for one container.
+	// Limit is the maximum number of stored access policies per container in Azure.
 	Limit = 5
-	// MaxAccount is the longest account name for which all IDs fit into the 64 characters that Azure
+	// MaxAccount is the maximum length of an account name with which all IDs fit into the 64 characters that Azure
 	// allows.
 	MaxAccount = 39
-	// slack is what a policy may live longer than asked for. Clocks differ.
+	// slack is how much longer than requested a policy may live, to allow for clock skew.
 	slack = 5 * time.Minute
 )
 
-// Forever ends the policies of credentials without an end: Azure wants every signature to have one.
+// Forever is the expiry of credentials without a limit, because Azure requires an expiry for every signature.
 func Forever() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
 // Policy is one stored access policy.
 type Policy struct {
 	ID string
-	// Permission are letters. Start and Expiry are zero where they are not set.
+	// Permission consists of letters. Start and Expiry are zero if they are not set.
 	Permission    string
 	Start, Expiry time.Time
 }
 
 // Request is the access that a policy is for.
 type Request struct {
-	// Account names the account, at most MaxAccount characters without '.'.
+	// Account is the account name, at most MaxAccount characters without '.'.
 	Account    string
 	Permission string
-	// Lifetime is how long the policy lives from now on; 0 for no end.
+	// Lifetime is the lifetime of the policy from now, or 0 for no limit.
 	Lifetime time.Duration
-	// Rotation is the value whose change asks for another signature.
+	// Rotation requests a new signature when it changes.
 	Rotation string
 }
 
-// Plan returns the policies that a container should have, of which current is the one that the account
-// is to sign with. The list is as it was if nothing has to change. Policies of others are kept as they
-// are. An account that was rotated keeps the policy before the current one.
+// Plan returns the target list of policies for a container; current is the policy with which the account signs. The
+// list is returned unchanged if nothing has to change. Policies of others are preserved. After a rotation, an account
+// keeps the policy before the current one.
 func Plan(found []Policy, want Request, now time.Time) (next []Policy, current Policy, err error) {
 	plan := credentials.PlanMarks(marks(found, want.Account), want.Rotation)
 	if plan.New {
@@ -78,7 +78,7 @@ func add(found []Policy, plan credentials.Plan, want Request, now time.Time) ([]
 	return append(next, made), made, nil
 }
 
-// extend returns the end of a policy: the one it has while more than half of the life is left, so that
+// extend returns the expiry of a policy. The expiry does not change while more than half of the lifetime remains, so
 // repeated calls get the same result.
 func extend(end time.Time, life time.Duration, now time.Time) time.Time {
 	if life == 0 {
@@ -91,17 +91,17 @@ func extend(end time.Time, life time.Duration, now time.Time) time.Time {
 	return now.Add(life).UTC().Truncate(time.Second)
 }
 
-// IDs are the account and, behind a dot, a mark.
+// IDs consist of the account and, after a dot, a mark.
 
 func id(account string, mark credentials.Mark) string { return account + "." + string(mark) }
 
-// owner returns the account of a policy of ours.
+// owner returns the account of one of the driver's policies.
 func (p Policy) owner() string {
 	account, _, _ := strings.Cut(p.ID, ".")
 	return account
 }
 
-// marks returns those of the account.
+// marks returns the marks of the account.
 func marks(found []Policy, account string) []credentials.Mark {
 	var own []credentials.Mark
 	for _, one := range found {

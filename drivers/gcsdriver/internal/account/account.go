@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account is what the ways to manage accounts have in common: the request for an account, and the project
-// in which it is.
+// Package account defines what all account managers share: the request for an account, and the project that contains
+// it.
 package account
 
 import (
@@ -23,19 +23,19 @@ import (
 
 // Request asks for an account with exactly this access.
 type Request struct {
-	// ID is the COSI account ID, under which the credential store keeps what belongs to the account.
+	// ID is the COSI account ID, which is the key of the account's entries in the credential store.
 	ID string
 	// Name is the ID without the name of the backend.
 	Name string
-	// Buckets that the account reaches.
+	// Buckets that the account can access.
 	Buckets []Bucket
-	// Hash is equal for requests that ask for equal accounts.
+	// Hash is equal for requests for equal accounts.
 	Hash string
-	// Rotation asks for new keys when it differs from the last one.
+	// Rotation requests new keys if it differs from the last rotation.
 	Rotation string
-	// Credentials says which keys are asked for.
+	// Credentials selects the kinds of keys.
 	Credentials params.Credentials
-	// Principal is the member that stands for a Kubernetes service account.
+	// Principal is the policy member for a Kubernetes service account.
 	Principal string
 }
 
@@ -47,25 +47,25 @@ type Bucket struct {
 	Roles []string
 }
 
-// Project is one project as this package needs it. All fields but Cluster and ReadLag are required.
+// Project is one project. All fields except Cluster and ReadLag are required.
 type Project struct {
-	// ID is the project's.
+	// ID is the project ID.
 	ID string
 	// IAM and Storage are the clients, with the driver's own credentials.
 	IAM     *iam.Service
 	Storage *storage.Service
 	// Policies edits the policies of buckets.
 	Policies *bucket.PolicyEditor
-	// Store keeps the keys.
+	// Store stores the keys.
 	Store credstore.Store
-	// Driver and Cluster are marked on everything that is made.
+	// Driver and Cluster are written to the marks of everything that is created.
 	Driver, Cluster string
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
-// Edit changes the policy of every bucket. A bucket that is gone has no policy that grants anything:
-// it is passed over where that is asked.
+// Edit changes the policy of every bucket. A deleted bucket has no policy that grants anything, so it is skipped if
+// skipMissing is true.
 func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
 		_, err := driverkit.Reread(ctx, p.ReadLag, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {
@@ -84,7 +84,7 @@ func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, 
 	return nil
 }
 
-// UnlessMissing returns err unless it says that something does not exist.
+// UnlessMissing returns err unless it means that the resource does not exist.
 func UnlessMissing(err error) error {
 	if apierror.IsMissing(err) {
 		return nil
@@ -92,12 +92,12 @@ func UnlessMissing(err error) error {
 	return err
 }
 
-// Differs returns the error about an account that was granted with another request.
+// Differs returns the error for an account that was granted with another request.
 func Differs(id string) error {
 	return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", id)
 }
 
-// Forget removes entries of the credential store.
+// Forget deletes entries of the credential store.
 func (p *Project) Forget(ctx context.Context, entries ...string) error {
 	for _, entry := range entries {
 		if err := p.Store.Delete(ctx, entry); err != nil {
@@ -107,13 +107,13 @@ func (p *Project) Forget(ctx context.Context, entries ...string) error {
 	return nil
 }
 
-// MarkPrefix begins what the driver writes where it marks something as its own.
+// MarkPrefix is the prefix of the driver's marks.
 const MarkPrefix = "cosi:"
 
-// maxOwner is what a service account's description, 256 bytes, has room for beside the rest.
+// maxOwner is the space for the owner in a service account's description, which is limited to 256 bytes.
 const maxOwner = 80
 
-// Owner names the driver and its cluster. A name that is too long for a description is hashed.
+// Owner returns the driver's name and its cluster. A value that is too long for a description is hashed.
 func (p *Project) Owner() string {
 	text := p.Driver
 	if p.Cluster != "" {

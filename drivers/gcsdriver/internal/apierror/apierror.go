@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apierror reads the errors of Google's APIs, and turns them into errors for users. The table is the one place
-// where an error gets its meaning.
+// Package apierror reads the errors of Google's APIs and translates them into errors for users. Only its table
+// defines the meanings of errors.
 package apierror
 
 import (
@@ -20,7 +20,7 @@ import (
 // Translate returns err as an error for the user about the subject, such as "bucket bc-1". See backenderror.Table.
 func Translate(subject string, err error) error { return table.Translate(subject, err) }
 
-// read takes an error of a call apart.
+// read extracts the failure from the error of a call.
 func read(err error) backenderror.Failure {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode >= http.StatusInternalServerError {
 		return backenderror.Failure{Called: true, Meaning: backenderror.Down, Label: "no token"}
@@ -34,7 +34,7 @@ func read(err error) backenderror.Failure {
 	return failure
 }
 
-// Status returns the HTTP status of an API's response, 0 without one.
+// Status returns the HTTP status of an API's response, or 0 without a response.
 func Status(err error) int {
 	var answer *googleapi.Error
 	if !errors.As(err, &answer) {
@@ -43,13 +43,13 @@ func Status(err error) int {
 	return answer.Code
 }
 
-// Is reports whether the HTTP status of an API's response is one of these.
+// Is reports whether the HTTP status of an API's response is one of statuses.
 func Is(err error, statuses ...int) bool { return err != nil && slices.Contains(statuses, Status(err)) }
 
-// IsMissing reports whether what was asked for does not exist.
+// IsMissing reports whether the requested resource does not exist.
 func IsMissing(err error) bool { return Is(err, http.StatusNotFound) }
 
-// Message returns the API's own sentence. It is for the log and for decisions, not for users.
+// Message returns the API's own message. Use it for logs and decisions, and do not show it to users.
 func Message(err error) string {
 	var answer *googleapi.Error
 	if !errors.As(err, &answer) {
@@ -58,8 +58,8 @@ func Message(err error) string {
 	return answer.Message
 }
 
-// Codes returns the codes that the API gave: the reasons of the storage API, such as notFound, and
-// the status of the others, such as NOT_FOUND.
+// Codes returns the API's error codes: the reasons of the storage API, such as notFound, and the statuses of the
+// other APIs, such as NOT_FOUND.
 func Codes(err error) []string {
 	var answer *googleapi.Error
 	if !errors.As(err, &answer) {
@@ -76,7 +76,7 @@ func Codes(err error) []string {
 			Status string `json:"status"`
 		} `json:"error"`
 	}
-	// A body that is not JSON, as proxies send, has no status.
+	// A body that is not JSON, for example from a proxy, has no status.
 	if json.Unmarshal([]byte(answer.Body), &body) == nil && body.Error.Status != "" {
 		found = append(found, body.Error.Status)
 	}

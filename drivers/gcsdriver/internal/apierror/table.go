@@ -9,11 +9,11 @@ import (
 
 var table = backenderror.Table{Backend: "Google Cloud", Read: read, Codes: byCode, Operations: byOperation}
 
-// What only Google Cloud has.
+// Meanings that are specific to Google Cloud.
 var (
 	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the organization forbids this; an administrator has to allow it"}
 
-	// The limits of "Quotas and limits" of IAM and of "HMAC keys", in plain words.
+	// The limits in "Quotas and limits" of IAM and in "HMAC keys".
 	tooManyHMACKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has all the HMAC keys that Google allows for one (ten); delete keys that nobody uses"}
 	tooManyJSONKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has all the keys that Google allows for one (ten); delete keys that nobody uses"}
 	tooManyAccounts = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the project has all the service accounts that its quota allows (100 unless it was raised), and every access with keys needs one; " +
@@ -26,8 +26,8 @@ var (
 		"or, with a Kubernetes service account, for one of its at most 20 accesses"}
 )
 
-// byCode is the meaning of the reasons of the storage API ("HTTP status and error codes for JSON")
-// and of the statuses of the others (google.rpc.Code).
+// byCode maps the reasons of the storage API ("HTTP status and error codes for JSON") and the statuses of the other
+// APIs (google.rpc.Code).
 var byCode = map[string]backenderror.Meaning{
 	"authError":           backenderror.Login,
 	"required":            backenderror.Value,
@@ -86,15 +86,15 @@ var byCode = map[string]backenderror.Meaning{
 	"NOT_FOUND": backenderror.Missing,
 }
 
-// byOperation is the meaning of codes that depends on the call.
+// byOperation contains the codes whose meaning depends on the call.
 var byOperation = map[string]backenderror.Meaning{
-	// The name is one that another call has just found free.
+	// Another call just found that the name is free.
 	"storage.buckets.insert/conflict": backenderror.Foreign,
-	// No condition is sent with a new bucket: what is not met is a constraint of the organization.
+	// New buckets are created without a condition, so the violated condition is an organization constraint.
 	"storage.buckets.insert/conditionNotMet": forbidden,
 	"storage.buckets.delete/conflict":        backenderror.NotEmpty,
 
-	// The account that the key or the binding is for was made a moment ago.
+	// The service account for the key or binding was just created.
 	"storage.projects.hmacKeys.create/notFound":          backenderror.Settling,
 	"iam.projects.serviceAccounts.keys.create/NOT_FOUND": backenderror.Settling,
 	"storage.buckets.setIamPolicy/invalid":               unbindable,
@@ -102,7 +102,7 @@ var byOperation = map[string]backenderror.Meaning{
 	"storage.buckets.setIamPolicy/INVALID_ARGUMENT":      unbindable,
 	"storage.buckets.setIamPolicy/failedPrecondition":    unbindable,
 
-	// A key that was made inactive a moment ago still counts as active somewhere.
+	// A key that was just deactivated still counts as active in some places.
 	"storage.projects.hmacKeys.delete/invalid":         backenderror.Settling,
 	"storage.projects.hmacKeys.delete/badRequest":      backenderror.Settling,
 	"storage.projects.hmacKeys.delete/conditionNotMet": backenderror.Settling,

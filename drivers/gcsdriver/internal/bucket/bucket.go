@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket makes, describes and removes the buckets of one project.
+// Package bucket creates, describes and deletes the buckets of one project.
 //
-// A bucket is ours if it is in our project and carries our mark, labels that are written in the same
-// call that creates it. A bucket without the mark is never adopted, changed or removed.
+// A bucket belongs to the driver if it is in the driver's project and carries the driver's mark, which are labels
+// written in the same call that creates the bucket. The driver never adopts, changes or deletes a bucket without the
+// mark.
 package bucket
 
 import (
@@ -21,32 +22,32 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 )
 
-// Names of the labels that mark a bucket as ours.
+// Names of the labels that mark a bucket as the driver's.
 const (
 	labelDriver  = params.LabelPrefix + "driver"
 	labelCluster = params.LabelPrefix + "cluster"
 	labelParams  = params.LabelPrefix + "params"
 )
 
-// Store is one project as this package needs it. All fields but Cluster are required.
+// Store is one project. All fields except Cluster are required.
 type Store struct {
 	// API is the client, with the driver's own credentials.
 	API *storage.Service
-	// Project is the ID of the project that buckets are made in.
+	// Project is the ID of the project in which buckets are created.
 	Project string
-	// Location of buckets that ask for none.
+	// Location of buckets whose class sets none.
 	Location string
-	// Driver and Cluster are marked on every bucket.
+	// Driver and Cluster are written to the marks of every bucket.
 	Driver, Cluster string
-	// Unmarked takes buckets without any label for ours, where none keeps labels.
+	// Unmarked treats buckets without any label as the driver's, for a service that does not keep labels.
 	Unmarked bool
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
-// Ensure makes sure that the bucket exists as asked. It can be repeated after a failure at any point:
-// the bucket is made in one call, with everything that is asked of it, and one that exists is not
-// touched again, so that what an administrator changed later stays.
+// Ensure ensures that the bucket exists as requested. It can be repeated after a failure at any point. The bucket is
+// created in one call with all requested settings, and an existing bucket is not changed, which preserves later
+// changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.get(ctx, name)
 	if apierror.IsMissing(err) {
@@ -57,7 +58,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 		if !apierror.Is(err, http.StatusConflict) {
 			return err
 		}
-		// The name was taken in between, maybe by a call of ours whose response was lost.
+		// The name was taken in the meantime, possibly by an earlier call of this driver whose response was lost.
 		found, err = s.find(ctx, name)
 		if apierror.IsMissing(err) {
 			return driverkit.Aborted("bucket %s was deleted while it was being made; the driver tries again", name).WithDetail(err)
@@ -72,7 +73,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 	return s.check(ctx, name, found, want)
 }
 
-// Get returns an existing bucket of the project, NotFound without one.
+// Get returns an existing bucket of the project, or NotFound.
 func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	found, err := s.find(ctx, name)
 	if err == nil {
@@ -84,26 +85,26 @@ func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	return found, err
 }
 
-// checkProject refuses a bucket of another project. Names are free to all, so one of ours that was deleted may be
-// somebody's now, who then would get what is written to it.
+// checkProject returns an error for a bucket of another project. Bucket names are global, so a deleted bucket's name
+// may now belong to someone else, who would receive the data written to it.
 func (s *Store) checkProject(ctx context.Context, name string, refuse func(string, ...any) *driverkit.Error) error {
 	ours, err := s.inProject(ctx, name)
 	if err != nil || ours {
 		return err
 	}
-	// A bucket that was deleted a moment ago may still have been seen, and by now is not.
+	// A recently deleted bucket may have been visible before and not be visible now.
 	if _, err = s.get(ctx, name); err == nil {
 		return refuse("bucket %s belongs to another project than %s, and is left alone; configure a backend for that project if it is to be used", name, s.Project)
 	}
 	return err
 }
 
-// find is get that reads again while the bucket is missing.
+// find is get with repeated reads while the bucket is missing.
 func (s *Store) find(ctx context.Context, name string) (*storage.Bucket, error) {
 	return driverkit.Reread(ctx, s.ReadLag, apierror.IsMissing, func(ctx context.Context) (*storage.Bucket, error) { return s.get(ctx, name) })
 }
 
-// get returns the API's own error for a missing bucket.
+// get returns a bucket, or the API's own error if it is missing.
 func (s *Store) get(ctx context.Context, name string) (*storage.Bucket, error) {
 	return call.Do(ctx, call.Storage, "buckets.get", func(ctx context.Context) (*storage.Bucket, error) {
 		return s.API.Buckets.Get(name).Context(ctx).Do()
@@ -117,8 +118,8 @@ func (s *Store) insert(ctx context.Context, name string, want params.Bucket) err
 	return err
 }
 
-// wanted is the bucket as it is made. Access control lists are off on every bucket: the driver grants
-// by IAM alone.
+// wanted returns the bucket to create. Access control lists are disabled on every bucket, because the driver grants
+// access only by IAM.
 func (s *Store) wanted(name string, want params.Bucket) *storage.Bucket {
 	made := &storage.Bucket{
 		Name:         name,
@@ -161,19 +162,19 @@ func (s *Store) labels(want params.Bucket) map[string]string {
 	return labels
 }
 
-// labelValue writes a driver's name with the letters of a label: it has no '_' of its own, and dots
-// are the only letters of it that a label cannot have.
+// labelValue converts a driver name to a label value. Dots are the only characters of a driver name that a label
+// cannot contain, and driver names contain no '_'.
 func labelValue(driver string) string { return strings.ReplaceAll(driver, ".", "_") }
 
-// owned reports whether a bucket carries our mark.
+// owned reports whether a bucket carries the driver's mark.
 func (s *Store) owned(found *storage.Bucket) bool {
 	return s.unmarked(found) || found.Labels[labelDriver] == labelValue(s.Driver) && found.Labels[labelCluster] == s.Cluster
 }
 
 func (s *Store) unmarked(found *storage.Bucket) bool { return s.Unmarked && len(found.Labels) == 0 }
 
-// check compares an existing bucket with the one that is asked for. A mark alone would not do: whoever
-// learns the name of a bucket before it is made could make it, mark and all, in a project of theirs.
+// check compares an existing bucket with the requested one. The mark alone is not sufficient: anyone who learns a
+// bucket's name before it is created could create it with the mark in another project.
 func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, want params.Bucket) error {
 	if !s.owned(found) {
 		return foreign(name)
@@ -190,11 +191,11 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 	return nil
 }
 
-// inProject reports whether our project has the bucket.
+// inProject reports whether the bucket is in the driver's project.
 func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
 	_, ours, err := driverkit.Find(ctx, s.ReadLag, func(ctx context.Context) (*storage.Buckets, bool, error) {
 		page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
-			// Names are in order, so the one that is nothing but the prefix is the first.
+			// Names are sorted, so a name equal to the prefix is the first.
 			return s.API.Buckets.List(s.Project).Prefix(name).MaxResults(1).Context(ctx).Do()
 		})
 		return page, err == nil && len(page.Items) > 0 && page.Items[0].Name == name, err
@@ -202,8 +203,8 @@ func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
 	return ours, err
 }
 
-// explainDenial tells somebody else's bucket, which is terminal, from one of ours that the driver may
-// not read.
+// explainDenial distinguishes a bucket with another owner, which is terminal, from one of the driver's that the
+// driver may not read.
 func (s *Store) explainDenial(ctx context.Context, name string, denial error) error {
 	if ours, err := s.inProject(ctx, name); err != nil || ours {
 		return denial

@@ -14,15 +14,15 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// deletions is how many objects are deleted at a time. Each is a call of its own.
+// deletions is the number of objects that are deleted concurrently. Each needs a separate call.
 const deletions = 16
 
-// nothing is the response of calls that have none.
+// nothing is the result of calls without one.
 type nothing struct{}
 
-// Delete makes sure that the bucket does not exist. A bucket that is not empty is refused unless
-// nonEmpty allows emptying it, old versions included; retention and holds are never bypassed. What was
-// removed before a failure stays removed, so that repeated calls come to an end.
+// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty allows deleting its
+// contents, including old versions. Retention and holds are never bypassed. Progress before a failure is kept, so
+// repeated calls eventually succeed.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	found, err := s.find(ctx, name)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Store) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// empty deletes every version of every object. The first page is read again and again: what was on
-// it is gone.
+// empty deletes every version of every object. It reads the first page repeatedly, because the objects on it have
+// been deleted.
 func (s *Store) empty(ctx context.Context, name string) error {
 	for {
 		page, err := call.Do(ctx, call.Storage, "objects.list", func(ctx context.Context) (*storage.Objects, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 )
 
-// Describe makes sure that a bucket exists that somebody else made, and that it is as asked. It
-// changes nothing.
+// Describe checks that a bucket that COSI did not create exists and matches the requested parameters. It changes
+// nothing.
 func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.Get(ctx, name)
 	if err != nil {
@@ -26,8 +26,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) e
 	return nil
 }
 
-// compare returns how an existing bucket differs from what is asked of it. Only what is asked is
-// compared.
+// compare returns how an existing bucket differs from the requested parameters. It compares only requested settings.
 func compare(found *storage.Bucket, want params.Bucket) []string {
 	var differences []string
 	differ := func(asked bool, format string, value any) {

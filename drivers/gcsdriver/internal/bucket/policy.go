@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// stripes is how many buckets can be edited at a time by this process.
+	// stripes is the number of buckets that this process can edit concurrently.
 	stripes = 64
-	// settleAttempts is how often one call tries to bind a member that Google does not know yet: for
-	// ten to fifteen seconds. It takes up to a minute in rare cases, which the next call waits out.
+	// settleAttempts is how often one call tries to bind a member that Google does not recognize yet, for 10 to 15
+	// seconds in total. In rare cases propagation takes up to a minute, which the next call waits out.
 	settleAttempts = 8
-	// staleAttempts is how often Google may refuse a write for a condition that is not met while nobody
-	// else has changed the policy. After that it is no lost race, but something that the bucket or the
-	// organization rules out, which Google words the same way.
+	// staleAttempts is how often Google may reject a write for an unmet condition although the policy has not changed.
+	// After that the cause is not a lost race but a restriction of the bucket or the organization, which Google reports
+	// in the same way.
 	staleAttempts = 3
 )
 
-// PolicyEditor edits the policies of buckets. Several processes may edit one policy: Google refuses what
-// was made from an old one, and the editor starts again. Within one process edits of a bucket wait for
-// each other, which needs fewer calls.
+// PolicyEditor edits the policies of buckets. Several processes may edit one policy: Google rejects writes that are
+// based on an old version, and the editor starts over. Within one process, edits of a bucket are serialized, which
+// needs fewer calls.
 type PolicyEditor struct {
 	api   *storage.Service
 	locks [stripes]chan struct{}
@@ -45,9 +45,8 @@ func NewPolicyEditor(api *storage.Service) *PolicyEditor {
 	return made
 }
 
-// Edit changes the policy of a bucket. It calls change, maybe several times, which reports whether it
-// changed the policy that it got; if not, nothing is written. The error for a missing bucket is the
-// API's.
+// Edit changes the policy of a bucket. It calls change, possibly several times; change reports whether it modified
+// the policy that it was passed. If not, nothing is written. If the bucket is missing, Edit returns the API's error.
 func (e *PolicyEditor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
 	unlock, err := e.lock(ctx, bucket)
 	if err != nil {
@@ -76,16 +75,17 @@ func (e *PolicyEditor) Edit(ctx context.Context, bucket string, change func(*sto
 	}
 }
 
-// refusals are the writes of one edit that Google has refused.
+// refusals counts the writes of one edit that Google rejected.
 type refusals struct {
-	// unknown counts those of a member that does not exist yet.
+	// unknown counts rejections because a member does not exist yet.
 	unknown int
-	// etag is that of the policy that the last one was made from, and stale how many were made from it.
+	// etag is the version that the last rejected write was based on, and stale the number of rejected writes based on
+	// it.
 	etag  string
 	stale int
 }
 
-// judge returns why another attempt makes no sense; nil if it does.
+// judge returns an error if another attempt is useless, and nil otherwise.
 func (r *refusals) judge(bucket, etag string, err error) error {
 	switch {
 	case unknownMember(err):
@@ -123,15 +123,15 @@ func (e *PolicyEditor) write(ctx context.Context, bucket string, edited *storage
 	return err
 }
 
-// unknownMember reports whether a policy was refused because a service account in it does not exist,
-// which is so for a while after it was made.
+// unknownMember reports whether a policy was rejected because it names a service account that does not exist. This is
+// expected for a while after the service account is created.
 func unknownMember(err error) bool {
 	return apierror.Is(err, http.StatusBadRequest) && strings.Contains(apierror.Message(err), "does not exist")
 }
 
 func (e *PolicyEditor) lock(ctx context.Context, bucket string) (unlock func(), err error) {
 	hash := fnv.New32a()
-	// A hash never fails to write.
+	// Writing to a hash never fails.
 	_, _ = hash.Write([]byte(bucket))
 	held := e.locks[hash.Sum32()%stripes]
 	select {

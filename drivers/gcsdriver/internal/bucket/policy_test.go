@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
-// keeper keeps one policy, and refuses what was made from an old one.
+// keeper stores one policy and rejects writes that are based on an old one.
 type keeper struct {
 	t *testing.T
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call makes the calls to Google's APIs: it names each one, for errors, metrics and traces,
-// and repeats those that failed for a moment. It must not know what the calls are for.
+// Package call makes the calls to Google's APIs. It names each call for errors, metrics and traces, and retries
+// transient failures.
 package call
 
 import (
@@ -15,10 +15,10 @@ const (
 	IAM     = "iam"
 )
 
-// ErrCredentials says that the driver has no usable credentials of its own.
+// ErrCredentials means that the driver's own credentials are unusable.
 var ErrCredentials = errors.New("the driver's credentials cannot be used")
 
-// Error is the failure of a call. The error of the client is inside.
+// Error is a failed call. It wraps the client's error.
 type Error struct {
 	// API and Operation name the call, such as storage and buckets.get.
 	API, Operation string
@@ -34,19 +34,19 @@ func (e *Error) Unwrap() error { return e.Err }
 
 type contextKey struct{}
 
-// named is what a context says of the call that it is for.
+// named is the call that a context is for.
 type named struct {
 	api, operation string
 	once           bool
 }
 
-// Do makes one call, which run does with the context that it gets. Its errors are *Error, except for
-// those of the context.
+// Do makes one call: it runs run with a context that names the call. Its errors are *Error, except for those of the
+// context.
 func Do[T any](ctx context.Context, api, operation string, run func(context.Context) (T, error)) (T, error) {
 	return do(ctx, named{api: api, operation: operation}, run)
 }
 
-// DoOnce makes a call that must not be repeated after a lost response, since each makes something new.
+// DoOnce makes a call that must not be retried after a lost response, because each call creates something new.
 func DoOnce[T any](ctx context.Context, api, operation string, run func(context.Context) (T, error)) (T, error) {
 	return do(ctx, named{api: api, operation: operation, once: true}, run)
 }
@@ -65,7 +65,7 @@ func do[T any](ctx context.Context, name named, run func(context.Context) (T, er
 	}
 }
 
-// Name returns the call that a request's context is for; empty outside of one.
+// Name returns the call that a request's context is for, or empty strings if there is none.
 func Name(ctx context.Context) (api, operation string) {
 	name, _ := ctx.Value(contextKey{}).(named)
 	return name.api, name.operation

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Attempts is how often a call is tried. A problem that lasts longer is for the sidecar to repeat.
+// Attempts is the number of attempts of a call. The sidecar retries longer problems.
 const Attempts = 3
 
-// Pause waits before the attempt with this number, counted from 1 for the first repetition: 100 ms,
-// 200 ms and so on, spread by half, at most 3 s. It ends with the context.
+// Pause waits before a retry with this number, counted from 1: 100 ms, 200 ms and so on, up to 3 s, with 50% jitter.
+// It ends when the context does.
 func Pause(ctx context.Context, attempt int) error {
 	wait := min(100*time.Millisecond<<min(attempt-1, 6), 3*time.Second)
 	timer := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, guards nothing
@@ -30,8 +30,8 @@ func Pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// Settle calls run until it succeeds, fails with an error that is not a matter of time, or has been
-// tried so often that the next RPC may go on.
+// Settle calls run until it succeeds, until it fails with an error that waiting will not resolve according to inTime,
+// or until the number of attempts is reached. The next RPC can then continue.
 func Settle[T any](ctx context.Context, attempts int, inTime func(error) bool, run func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		answer, err := run()
@@ -45,9 +45,8 @@ func Settle[T any](ctx context.Context, attempts int, inTime func(error) bool, r
 	}
 }
 
-// Retry repeats requests that failed for a moment, as Google's "Retry strategy" asks: on 408, 429,
-// 500, 502, 503, 504, and when the connection broke. All that the driver sends may be repeated,
-// except for what DoOnce marks.
+// Retry retries requests after transient failures as Google's "Retry strategy" recommends: on 408, 429, 500, 502, 503
+// and 504, and on broken connections. All of the driver's requests may be retried, except those marked by DoOnce.
 type Retry struct {
 	// Next sends one request.
 	Next http.RoundTripper
@@ -65,7 +64,7 @@ func (r Retry) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, err
 		}
 		if response != nil {
-			// A connection is used again only after its response was read.
+			// A connection is reused only after its response has been read.
 			_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
 			_ = response.Body.Close()
 		}
@@ -75,7 +74,7 @@ func (r Retry) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// again returns the request for an attempt: a body is read only once.
+// again returns the request for an attempt with a new body, because a body can be read only once.
 func again(request *http.Request, attempt int) (*http.Request, error) {
 	if attempt == 1 || request.Body == nil || request.Body == http.NoBody {
 		return request, nil

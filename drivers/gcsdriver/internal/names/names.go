@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names turns the names that COSI proposes into names that Google takes. It is pure: the same
-// name always gives the same one, and two different names never give the same one. Names are never
-// truncated: what is cut off may be what tells two of them apart.
+// Package names translates the names that COSI proposes to names that Google accepts. It is pure and injective: the
+// same name always gives the same result, and two different names never do. Names are never truncated, because
+// truncation could make two of them equal.
 package names
 
 import (
@@ -19,42 +19,41 @@ import (
 )
 
 const (
-	// maxBucket is the longest bucket name without dots.
+	// maxBucket is the maximum length of a bucket name without dots.
 	maxBucket = 63
-	// maxAccount is the longest account name that the driver makes.
+	// maxAccount is the maximum length of an account name that the driver creates.
 	maxAccount = 64
-	// accountDigits is 130 bits in base 32, which is what a service account ID has room for; a UUID
-	// has 128.
+	// accountDigits is 130 bits in base 32, which fits into a service account ID; a UUID has 128 bits.
 	accountDigits = 26
 )
 
 var (
-	// plain is a proposed name that is taken as it is: without dots, which end the name of the
-	// backend in an ID and make a bucket name a domain name, and without '_', which IDs do not have.
+	// plain matches proposed names that are used unchanged. They contain no dots, which separate the backend's name in
+	// an ID and turn a bucket name into a domain name, and no '_', which IDs do not contain.
 	plain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	// bucket is Google's rule for names without dots ("Bucket naming requirements").
 	bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{1,61}[a-z0-9]$`)
-	// uuidText is the one way to write a UUID that base 32 gives back.
+	// uuidText matches the canonical form of a UUID, which can be restored from base 32.
 	uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 	digits = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// Buckets is the rule for names of buckets.
+// Buckets returns the rule for names of buckets.
 func Buckets() driverkit.NameRule {
 	return driverkit.NameRule{
 		Min: 3, Max: maxBucket, Pattern: plain, Refused: func(name string) bool { return CheckReserved(name) != nil },
 	}
 }
 
-// Accounts is the rule for names of accounts, from which those of service accounts are made.
+// Accounts returns the rule for names of accounts, from which the names of service accounts are derived.
 func Accounts() driverkit.NameRule {
 	rule := Buckets()
 	rule.Max = maxAccount
 	return rule
 }
 
-// CheckBucket says why a name cannot be that of a new bucket; nil if it can.
+// CheckBucket returns an error if a name cannot be that of a new bucket.
 func CheckBucket(name string) error {
 	switch {
 	case strings.Contains(name, "."):
@@ -65,7 +64,7 @@ func CheckBucket(name string) error {
 	return CheckReserved(name)
 }
 
-// CheckReserved refuses the names that Google keeps for itself, and their "close misspellings".
+// CheckReserved rejects the names that Google reserves, and their "close misspellings".
 func CheckReserved(name string) error {
 	if strings.HasPrefix(name, "goog") {
 		return errors.New(`begins with "goog", which Google reserves`)
@@ -93,9 +92,9 @@ func CouldExist(name string) bool {
 
 var anyPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
 
-// ServiceAccount returns the service account ID for an account's name: 6 to 30 lower-case letters,
-// digits and '-' is what Google takes. The name "ba-" and a UUID becomes "ba-" and the UUID in base
-// 32, 29 characters from which the UUID can be read again; any other becomes "bx-" and a hash.
+// ServiceAccount returns the service account ID for an account's name. Google accepts 6 to 30 lower-case letters,
+// digits and '-'. The name "ba-" and a UUID becomes "ba-" and the UUID in base 32, 29 characters from which the UUID
+// can be restored. Any other name becomes "bx-" and a hash.
 func ServiceAccount(name string) string {
 	if text, found := strings.CutPrefix(name, "ba-"); found && uuidText.MatchString(text) {
 		id := uuid.MustParse(text)
@@ -104,8 +103,7 @@ func ServiceAccount(name string) string {
 	return "bx-" + encode(hash(name), accountDigits)
 }
 
-// AccountOf returns the account's name that a service account ID of ServiceAccount was made from, if
-// it can be read from it.
+// AccountOf returns the account's name from which ServiceAccount made an ID, if the name can be restored.
 func AccountOf(id string) (string, bool) {
 	text, found := strings.CutPrefix(id, "ba-")
 	if !found || len(text) != accountDigits {

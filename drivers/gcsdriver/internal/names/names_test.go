@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
 )
 
-// accountID is what Google takes as a service account ID.
+// accountID matches the service account IDs that Google accepts.
 var accountID = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])$`)
 
 func TestServiceAccountIsLossless(t *testing.T) {

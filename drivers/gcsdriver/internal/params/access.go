@@ -10,33 +10,33 @@ const (
 	keyBucketReader = "bucketReader"
 )
 
-// Credentials says which credentials an access with keys gets.
+// Credentials selects the credentials that an access with keys gets.
 type Credentials string
 
 // The kinds of credentials.
 const (
-	// HMAC is a key pair for the XML API, which S3 clients use.
+	// HMAC is a key pair for the XML API, for S3 clients.
 	HMAC Credentials = "hmac"
-	// JSON is a service account key, which Google's clients use.
+	// JSON is a service account key, for Google's clients.
 	JSON Credentials = "json"
-	// Both are an HMAC pair and a service account key of the same account.
+	// Both is an HMAC pair and a service account key of the same account.
 	Both Credentials = "both"
 )
 
-// WantsHMAC reports whether an HMAC pair is asked for.
+// WantsHMAC reports whether an HMAC pair is requested.
 func (c Credentials) WantsHMAC() bool { return c != JSON }
 
-// WantsJSON reports whether a service account key is asked for.
+// WantsJSON reports whether a service account key is requested.
 func (c Credentials) WantsJSON() bool { return c == JSON || c == Both }
 
-// Access is what a BucketAccessClass asks of an account.
+// Access holds the parameters of a BucketAccessClass.
 type Access struct {
 	Credentials Credentials
-	// NoBucketReader leaves out the role by which S3 clients find the bucket.
+	// NoBucketReader omits the role with which S3 clients find the bucket.
 	NoBucketReader bool
 }
 
-// AccessParameters declares what a BucketAccessClass may set.
+// AccessParameters declares the parameters that a BucketAccessClass may set.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyCredentials: {
@@ -50,7 +50,7 @@ func AccessParameters() driverkit.Parameters {
 	}
 }
 
-// ParseAccess reads the parameters of a class, which the kit has checked.
+// ParseAccess parses the parameters of a class, which the kit has validated.
 func ParseAccess(values driverkit.Values) Access {
 	return Access{
 		Credentials:    Credentials(values.Or(keyCredentials, string(HMAC))),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package params reads the parameters that a BucketClass or BucketAccessClass may set for the driver
-// of Google Cloud Storage. It makes no calls: everything that is wrong with a parameter is said
-// before anything is made.
+// Package params parses the parameters that a BucketClass or BucketAccessClass may set for the Google Cloud Storage
+// driver. It makes no calls, so all errors in parameters are reported before anything is created.
 package params
 
 import (
@@ -36,52 +35,51 @@ const (
 	keyDeleteNonEmpty = "deleteNonEmpty"
 )
 
-// LabelPrefix begins the labels that are the driver's own.
+// LabelPrefix is the prefix of the driver's own labels.
 const LabelPrefix = "cosi-"
 
 const (
-	// MaxLabels bounds the labels of the parameter: a bucket has at most 64, some of which are the
-	// driver's.
+	// MaxLabels is the maximum number of labels in the parameter. A bucket can have 64, some of which the driver uses.
 	MaxLabels = 60
-	// Soft delete keeps objects not at all, or from 7 to 90 days ("Soft delete").
+	// Soft delete is disabled or keeps objects for 7 to 90 days ("Soft delete").
 	minSoftDelete = 7 * 24 * 3600
 	maxSoftDelete = 90 * 24 * 3600
-	// maxRetention is 100 years, the longest of "Retention policies".
+	// maxRetention is 100 years, the maximum in "Retention policies".
 	maxRetention = 3155760000
 )
 
-// PublicAccessEnforced is the value of public access prevention of a bucket that can never be public.
+// PublicAccessEnforced is the value of public access prevention for a bucket that can never be public.
 const PublicAccessEnforced = "enforced"
 
-// Bucket is what a BucketClass asks of a bucket.
+// Bucket holds the parameters of a BucketClass.
 type Bucket struct {
-	// Backend is the name of the backend; empty for the default one.
+	// Backend is the name of the backend, or empty for the default one.
 	Backend string
-	// NamePrefix begins the bucket's name.
+	// NamePrefix is the prefix of the bucket's name.
 	NamePrefix string
-	// Location is in upper case, as Google returns it; empty for that of the backend.
+	// Location is in upper case, as Google returns it, or empty for the backend's location.
 	Location string
 	// StorageClass is empty for Google's default, STANDARD.
 	StorageClass string
 	Versioning   bool
 	// PublicAccessPrevention is enforced or inherited.
 	PublicAccessPrevention string
-	// SoftDeleteSeconds is nil for Google's default, 0 for none.
+	// SoftDeleteSeconds is nil for Google's default and 0 to disable soft delete.
 	SoftDeleteSeconds *int64
-	// RetentionSeconds is 0 without retention.
+	// RetentionSeconds is 0 for no retention.
 	RetentionSeconds int64
-	// KMSKey is the full name of the key that encrypts new objects; empty for Google's own.
+	// KMSKey is the full name of the key that encrypts new objects, or empty for Google's own key.
 	KMSKey    string
 	Lifecycle *storage.BucketLifecycle
 	CORS      []*storage.BucketCors
 	Labels    map[string]string
-	// DeleteNonEmpty deletes the bucket with what is in it.
+	// DeleteNonEmpty deletes the bucket together with its contents.
 	DeleteNonEmpty bool
-	// Hash is equal for parameters that make equal buckets.
+	// Hash is equal for parameters of equal buckets.
 	Hash string
 }
 
-// BucketParameters declares what a BucketClass may set.
+// BucketParameters declares the parameters that a BucketClass may set.
 func BucketParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
@@ -100,8 +98,7 @@ func BucketParameters() driverkit.Parameters {
 	}
 }
 
-// ParseBucket reads the parameters of a class. Its errors are driverkit errors of the code
-// InvalidArgument.
+// ParseBucket parses the parameters of a class. Its errors are driverkit errors with code InvalidArgument.
 func ParseBucket(values driverkit.Values) (Bucket, error) {
 	bucket := Bucket{
 		Backend:                values[keyBackend],
@@ -152,12 +149,12 @@ func (b *Bucket) parseDocuments(values driverkit.Values) error {
 	return nil
 }
 
-// DeleteNonEmpty reads the one parameter that deletion needs. Parameters of an older version of the
-// driver do not keep it from deleting.
+// DeleteNonEmpty reads the only parameter that deletion needs. Parameters of an older version of the driver do not
+// prevent deletion.
 func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDeleteNonEmpty) }
 
-// hash leaves out what does not change the bucket: where and under which name it is says its ID, and
-// how it is deleted says the request to delete it.
+// hash excludes parameters that do not affect the bucket's properties: the bucket ID contains the name and the
+// backend, and the request to delete contains the parameters for deletion.
 func hash(values driverkit.Values) string {
 	relevant := maps.Clone(values)
 	maps.DeleteFunc(relevant, func(key, _ string) bool {

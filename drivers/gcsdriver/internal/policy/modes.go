@@ -11,17 +11,17 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Google's own roles ("IAM roles for Cloud Storage").
+// Google's predefined roles ("IAM roles for Cloud Storage").
 const (
 	objectViewer  = "roles/storage.objectViewer"
 	objectCreator = "roles/storage.objectCreator"
 	objectUser    = "roles/storage.objectUser"
 	bucketViewer  = "roles/storage.bucketViewer"
-	// legacyBucketReader lets a client ask whether a bucket exists and list its objects.
+	// legacyBucketReader lets a client check whether a bucket exists and list its objects.
 	legacyBucketReader = "roles/storage.legacyBucketReader"
 )
 
-// ByMode is the role of each mode of one category. Empty means Google's default, or none.
+// ByMode contains the role for each mode of one category. Empty means Google's default, or none.
 type ByMode struct {
 	ReadOnly  string `json:"readOnly,omitempty"`
 	WriteOnly string `json:"writeOnly,omitempty"`
@@ -41,8 +41,8 @@ func (b ByMode) of(mode driverkit.Mode) string {
 	}
 }
 
-// Roles is the role of each mode of each category. A role never grants more than was asked for; what Google cannot
-// separate is refused, unless an administrator configures a role that can.
+// Roles contains the role for each mode of each category. A role never grants more than requested. Combinations that
+// Google cannot separate are rejected unless the administrator configures a suitable role.
 type Roles struct {
 	ObjectData     ByMode `json:"objectData,omitzero"`
 	ObjectMetadata ByMode `json:"objectMetadata,omitzero"`
@@ -63,10 +63,10 @@ func (r Roles) Defaults() Roles {
 	return r
 }
 
-// rolePattern is a predefined role, or one of a project or organization.
+// rolePattern matches a predefined role or a custom role of a project or organization.
 var rolePattern = regexp.MustCompile(`^((projects|organizations)/[^/\s]+/)?roles/[A-Za-z0-9_.]+$`)
 
-// Check returns what is wrong with each configured role, by its field.
+// Check returns the errors in the configured roles, by field.
 func (r Roles) Check() map[string]error {
 	wrong := map[string]error{}
 	for category, configured := range map[string]ByMode{"objectData": r.ObjectData, "objectMetadata": r.ObjectMetadata, "bucketMetadata": r.BucketMetadata} {
@@ -79,20 +79,20 @@ func (r Roles) Check() map[string]error {
 	return wrong
 }
 
-// Modes are the access modes that some roles can express.
+// Modes returns the access modes that some set of roles can express.
 func Modes() driverkit.Modes {
 	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
 	return driverkit.Modes{ObjectData: all, ObjectMetadata: all, BucketMetadata: all}
 }
 
-// Access is what an access asks of one bucket.
+// Access is the requested access to one bucket.
 type Access struct {
 	ObjectData, ObjectMetadata, BucketMetadata driverkit.Mode
-	// S3Client says that the workload uses an S3 client, which asks for the bucket before it reads.
+	// S3Client means that the workload uses an S3 client, which looks up the bucket before it reads.
 	S3Client bool
 }
 
-// For returns the roles for an access, sorted, or why Google cannot grant it.
+// For returns the sorted roles for an access, or an error if Google cannot grant it.
 func (r Roles) For(asked Access) ([]string, error) {
 	if open(asked.ObjectData) && open(asked.ObjectMetadata) && open(asked.BucketMetadata) {
 		return nil, errors.New("no access mode is asked for; ask for at least one")
@@ -123,9 +123,9 @@ func (r Roles) For(asked Access) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// objectMetadata returns the role for object metadata; empty if that for object data includes it.
-// Google authorizes reading metadata with reading data (storage.objects.get), and writing it by a
-// permission that only the role for reading and writing has (storage.objects.update).
+// objectMetadata returns the role for object metadata, or "" if the role for object data includes it. Google
+// authorizes reading metadata together with reading data (storage.objects.get). Writing it needs a permission that
+// only the role for reading and writing has (storage.objects.update).
 func (r Roles) objectMetadata(asked Access) (string, error) {
 	if open(asked.ObjectMetadata) {
 		return "", nil
@@ -145,9 +145,9 @@ func (r Roles) objectMetadata(asked Access) (string, error) {
 	}
 }
 
-// Effective returns what an account can do that was asked for with these modes. The metadata of an
-// object travels with its data, and Google's role for reading and writing has storage.objects.update. A role that an
-// administrator configured is taken to have what its category and mode say.
+// Effective returns the effective access of an account that requested these modes. Access to object data includes
+// object metadata, and Google's role for reading and writing has storage.objects.update. A configured role is assumed
+// to match its category and mode.
 func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
 	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
 	return asked

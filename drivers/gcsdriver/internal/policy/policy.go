@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy turns the access modes of COSI into IAM roles, and edits IAM policies of buckets: it changes
-// what belongs to one account, and leaves everything else as it is, conditions and unknown members included. It makes
-// no calls.
+// Package policy translates the access modes of COSI to IAM roles, and edits IAM policies of buckets. It changes only
+// what belongs to one account and preserves everything else, including conditions and unknown members. It makes no
+// calls.
 package policy
 
 import (
@@ -12,12 +12,12 @@ import (
 	storage "google.golang.org/api/storage/v1"
 )
 
-// Version is the version of policies that have conditions. A policy that is read without it, or
-// written with another, loses them ("Policy versions").
+// Version is the version of policies with conditions. Reading or writing a policy with another version loses its
+// conditions ("Policy versions").
 const Version = 3
 
-// SetRoles gives the member exactly these roles, without a condition, and reports whether that changed
-// anything. Conditional bindings of the member are an administrator's.
+// SetRoles gives the member exactly these roles, without a condition, and reports whether it changed the policy. It
+// ignores conditional bindings of the member, which belong to an administrator.
 func SetRoles(p *storage.Policy, member string, roles []string) bool {
 	changed := removeDeleted(p, member)
 	for _, binding := range p.Bindings {
@@ -33,8 +33,8 @@ func SetRoles(p *storage.Policy, member string, roles []string) bool {
 	return dropEmpty(p) || changed
 }
 
-// Remove takes the member out of every binding, conditional ones too, together with what is left of
-// it in the policy when its service account was deleted.
+// Remove removes the member from every binding, including conditional ones. It also removes the entries that remain
+// after the member's service account was deleted.
 func Remove(p *storage.Policy, member string) bool {
 	changed := removeDeleted(p, member)
 	for _, binding := range p.Bindings {
@@ -46,14 +46,14 @@ func Remove(p *storage.Policy, member string) bool {
 	return dropEmpty(p) || changed
 }
 
-// Claim is an access whose member other accesses may share: its bindings have a condition that is
-// always true and whose title tells them from those of the others.
+// Claim identifies one of several accesses that share a member. Its bindings have a condition that is always true and
+// whose title distinguishes them from those of other accesses.
 type Claim struct {
-	// Title is of this access alone.
+	// Title is unique to this access.
 	Title string
 	// Description is the same on all its bindings, and begins with Owner.
 	Description string
-	// Owner begins the descriptions of all bindings of this driver.
+	// Owner is the prefix of the descriptions of all bindings of this driver.
 	Owner string
 	// Expression is always true on the bucket.
 	Expression string
@@ -63,7 +63,7 @@ func (c Claim) holds(binding *storage.PolicyBindings) bool {
 	return binding.Condition != nil && binding.Condition.Title == c.Title && strings.HasPrefix(binding.Condition.Description, c.Owner)
 }
 
-// Described returns the description of the claim's bindings; empty without one.
+// Described returns the description of the claim's bindings, or "" if there is none.
 func (c Claim) Described(p *storage.Policy) string {
 	for _, binding := range p.Bindings {
 		if c.holds(binding) {
@@ -118,8 +118,8 @@ func addMember(p *storage.Policy, role, member string) bool {
 	return true
 }
 
-// removeDeleted removes what Google makes of a member whose service account was deleted,
-// "deleted:serviceAccount:NAME?uid=NUMBER". It never comes to life again, and counts.
+// removeDeleted removes the form that Google gives to a member whose service account was deleted,
+// "deleted:serviceAccount:NAME?uid=NUMBER". It never becomes valid again, but it counts against limits.
 func removeDeleted(p *storage.Policy, member string) bool {
 	changed := false
 	for _, binding := range p.Bindings {

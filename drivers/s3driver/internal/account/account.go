@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account is what the ways to manage accounts have in common: a request for an account.
+// Package account defines the request for an account, which all account managers share.
 package account
 
 import (
@@ -18,28 +18,29 @@ const NoteBuckets = "buckets"
 
 // Request asks for an account with exactly this access.
 type Request struct {
-	// ID is the COSI account ID, under which the credential store keeps the credential.
+	// ID is the COSI account ID, which is the key of the credential in the credential store.
 	ID string
 	// Name is the account's name at the store.
 	Name string
-	// AWSAccount is the number of the AWS account that has the buckets; empty for other stores, and before a grant.
+	// AWSAccount is the number of the AWS account that owns the buckets. It is empty for other stores and before a
+	// grant.
 	AWSAccount string
-	// Buckets that the account reaches.
+	// Buckets that the account can access.
 	Buckets []policy.Bucket
-	// Hash is equal for requests that ask for equal accounts.
+	// Hash is equal for requests for equal accounts.
 	Hash string
-	// ServiceAccount is whose access it is, if that is not a key's.
+	// ServiceAccount is set if the access is for a service account instead of a key.
 	ServiceAccount driverkit.ServiceAccountRef
-	// Rotation asks for a new credential when it differs from the last one.
+	// Rotation requests a new credential if it differs from the last rotation.
 	Rotation string
-	// AcceptShared says that the class accepts a key that others have too.
+	// AcceptShared means that the class accepts a key that other accounts also have.
 	AcceptShared bool
-	// Disallowed is what the class forbids, for accounts that can do more than Buckets says.
+	// Disallowed are the modes that the class forbids, for accounts whose effective access exceeds Buckets.
 	Disallowed driverkit.DisallowedModes
 }
 
-// Supplied is the request to a store that takes the key from us. The names of the buckets are noted,
-// since a revoke may not name them all.
+// Supplied returns the request for a store that accepts secrets chosen by the driver. It records the bucket names as
+// a note, because a revoke may not name all buckets.
 func (r Request) Supplied() credentials.SuppliedRequest {
 	buckets := make([]string, len(r.Buckets))
 	for i, bucket := range r.Buckets {
@@ -51,16 +52,18 @@ func (r Request) Supplied() credentials.SuppliedRequest {
 	}
 }
 
-// ForgetsTags is the refusal to make anything of a kind, such as users, at a store that takes tags of it and keeps none.
+// ForgetsTags returns the error for a store that accepts tags on resources of a kind, such as users, but does not
+// keep them.
 func ForgetsTags(kind string) *driverkit.Error {
 	return driverkit.FailedPrecondition("the store does not keep the tags of %s, by which the driver knows its own: what it made there it could not revoke. "+
 		"An administrator has to configure it as type rgw, if it is that of Ceph, or else as type static, or use a store whose IAM keeps tags", kind)
 }
 
-// NewKey makes a key for a store that takes it from us; its public half names the account.
+// NewKey generates a key for a store that accepts secrets chosen by the driver. The key's public half contains the
+// account name.
 func NewKey(name string) credentials.Credential {
 	var suffix [4]byte
-	// crypto/rand.Read never fails; it ends the program when the system has no randomness.
+	// crypto/rand.Read never returns an error; it crashes the program if the system has no randomness.
 	_, _ = rand.Read(suffix[:])
 	return credentials.Credential{ID: name + "-" + hex.EncodeToString(suffix[:]), Secret: credentials.NewSecret()}
 }

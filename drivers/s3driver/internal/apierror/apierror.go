@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apierror reads the errors of S3, IAM and EKS, and turns them into errors for users. The table is the one
-// place where a code of a store gets its meaning.
+// Package apierror reads the errors of S3, IAM and EKS and translates them into errors for users. Only its table
+// defines the meanings of the stores' codes.
 package apierror
 
 import (
@@ -19,7 +19,7 @@ import (
 // Translate returns err as an error for the user about the subject, such as "bucket bc-1". See backenderror.Table.
 func Translate(subject string, err error) error { return table.Translate(subject, err) }
 
-// read takes an error of the SDK apart.
+// read extracts the failure from an SDK error.
 func read(err error) backenderror.Failure {
 	failure := backenderror.Failure{}
 	if call, ok := errors.AsType[*smithy.OperationError](err); ok {
@@ -44,29 +44,29 @@ func Code(err error) string {
 	return strings.TrimSuffix(api.ErrorCode(), "Exception")
 }
 
-// Is reports whether the store's code is one of these.
+// Is reports whether the store's code is one of codes.
 func Is(err error, codes ...string) bool {
 	return err != nil && slices.Contains(codes, Code(err))
 }
 
-// Unsupported reports whether the store does not know the call at all.
+// Unsupported reports whether the store does not support the call at all.
 func Unsupported(err error) bool {
 	return Is(err, "NotImplemented", "MethodNotAllowed", "InvalidAction", "UnsupportedOperation", "XNotImplemented") ||
 		read(err).Status == http.StatusNotImplemented
 }
 
-// NotFound reports whether the store says so by its HTTP status, whatever its text is.
+// NotFound reports whether the HTTP status is 404, regardless of the code.
 func NotFound(err error) bool { return read(err).Status == http.StatusNotFound }
 
-// InUse reports whether IAM refuses to delete what still has something, such as a user with a key.
+// InUse reports whether IAM rejects a deletion because of dependent resources, such as a user's key.
 func InUse(err error) bool { return Is(err, "DeleteConflict") }
 
-// Denied reports whether the store knows the driver and denies it the call.
+// Denied reports whether the store recognizes the driver and denies it the call.
 func Denied(err error) bool {
 	return Is(err, "AccessDenied", "XAdminAccessDenied", "XMinioAdminAccessDenied", "Forbidden", "UnauthorizedOperation")
 }
 
-// Header returns a header of the store's response, empty without one.
+// Header returns a header of the store's response, or "" without a response.
 func Header(err error, name string) string {
 	var response *awshttp.ResponseError
 	if !errors.As(err, &response) || response.Response == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// answer is an error as the SDK makes it from a store's response.
+// answer returns an error as the SDK would create it from a store's response.
 func answer(operation, code string, httpStatus int) error {
 	return &smithy.OperationError{ServiceID: "S3", OperationName: operation, Err: &awshttp.ResponseError{
 		RequestID: "request-1",
@@ -28,7 +28,7 @@ func answer(operation, code string, httpStatus int) error {
 	}}
 }
 
-// rows is what every code means, by gRPC code.
+// rows lists the expected meaning of every code, by gRPC code.
 var rows = map[codes.Code]string{
 	codes.Unauthenticated: "InvalidAccessKeyId SignatureDoesNotMatch InvalidClientTokenId UnrecognizedClientException ExpiredToken ExpiredTokenException " +
 		"InvalidToken TokenRefreshRequired IncompleteSignature MissingAuthenticationToken AuthorizationHeaderMalformed InvalidSecurity XAdminInvalidAccessKey UserSuspended",
@@ -108,7 +108,8 @@ func TestDetailIsForTheLog(t *testing.T) {
 	}
 }
 
-// TestQuotas has every quota of AWS that an access or a bucket can meet say which it is, and what to do.
+// TestQuotas checks that the error for every AWS quota that applies to accesses or buckets names the quota and says
+// what to do.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{

@@ -14,12 +14,12 @@ var noCluster = backenderror.Meaning{
 	Text: "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration",
 }
 
-// quota is the meaning of an error that says that there are as many of something as one may have.
+// quota returns the meaning of an error about an exhausted quota.
 func quota(text string) backenderror.Meaning {
 	return backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: text}
 }
 
-// The quotas of "IAM and AWS STS quotas", of "Bucket quotas" and of "Amazon EKS service quotas".
+// The quotas in "IAM and AWS STS quotas", "Bucket quotas" and "Amazon EKS service quotas".
 var (
 	tooManyUsers = quota("the AWS account has all the IAM users that one can have (5000, which AWS does not raise), and every access with a key needs one; " +
 		"an administrator has to remove users, to use another AWS account as a second backend, or to use authentication type ServiceAccount")
@@ -36,12 +36,11 @@ var (
 
 var table = backenderror.Table{
 	Backend: "the store", Read: read, Codes: byCode, Operations: byOperation,
-	// What is missing may be anything, not only the subject of the call.
+	// The missing resource may be a different one than the subject of the call.
 	Statuses: map[int]backenderror.Meaning{http.StatusNotFound: backenderror.Unknown, http.StatusGone: backenderror.Unknown},
 }
 
-// byCode is the meaning of codes of S3, IAM, STS and EKS, as their API references list them, and of
-// the codes that compatible stores add.
+// byCode maps the codes of S3, IAM, STS and EKS in their API references, and the codes that compatible stores add.
 var byCode = map[string]backenderror.Meaning{
 	"InvalidAccessKeyId":                    backenderror.Login,
 	"SignatureDoesNotMatch":                 backenderror.Login,
@@ -145,13 +144,13 @@ var byCode = map[string]backenderror.Meaning{
 	"NotFound":     backenderror.Missing,
 }
 
-// byOperation is the meaning of codes that depends on the call: what a class parameter is sent with
-// can be wrong because of the parameter.
+// byOperation contains the codes whose meaning depends on the call: a call that sends a class parameter can fail
+// because of that parameter.
 var byOperation = withValueCodes(map[string]backenderror.Meaning{
 	"DeleteObjects/AccessDenied": backenderror.Protected,
-	// The document names a user that was removed a moment ago.
+	// The document names a user that was just deleted.
 	"PutBucketPolicy/MalformedPolicy": backenderror.Settling,
-	// EKS does not see a role that was made a moment ago.
+	// EKS does not see a role that was just created.
 	"CreatePodIdentityAssociation/InvalidParameter": backenderror.Settling,
 	"CreatePodIdentityAssociation/InvalidRequest":   backenderror.Settling,
 	"ListPodIdentityAssociations/ResourceNotFound":  noCluster,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket makes, describes and removes the buckets of one store through the S3 API.
+// Package bucket creates, describes and deletes the buckets of one store through the S3 API.
 //
-// A bucket is ours if it carries our mark, tags that are written in the same call that creates it where the store takes them
-// there. Where it does not, or has no tags, a note that is written before that call is the mark until the tags are. On AWS
-// it is also in our account, and on Ceph RGW our user's, since anybody could give a bucket of theirs the name and the tags.
-// Any other is never adopted, changed or removed.
+// A bucket belongs to the driver if it carries the driver's mark. The mark consists of tags, which are written in the
+// same call that creates the bucket if the store supports that. Otherwise, or if the store has no tags, a note
+// written before that call serves as the mark until the tags are written. On AWS the bucket must also be in the
+// driver's account, and on Ceph RGW it must be owned by the driver's user, because others could create a bucket with
+// the same name and tags. The driver never adopts, changes or deletes any other bucket.
 package bucket
 
 import (
@@ -25,42 +26,43 @@ import (
 // classicRegion is the region that has no location constraint.
 const classicRegion = "us-east-1"
 
-// Store is one store as this package needs it. Fields are required
-// unless they say otherwise; Cluster is optional.
+// Store is one store. Fields are required unless stated otherwise; Cluster is optional.
 type Store struct {
 	// API is the client, with the driver's own credentials.
 	API *s3.Client
-	// Region of buckets that ask for none.
+	// Region of buckets whose class sets none.
 	Region string
-	// Regional says that a bucket may be in another region than Region, which AWS has and
-	// compatible stores have not.
+	// Regional means that buckets may be in regions other than Region. AWS supports that; compatible stores do not.
 	Regional bool
-	// ExpectsOwner says that the client names the AWS account in every call, so that buckets of others are denied.
+	// ExpectsOwner means that the client names the AWS account in every call, so calls about buckets of other accounts
+	// are denied.
 	ExpectsOwner bool
-	// Driver and Cluster are marked on every bucket.
+	// Driver and Cluster are written to the marks of every bucket.
 	Driver, Cluster string
-	// PublicAccessBlock says that the store has the switch against public access, or at least refuses
-	// the call properly. Some take it for another call.
+	// PublicAccessBlock means that the store supports the public access block, or at least rejects the call properly.
+	// Some stores mistake it for another call.
 	PublicAccessBlock bool
-	// AcceptsPublicACLs has public ACLs ignored and not refused, for a store that would refuse every upload with them.
+	// AcceptsPublicACLs ignores public ACLs instead of rejecting them, for a store that would otherwise reject every
+	// upload with one.
 	AcceptsPublicACLs bool
-	// TagsAtCreation says that the store takes the mark in the call that creates a bucket.
+	// TagsAtCreation means that the store accepts the mark in the call that creates a bucket.
 	TagsAtCreation bool
-	// Placements says that the place of a bucket is a zonegroup and a placement target, and no region.
+	// Placements means that the location of a bucket is a zonegroup and a placement target instead of a region.
 	Placements bool
-	// Notes are of what buckets cannot tell themselves.
+	// Notes holds facts that buckets cannot carry themselves.
 	Notes Notes
-	// Owners is set for a store where others may make a bucket with our mark, and no call names the owner that it expects.
+	// Owners is set for stores where others could create a bucket with the driver's mark and calls cannot name the
+	// expected owner.
 	Owners Owners
-	// Quotas is set for a store that limits the size of buckets.
+	// Quotas is set for stores that can limit the size of buckets.
 	Quotas Quotas
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
-// Owners knows who owns the buckets of the driver.
+// Owners identifies the owner of the driver's buckets.
 type Owners interface {
-	// Own reports whether it is the owner with this ID, as the store returns it with a bucket.
+	// Own reports whether owner is the driver. owner is the owner ID that the store returns for a bucket.
 	Own(ctx context.Context, owner string) (bool, error)
 }
 
@@ -68,13 +70,13 @@ type Owners interface {
 type Quotas interface {
 	// Set limits the total size of the bucket's objects, in bytes.
 	Set(ctx context.Context, bucket string, bytes int64) error
-	// Is reports whether that is the limit.
+	// Is reports whether the limit has this value.
 	Is(ctx context.Context, bucket string, bytes int64) (bool, error)
 }
 
-// Ensure makes sure that the bucket exists as asked, and returns its region. It can be repeated
-// after a failure at any point: what is missing is made, and a bucket that was once complete is not
-// touched again, so that what an administrator changed later stays.
+// Ensure ensures that the bucket exists as requested, and returns its region. It can be repeated after a failure at
+// any point. Missing parts are created, but a bucket that was completed once is not changed again, which preserves
+// later changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (string, error) {
 	region := s.regionOf(want)
 	mark, err := s.readMark(ctx, name, region)
@@ -96,7 +98,8 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (st
 	return region, s.configure(ctx, name, want)
 }
 
-// settleMark writes the mark that was noted before the bucket was made, and then forgets the note, if the bucket takes it.
+// settleMark writes the mark that was noted before the bucket was created. If the bucket accepts it, the note is
+// deleted.
 func (s *Store) settleMark(ctx context.Context, name string, found mark, want params.Bucket) error {
 	switch {
 	case found.noted:
@@ -108,7 +111,7 @@ func (s *Store) settleMark(ctx context.Context, name string, found mark, want pa
 	}
 }
 
-// writeMark writes the mark of a bucket: as its tags or, where they cannot be written, as a note.
+// writeMark writes the mark of a bucket as its tags or, where tags cannot be written, as a note.
 func (s *Store) writeMark(ctx context.Context, name string, written mark, want params.Bucket) error {
 	region := inRegion(s.regionOf(want))
 	_, err := s.API.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
@@ -116,7 +119,7 @@ func (s *Store) writeMark(ctx context.Context, name string, written mark, want p
 	}, region)
 	switch {
 	case err == nil && written.ready():
-		return nil // settleMark has forgotten the note
+		return nil // settleMark has deleted the note
 	case err == nil:
 		return s.Notes.forget(ctx, name)
 	case apierror.Unsupported(err) && len(want.Tags) > 0:
@@ -127,8 +130,8 @@ func (s *Store) writeMark(ctx context.Context, name string, written mark, want p
 	return err
 }
 
-// tagsControlAccess reports whether an administrator has enabled ABAC for the bucket. AWS then does not take its tags by
-// PutBucketTagging any more; those that it was made with stay.
+// tagsControlAccess reports whether an administrator has enabled ABAC for the bucket. AWS then rejects
+// PutBucketTagging; the tags from the creation of the bucket remain.
 func (s *Store) tagsControlAccess(ctx context.Context, name string, region func(*s3.Options)) bool {
 	if !s.TagsAtCreation {
 		return false
@@ -137,7 +140,7 @@ func (s *Store) tagsControlAccess(ctx context.Context, name string, region func(
 	return err == nil && out.AbacStatus != nil && out.AbacStatus.Status == types.BucketAbacStatusEnabled
 }
 
-// Locate returns the region of an existing bucket, NotFound without one.
+// Locate returns the region of an existing bucket, or NotFound.
 func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) { return s.locate(ctx, name) })
 	switch {
@@ -156,7 +159,7 @@ func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	return region, nil
 }
 
-// owns reports whether the bucket is the driver's by its owner, whatever its mark is.
+// owns reports whether the owner of the bucket is the driver, regardless of its mark.
 func (s *Store) owns(ctx context.Context, name, region string) (bool, error) {
 	if s.Owners == nil {
 		return true, nil
@@ -168,7 +171,7 @@ func (s *Store) owns(ctx context.Context, name, region string) (bool, error) {
 	return s.Owners.Own(ctx, aws.ToString(out.Owner.ID))
 }
 
-// locate returns the store's own error for a missing bucket.
+// locate returns the region of a bucket, or the store's own error if the bucket does not exist.
 func (s *Store) locate(ctx context.Context, name string) (string, error) {
 	out, err := s.API.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
 	if region := apierror.Header(err, "X-Amz-Bucket-Region"); err != nil && s.Regional && region != "" && region != s.Region && !isMissing(err) {
@@ -197,7 +200,7 @@ func (s *Store) regionOf(want params.Bucket) string {
 	return s.Region
 }
 
-// placeOf is the location constraint of a new bucket; empty for none.
+// placeOf returns the location constraint of a new bucket, or "" for none.
 func (s *Store) placeOf(want params.Bucket) string {
 	switch region := s.regionOf(want); {
 	case s.Placements && want.Placement != "":
@@ -211,13 +214,13 @@ func (s *Store) placeOf(want params.Bucket) string {
 	}
 }
 
-// create makes the bucket together with its mark. A lost response shows as "already owned by you" on
-// the next try; the mark then tells whether it was this driver.
+// create creates the bucket together with its mark. After a lost response, the retry fails with "already owned by
+// you"; the mark then shows whether this driver created the bucket.
 func (s *Store) create(ctx context.Context, name string, want params.Bucket) (mark, error) {
 	region := s.regionOf(want)
 	input := &s3.CreateBucketInput{Bucket: &name}
 	if !s.Regional {
-		// Of AWS alone it is documented that bucket and tags are made as one.
+		// Only AWS documents that the bucket and its tags are created atomically.
 		if err := s.Notes.keep(ctx, name, s.markFor(want)); err != nil {
 			return mark{}, err
 		}
@@ -239,7 +242,7 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 	}
 	_, err := s.API.CreateBucket(ctx, input, inRegion(region))
 	if !s.Regional && input.CreateBucketConfiguration != nil && apierror.Is(err, "InvalidArgument", "MalformedXML", "NotImplemented") {
-		// Ceph RGW takes no tags here, and the note is enough.
+		// Ceph RGW does not accept tags here, and the note is sufficient.
 		if input.CreateBucketConfiguration.Tags = nil; s.placeOf(want) == "" {
 			input.CreateBucketConfiguration = nil
 		}
@@ -254,7 +257,7 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 	return mark{}, err
 }
 
-// findMark reads the mark of a bucket that was just made, or was there already.
+// findMark reads the mark of a bucket that was just created or already existed.
 func (s *Store) findMark(ctx context.Context, name, region string) (mark, error) {
 	found, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
 	if isMissing(err) {
@@ -263,7 +266,8 @@ func (s *Store) findMark(ctx context.Context, name, region string) (mark, error)
 	return found, err
 }
 
-// readMark reads the mark of an existing bucket. One of another owner has none: who makes a bucket can give it any.
+// readMark reads the mark of an existing bucket. It ignores the mark of a bucket with another owner, because anyone
+// can put any mark on their own bucket.
 func (s *Store) readMark(ctx context.Context, name, region string) (mark, error) {
 	found, err := s.readAnyMark(ctx, name, region)
 	if err != nil || found.driver != s.Driver || found.cluster != s.Cluster {
@@ -276,8 +280,9 @@ func (s *Store) readMark(ctx context.Context, name, region string) (mark, error)
 	return found, nil
 }
 
-// readAnyMark reads the mark of whomever. Whether an unreadable bucket is somebody else's or only out of the driver's reach
-// decides over terminal and retryable, so the list of own buckets is asked.
+// readAnyMark reads the mark of a bucket regardless of its owner. If a bucket is unreadable, the list of the driver's
+// own buckets shows whether it has another owner, which is terminal, or the driver only lacks access, which is
+// retryable.
 func (s *Store) readAnyMark(ctx context.Context, name, region string) (mark, error) {
 	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
 	switch {
@@ -293,7 +298,8 @@ func (s *Store) readAnyMark(ctx context.Context, name, region string) (mark, err
 	return mark{}, err
 }
 
-// completeMark adds to the mark of a bucket of ours what may be noted: that it is complete.
+// completeMark adds the state to the mark of one of the driver's buckets if only the notes record that the bucket is
+// complete.
 func (s *Store) completeMark(ctx context.Context, name string, found mark) (mark, error) {
 	if found.ready() || found.driver != s.Driver || found.cluster != s.Cluster {
 		return found, nil
@@ -305,8 +311,8 @@ func (s *Store) completeMark(ctx context.Context, name string, found mark) (mark
 	return found, err
 }
 
-// missingMark returns what a bucket without tags is: one of ours that could not be marked, or not yet, somebody else's,
-// or none at all, since some stores say of a bucket they do not have that it has no tags.
+// missingMark determines what a bucket without tags is: one of the driver's that could not be marked or is not marked
+// yet, one with another owner, or a missing bucket, because some stores report missing tags for missing buckets.
 func (s *Store) missingMark(ctx context.Context, name, region string) (mark, error) {
 	if _, err := s.API.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name}, inRegion(region)); err != nil {
 		return mark{}, err
@@ -316,7 +322,7 @@ func (s *Store) missingMark(ctx context.Context, name, region string) (mark, err
 	case err != nil || !exists:
 		return mark{}, err
 	case noted.driver == "":
-		// The store may be that of a clone, and the bucket that of the cluster that it is a clone of.
+		// The credential store may belong to a clone of the cluster, and the bucket to the original cluster.
 		return mark{}, driverkit.FailedPrecondition("bucket %s was noted in the credential store by an older version of this driver, which did not say whose it is; "+
 			"it is left alone: delete it by hand, after its data are elsewhere", name)
 	}
@@ -330,7 +336,8 @@ func (s *Store) explainDenial(ctx context.Context, name string, denial error) er
 	return denial
 }
 
-// ofAnotherAccount reports whether a call was denied because the bucket is not the account's that it named.
+// ofAnotherAccount reports whether a call was denied because the bucket does not belong to the account that the call
+// named.
 func (s *Store) ofAnotherAccount(ctx context.Context, name string, denial error) bool {
 	return s.ExpectsOwner && apierror.Denied(denial) && s.isForeign(ctx, name)
 }
@@ -362,7 +369,7 @@ func foreign(name string) *driverkit.Error {
 	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
 }
 
-// isMissing knows the responses with a body and those of HEAD, which have none.
+// isMissing recognizes the errors of calls with a response body and those of HEAD, which have none.
 func isMissing(err error) bool { return apierror.Is(err, "NoSuchBucket", "NotFound") }
 
 // inRegion signs and sends one call for another region than the client's.
@@ -370,7 +377,7 @@ func inRegion(region string) func(*s3.Options) {
 	return func(options *s3.Options) { options.Region = region }
 }
 
-// Names of the tags that mark a bucket as ours.
+// Names of the tags that mark a bucket as the driver's.
 const (
 	tagDriver  = params.TagPrefix + "driver"
 	tagCluster = params.TagPrefix + "cluster"
@@ -381,10 +388,10 @@ const (
 // stateReady marks a bucket whose configuration was completed.
 const stateReady = "ready"
 
-// mark is what the driver writes on its buckets.
+// mark is the mark that the driver puts on its buckets.
 type mark struct {
 	driver, cluster, params, state string
-	// noted says that the bucket itself does not carry it.
+	// noted means that the mark is in a note and not on the bucket itself.
 	noted bool
 }
 

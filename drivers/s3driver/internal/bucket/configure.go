@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
 
-// configure writes everything that cannot be part of the creation, and then the mark of a complete
-// bucket. Every step replaces a whole document, so that all of them can be repeated.
+// configure writes all settings that cannot be part of the creation, and then the mark of a complete bucket. Every
+// step replaces a whole document, so all steps can be repeated.
 func (s *Store) configure(ctx context.Context, name string, want params.Bucket) error {
 	region := inRegion(s.regionOf(want))
 	steps := []struct {
@@ -42,8 +42,8 @@ func (s *Store) configure(ctx context.Context, name string, want params.Bucket) 
 	return s.writeMark(ctx, name, complete, want)
 }
 
-// blockPublicAccess makes sure that no policy or ACL can open the bucket. A store that does not know
-// the call has no such switch; its buckets are private all the same.
+// blockPublicAccess ensures that no policy or ACL can make the bucket public. Stores that do not support the call
+// have no such setting, but their buckets are private.
 func (s *Store) blockPublicAccess(ctx context.Context, name string, region func(*s3.Options)) error {
 	yes := aws.Bool(true)
 	_, err := s.API.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
@@ -106,7 +106,7 @@ func (s *Store) putCORS(ctx context.Context, name string, want params.Bucket, re
 	return err
 }
 
-// encryption returns the default encryption of a bucket; both values are empty without one.
+// encryption returns the default encryption of a bucket, or empty values if there is none.
 func (s *Store) encryption(ctx context.Context, name, region string) (types.ServerSideEncryption, string, error) {
 	out, err := s.API.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: &name}, inRegion(region))
 	if apierror.Is(err, "ServerSideEncryptionConfigurationNotFoundError", "ServerSideEncryptionConfigurationNotFound") || apierror.Unsupported(err) {
@@ -126,7 +126,7 @@ func (s *Store) encryption(ctx context.Context, name, region string) (types.Serv
 	return "", "", nil
 }
 
-// KMSKey returns the key that encrypts the bucket's objects, empty if that is not a key of its own.
+// KMSKey returns the key that encrypts the bucket's objects, or "" if the bucket has no key of its own.
 func (s *Store) KMSKey(ctx context.Context, name, region string) (string, error) {
 	_, key, err := s.encryption(ctx, name, region)
 	return key, err

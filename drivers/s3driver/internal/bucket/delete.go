@@ -14,10 +14,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Delete makes sure that the bucket does not exist. A bucket that is not empty is refused unless
-// nonEmpty allows emptying it, versions, delete markers and unfinished uploads included; retention
-// is never bypassed. What was removed before a failure stays removed, so that repeated calls come
-// to an end.
+// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty allows deleting its
+// contents, including versions, delete markers and unfinished uploads. Retention is never bypassed. Progress before a
+// failure is kept, so repeated calls eventually succeed.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) {
 		region, err := s.locate(ctx, name)
@@ -96,7 +95,7 @@ func identifiers(page *s3.ListObjectVersionsOutput) []types.ObjectIdentifier {
 	return found
 }
 
-// deleteObjects removes one page. The call as a whole succeeds even when single objects do not go.
+// deleteObjects deletes one page of objects. The call as a whole succeeds even if single objects cannot be deleted.
 func (s *Store) deleteObjects(ctx context.Context, name, region string, objects []types.ObjectIdentifier) error {
 	if len(objects) == 0 {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
 
-// Describe returns the region of an existing bucket that somebody else made, after comparing it with
-// what is asked of it. It changes nothing.
+// Describe returns the region of an existing bucket that COSI did not create, after comparing it with the requested
+// parameters. It changes nothing.
 func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (string, error) {
 	region, err := s.Locate(ctx, name)
 	if err != nil {
@@ -39,8 +39,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (
 	return region, nil
 }
 
-// compare returns how an existing bucket differs from what is asked of it. Only what is asked is
-// looked at.
+// compare returns how an existing bucket differs from the requested parameters. It checks only requested settings.
 func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	aspects := []func(ctx context.Context, name, region string, want params.Bucket) ([]string, error){
 		s.compareVersioning, s.compareLock, s.compareTags, s.compareEncryption, s.compareLifecycle, s.compareCORS,
@@ -95,8 +94,8 @@ func (s *Store) compareLock(ctx context.Context, name, region string, want param
 	return nil, nil
 }
 
-// compareLifecycle wants exactly the rules that are asked for, since one more may delete objects.
-// Their order means nothing.
+// compareLifecycle requires exactly the requested rules, because an additional rule may delete objects. Their order
+// does not matter.
 func (s *Store) compareLifecycle(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	if want.Lifecycle == nil {
 		return nil, nil
@@ -124,8 +123,8 @@ func (s *Store) compareLifecycle(ctx context.Context, name, region string, want 
 	return []string{"its lifecycle configuration is another"}, nil
 }
 
-// plainRule is the rule in one of its several equivalent forms, without its name, which the store
-// chooses if the class does not.
+// plainRule normalizes a rule, which has several equivalent forms. It removes the name, which the store chooses if
+// the class does not.
 func plainRule(rule types.LifecycleRule) types.LifecycleRule {
 	prefix := rule.Prefix //nolint:staticcheck // the old form, which classes and stores still use
 	rule.Prefix = nil     //nolint:staticcheck // as above
@@ -139,8 +138,7 @@ func plainRule(rule types.LifecycleRule) types.LifecycleRule {
 	return rule
 }
 
-// compareCORS wants exactly the rules that are asked for, in their order: the first that fits a
-// request decides.
+// compareCORS requires exactly the requested rules in their order, because the first matching rule applies.
 func (s *Store) compareCORS(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	if want.CORS == nil {
 		return nil, nil
@@ -183,7 +181,7 @@ func texts[T any](rules []T, plain func(T) T) ([]string, error) {
 	return all, nil
 }
 
-// compareTags wants the tags that are asked for, and does not mind others.
+// compareTags requires the requested tags and ignores others.
 func (s *Store) compareTags(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	if len(want.Tags) == 0 {
 		return nil, nil
@@ -230,7 +228,7 @@ func (s *Store) compareEncryption(ctx context.Context, name, region string, want
 	return nil, nil
 }
 
-// sameKey compares two names of KMS keys: an ID and an ARN that ends with it name the same one.
+// sameKey compares two names of KMS keys. An ID and an ARN that ends with it name the same key.
 func sameKey(a, b string) bool {
 	if strings.HasPrefix(a, "arn:") == strings.HasPrefix(b, "arn:") {
 		return a == b

@@ -11,12 +11,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// Notes remember the marks of buckets that cannot carry them: not yet, because the store does not create a bucket and its
-// mark as one, or not at all. A bucket without a mark is ours if we were about to make it.
+// Notes stores the marks of buckets that cannot carry them, or cannot yet because the store does not create a bucket
+// and its mark atomically. An unmarked bucket belongs to the driver if a note shows that the driver was about to
+// create it.
 type Notes struct {
-	// Store keeps the notes beside the credentials.
+	// Store stores the notes together with the credentials.
 	Store credstore.Store
-	// Backend keeps those of several stores apart.
+	// Backend separates the notes of several stores.
 	Backend string
 }
 
@@ -27,10 +28,10 @@ const (
 	noteParams  = "params"
 )
 
-// name has a '/', which no account ID of this driver has.
+// name returns the entry name of a bucket's note. It contains '/', which the driver's account IDs do not.
 func (n Notes) name(bucket string) string { return "bucket/" + n.Backend + "/" + bucket }
 
-// keep notes the mark, unless it is noted.
+// keep writes a note of the mark unless there already is one.
 func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 	entry, err := n.Store.Get(ctx, n.name(bucket))
 	if err != nil && !errors.Is(err, credstore.ErrNotFound) {
@@ -45,7 +46,7 @@ func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 	return unusable(err)
 }
 
-// read returns the mark, and whether there is a note. That of an older version has no driver and no cluster.
+// read returns the mark and reports whether there is a note. A note of an older version has no driver and no cluster.
 func (n Notes) read(ctx context.Context, bucket string) (mark, bool, error) {
 	entry, err := n.Store.Get(ctx, n.name(bucket))
 	if errors.Is(err, credstore.ErrNotFound) {
@@ -57,7 +58,7 @@ func (n Notes) read(ctx context.Context, bucket string) (mark, bool, error) {
 	}, err == nil, unusable(err)
 }
 
-// forget removes the note, when the bucket has its mark or is gone.
+// forget deletes the note once the bucket has its mark or has been deleted.
 func (n Notes) forget(ctx context.Context, bucket string) error {
 	return unusable(n.Store.Delete(ctx, n.name(bucket)))
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketpolicy edits the policies of buckets for stores whose accounts have their rights there: statements for
-// accounts come and go, and what others wrote stays.
+// Package bucketpolicy edits bucket policies for stores that keep the permissions of accounts there. It adds and
+// removes the statements for accounts and preserves statements of others.
 //
-// A bucket policy is one document for all accounts of a bucket, without any way to change it only if nobody else did. An
-// Editor keeps two of its own changes apart; two processes must not edit the policies of one store.
+// A bucket policy is one document for all accounts of a bucket, and cannot be updated conditionally. An Editor
+// serializes its own changes, but two processes must not edit the policies of one store.
 package bucketpolicy
 
 import (
@@ -31,19 +31,20 @@ import (
 type Editor struct {
 	// S3 is the client, with the driver's own credentials. Required.
 	S3 *s3.Client
-	// Dialect is how the store differs in its policies.
+	// Dialect describes how the store's policies differ.
 	Dialect policy.Dialect
-	// Kind of the principals, such as "AWS" for {"AWS": ["..."]}. Empty for principals without one: ["..."].
+	// Kind of the principals, such as "AWS" for {"AWS": ["..."]}. Empty for principals without a kind: ["..."].
 	Kind string
-	// Present, if set, returns the principals that there are. Others leave our statements with the next change, for a store
-	// that refuses a document with one.
+	// Present, if set, returns the existing principals. All others are removed from the driver's statements with the
+	// next change, for a store that rejects documents that name them.
 	Present func(ctx context.Context) ([]string, error)
 
-	// locks keeps changes of one bucket's policy apart.
+	// locks serializes changes of one bucket's policy.
 	locks keylock.Locks
 }
 
-// Set gives the principals exactly this access to the bucket, and the others of their account, which isOf knows, none.
+// Set gives the principals exactly this access to the bucket, and removes the access of all other principals of their
+// account, which isOf identifies.
 func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket.Name, func(found []statement) ([]statement, error) {
 		text, err := policy.Build(e.Dialect, []policy.Bucket{bucket})
@@ -66,17 +67,17 @@ func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []str
 	})
 }
 
-// Drop takes all access to the bucket from the principals that isOf knows. A bucket that is gone took its policy along, and
-// is the store's own error.
+// Drop removes all access to the bucket from the principals that isOf identifies. If the bucket does not exist,
+// neither does its policy, and Drop returns the store's own error.
 func (e *Editor) Drop(ctx context.Context, bucket string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf) })
 }
 
-// ourSid matches the IDs of our statements, those too that were made of the actions alone.
+// ourSid matches the IDs of the driver's statements, including those in an older form that were derived from the
+// actions alone.
 var ourSid = regexp.MustCompile(`^cosi[0-9a-f]{16}$`)
 
-// statement is one statement of a policy as it is, whoever wrote it: foreign ones are kept with all
-// their elements.
+// statement is one statement of a policy, by any author. Statements of others are preserved with all their elements.
 type statement = map[string]any
 
 func sidOf(one statement) string {
@@ -84,8 +85,8 @@ func sidOf(one statement) string {
 	return text
 }
 
-// sid is the ID of a statement that says this of its principals; it has letters and digits only. Accounts with
-// equal access share statements: a store may keep policies where there is little room.
+// sid returns the ID of a statement with these contents, apart from its principals; it contains only letters and
+// digits. Accounts with equal access share statements, because stores may limit the size of policies.
 func sid(ours statement) string {
 	says := maps.Clone(ours)
 	delete(says, "Sid")
@@ -94,7 +95,7 @@ func sid(ours statement) string {
 	return "cosi" + hex.EncodeToString(sum[:8])
 }
 
-// normal is one form for what means the same: stores may return a list in another order, or one value without its list.
+// normal normalizes a value: stores may reorder lists or replace a list by its only element.
 func normal(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -115,7 +116,7 @@ func normal(value any) any {
 	}
 }
 
-// add adds principals to the statement that says the same, or the whole statement if there is none.
+// add adds principals to the equivalent statement, or adds the whole statement if there is none.
 func (e *Editor) add(found []statement, ours statement, principals []string) ([]statement, error) {
 	id := sid(ours)
 	i := slices.IndexFunc(found, func(s statement) bool { return sidOf(s) == id })
@@ -137,7 +138,7 @@ func (e *Editor) add(found []statement, ours statement, principals []string) ([]
 	return found, nil
 }
 
-// without removes principals from our statements, and those that are left without any.
+// without removes principals from the driver's statements, and removes statements that have no principals left.
 func (e *Editor) without(found []statement, gone func(principal string) bool) ([]statement, error) {
 	var kept []statement
 	for _, one := range found {
@@ -157,7 +158,7 @@ func (e *Editor) without(found []statement, gone func(principal string) bool) ([
 	return kept, nil
 }
 
-// principal is what a statement has for these principals.
+// principal returns the Principal element for these principals.
 func (e *Editor) principal(ids []string) any {
 	all := make([]any, 0, len(ids))
 	for _, id := range ids {
@@ -169,7 +170,8 @@ func (e *Editor) principal(ids []string) any {
 	return map[string]any{e.Kind: all}
 }
 
-// principals returns those of one of our statements. One in another form than ours may give access to whom we cannot tell.
+// principals returns the principals of one of the driver's statements. It returns an error if the element has an
+// unknown form, which may give access to unknown principals.
 func (e *Editor) principals(one statement) ([]string, error) {
 	written, readable := one["Principal"], true
 	if e.Kind != "" {
@@ -192,7 +194,7 @@ func (e *Editor) principals(one statement) ([]string, error) {
 	return ids, nil
 }
 
-// edit changes the policy of a bucket, and writes it only if that makes a difference.
+// edit changes the policy of a bucket, and writes it only if it differs.
 func (e *Editor) edit(ctx context.Context, bucket string, change func([]statement) ([]statement, error)) error {
 	unlock, err := e.locks.Lock(ctx, bucket)
 	if err != nil {
@@ -229,7 +231,7 @@ func (e *Editor) edit(ctx context.Context, bucket string, change func([]statemen
 	return err
 }
 
-// read returns the whole document and its statements. Without a policy the document is an empty one.
+// read returns the whole document and its statements. Without a policy the document is empty.
 func (e *Editor) read(ctx context.Context, bucket string) (map[string]any, []statement, error) {
 	out, err := e.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &bucket})
 	if apierror.Is(err, "NoSuchBucketPolicy") {
@@ -256,7 +258,8 @@ func (e *Editor) read(ctx context.Context, bucket string) (map[string]any, []sta
 	return document, found, nil
 }
 
-// clone copies the statements, whose values are replaced and never changed in place.
+// clone copies the statements. Their values are replaced and never modified in place, so a shallow copy is
+// sufficient.
 func clone(found []statement) []statement {
 	var copied []statement
 	for _, one := range found {

@@ -22,10 +22,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// foreign is what somebody else wrote, whose elements an editor need not know.
+// foreign is a statement of another author, with elements that an editor does not need to know.
 const foreign = `{"Sid":"theirs","Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::b/public/*","Condition":{"Bool":{"aws:SecureTransport":"true"}}}`
 
-// store is a store with one bucket, of which it knows the policy alone.
+// store is a store with one bucket that only implements its policy.
 type store struct{ policy string }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func (s *store) statements(t *testing.T) []map[string]any {
 	return document.Statement
 }
 
-// principals are those of our statements, and the number of statements.
+// principals returns the principals of the driver's statements, and the number of statements.
 func (s *store) principals(t *testing.T) (any, int) {
 	t.Helper()
 	all := s.statements(t)
@@ -68,7 +68,7 @@ func (s *store) principals(t *testing.T) (any, int) {
 	return nil, len(all)
 }
 
-// editor is one of this store.
+// editor returns an editor for this store.
 func (s *store) editor(t *testing.T) *bucketpolicy.Editor {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -84,7 +84,7 @@ func bucketTo(access policy.Direction) policy.Bucket {
 	return policy.Bucket{Name: "b", Access: policy.Access{ObjectData: access}}
 }
 
-// TestPrincipalsOfAnyForm has two accounts come and go in a policy that an administrator began.
+// TestPrincipalsOfAnyForm adds and removes two accounts in a policy that an administrator created.
 func TestPrincipalsOfAnyForm(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -123,7 +123,8 @@ func TestPrincipalsOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestPrincipalsThatAreGone leave with the next change, and the last statement takes the policy along.
+// TestPrincipalsThatAreGone checks that they are removed with the next change, and the policy with its last
+// statement.
 func TestPrincipalsThatAreGone(t *testing.T) {
 	t.Parallel()
 	held := &store{}
@@ -147,7 +148,7 @@ func TestPrincipalsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestAllowedAndDenied has a dialect that denies a writer the actions that a reader is allowed.
+// TestAllowedAndDenied has a dialect that denies to a writer the actions that a reader is allowed.
 func TestAllowedAndDenied(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"the reader first": {"reader", "writer"}, "the writer first": {"writer", "reader"}} {
@@ -176,14 +177,14 @@ func TestAllowedAndDenied(t *testing.T) {
 	}
 }
 
-// TestStatementsThatAreNotAsWeWroteThem are those that others have a part in.
+// TestStatementsThatAreNotAsWeWroteThem has statements that others have modified.
 func TestStatementsThatAreNotAsWeWroteThem(t *testing.T) {
 	t.Parallel()
 	const object = `"Action":["s3:GetObject","s3:GetObjectVersion"],"Resource":["arn:aws:s3:::b/*"]`
 	for name, test := range map[string]struct {
 		statement string
 		code      codes.Code
-		// left is how many statements there are in the end.
+		// left is the number of remaining statements.
 		left int
 	}{
 		"one that we made when its ID was that of its actions": {`{"Sid":"cosi0123456789abcdef","Effect":"Allow","Principal":{"AWS":["a"]},` + object + `}`, codes.OK, 0},
@@ -206,7 +207,8 @@ func TestStatementsThatAreNotAsWeWroteThem(t *testing.T) {
 	}
 }
 
-// TestAStatementThatSaysSomethingElse by now is nobody's to be added to; one that the store wrote in its own way is.
+// TestAStatementThatSaysSomethingElse checks that nothing is added to a statement that was changed, but that one
+// which the store reformatted is still recognized.
 func TestAStatementThatSaysSomethingElse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names has the rules for names of buckets and accounts. It is pure.
+// Package names contains the rules for names of buckets and accounts. It is pure.
 package names
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// MaxAccount is the longest name of an account, which is that of an IAM user ("IAM and AWS STS quotas").
+// MaxAccount is the maximum length of an account name, which is that of an IAM user ("IAM and AWS STS quotas").
 const MaxAccount = 64
 
 var (
-	// plain is a proposed name that stores take as it is: without dots, which end the name of the
-	// backend in an ID and break TLS with virtual addressing.
+	// plain matches proposed names that stores accept unchanged. They have no dots, which separate the backend's name in
+	// an ID and break TLS with virtual addressing.
 	plain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-	// bucket is what S3 takes as a bucket name; its finer rules are the store's to apply.
+	// bucket matches the names that S3 accepts for buckets; the store enforces its finer rules.
 	bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 )
 

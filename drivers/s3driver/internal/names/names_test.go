@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
 )
 
-// TestFit has what S3 itself would take, and a driver must not give: dots end the name of the backend in an ID.
+// TestFit includes names that S3 would accept but a driver must not use: dots separate the backend's name in an ID.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	const id = "0b4f9f0e-8a57-4c4c-9d3e-2f2b3a8f1c11"

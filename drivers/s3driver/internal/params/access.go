@@ -10,15 +10,15 @@ const (
 	keyShared      = "acceptSharedCredential"
 )
 
-// Access is what a BucketAccessClass asks of an account.
+// Access holds the parameters of a BucketAccessClass.
 type Access struct {
-	// NoDelete leaves the deletion of objects out of write access.
+	// NoDelete excludes the deletion of objects from write access.
 	NoDelete bool
-	// AcceptShared allows a backend without accounts to give everybody its one key.
+	// AcceptShared allows a backend without accounts to give its one key to every access.
 	AcceptShared bool
 }
 
-// AccessParameters declares what a BucketAccessClass may set.
+// AccessParameters declares the parameters that a BucketAccessClass may set.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyAllowDelete: {Description: "false leaves the deletion of objects out of write access. Default: true.", Check: driverkit.Boolean},
@@ -26,7 +26,7 @@ func AccessParameters() driverkit.Parameters {
 	}
 }
 
-// ParseAccess reads the parameters of a class, which the kit has checked.
+// ParseAccess parses the parameters of a class, which the kit has validated.
 func ParseAccess(values driverkit.Values) Access {
 	return Access{
 		NoDelete:     values[keyAllowDelete] == "false",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package params reads the parameters that a BucketClass or BucketAccessClass may set for the S3
-// driver. It makes no calls: everything that is wrong with a parameter is said before anything is
-// made.
+// Package params parses the parameters that a BucketClass or BucketAccessClass may set for the S3 driver. It makes no
+// calls, so all errors in parameters are reported before anything is created.
 package params
 
 import (
@@ -47,46 +46,46 @@ const (
 	EncryptionKMS = "SSE-KMS"
 )
 
-// MaxTags bounds the tags of the parameter: a bucket has at most 50, some of which are the driver's.
+// MaxTags is the maximum number of tags in the parameter. A bucket can have 50, some of which the driver uses.
 const MaxTags = 40
 
-// TagPrefix begins the tags that are the driver's own.
+// TagPrefix is the prefix of the driver's own tags.
 const TagPrefix = "cosi-"
 
-// maxLockDays is the longest retention that S3 accepts, 100 years.
+// maxLockDays is the maximum retention that S3 accepts, 100 years.
 const maxLockDays = 36500
 
-// Bucket is what a BucketClass asks of a bucket.
+// Bucket holds the parameters of a BucketClass.
 type Bucket struct {
-	// Backend is the name of the backend; empty for the default one.
+	// Backend is the name of the backend, or empty for the default one.
 	Backend string
-	// NamePrefix begins the bucket's name.
+	// NamePrefix is the prefix of the bucket's name.
 	NamePrefix string
 	// Region is empty for the region of the backend.
 	Region string
-	// Zonegroup and Placement are where a store of type rgw keeps the bucket; empty for its defaults.
+	// Zonegroup and Placement are the location of the bucket in a store of type rgw, or empty for its defaults.
 	Zonegroup, Placement string
 
 	Versioning bool
 	ObjectLock bool
-	// Retention is nil without a default retention.
+	// Retention is nil if there is no default retention.
 	Retention *types.DefaultRetention
-	// Encryption is empty for what the store does by itself, EncryptionS3 or EncryptionKMS.
+	// Encryption is EncryptionS3 or EncryptionKMS, or empty for the store's default.
 	Encryption string
-	// KMSKey is the ARN or ID of the key for EncryptionKMS; empty for the store's own.
+	// KMSKey is the ARN or ID of the key for EncryptionKMS, or empty for the store's own key.
 	KMSKey    string
 	Lifecycle *types.BucketLifecycleConfiguration
 	CORS      *types.CORSConfiguration
 	// Tags are sorted by key.
 	Tags []types.Tag
-	// Quota is a size in bytes, 0 for none.
+	// Quota is a size in bytes, or 0 for none.
 	Quota          int64
 	DeleteNonEmpty bool
-	// Hash is equal for parameters that make equal buckets.
+	// Hash is equal for parameters of equal buckets.
 	Hash string
 }
 
-// BucketParameters declares what a BucketClass may set.
+// BucketParameters declares the parameters that a BucketClass may set.
 func BucketParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
@@ -108,8 +107,7 @@ func BucketParameters() driverkit.Parameters {
 	}
 }
 
-// ParseBucket reads the parameters of a class. Its errors are driverkit errors of the code
-// InvalidArgument.
+// ParseBucket parses the parameters of a class. Its errors are driverkit errors with code InvalidArgument.
 func ParseBucket(values driverkit.Values) (Bucket, error) {
 	if err := checkTogether(values); err != nil {
 		return Bucket{}, err
@@ -150,8 +148,8 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 	return bucket, nil
 }
 
-// DeleteNonEmpty reads the one parameter that matters to a deletion, where other parameters may be
-// those of an older driver and are not checked.
+// DeleteNonEmpty reads the only parameter that affects deletion. Other parameters may come from an older driver and
+// are not checked.
 func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDeleteNonEmpty) }
 
 func checkTogether(values driverkit.Values) error {
@@ -170,8 +168,8 @@ func checkTogether(values driverkit.Values) error {
 	return nil
 }
 
-// hash covers what makes a bucket what it is. Left out are the name's parts, which are in the bucket
-// ID, and what only matters to the deletion.
+// hash covers the parameters that determine the bucket's properties. It excludes the parts of the name, which are in
+// the bucket ID, and parameters that affect only deletion.
 func hash(values driverkit.Values) string {
 	relevant := driverkit.Values{}
 	for key, value := range values {

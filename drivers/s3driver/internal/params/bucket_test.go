@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
 
-// parse does what the kit does before it calls the driver, and then parses.
+// parse validates values like the kit and then parses them.
 func parse(values driverkit.Values) (params.Bucket, error) {
 	for key, value := range values {
 		parameter, known := params.BucketParameters()[key]

@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Direction reports whether a category is read, written, both or neither.
+// Direction says whether a category is read, written, both or neither.
 type Direction uint8
 
 // The directions of access. ReadWrite is their union.
@@ -19,7 +19,7 @@ const (
 	Write
 )
 
-// DirectionOf returns what a mode asks for. A category that the user left open asks for nothing.
+// DirectionOf returns the direction that a mode requests. A category that the user left unset requests nothing.
 func DirectionOf(mode driverkit.Mode) Direction {
 	switch mode {
 	case driverkit.ReadWrite:
@@ -33,16 +33,16 @@ func DirectionOf(mode driverkit.Mode) Direction {
 	}
 }
 
-// Access is the direction of each category of what a bucket holds.
+// Access is the direction of access in each category.
 type Access struct {
 	ObjectData     Direction
 	ObjectMetadata Direction
 	BucketMetadata Direction
-	// NoDelete leaves out the deletion of objects from writing.
+	// NoDelete excludes the deletion of objects from writing.
 	NoDelete bool
 }
 
-// Modes are the access modes that the document of Build can express.
+// Modes returns the access modes that the policies of Build can express.
 func Modes() driverkit.Modes {
 	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
 	return driverkit.Modes{
@@ -52,8 +52,8 @@ func Modes() driverkit.Modes {
 	}
 }
 
-// Check returns why S3 cannot grant this combination, or nil. S3 authorises user-defined metadata
-// with the object itself: HeadObject needs s3:GetObject, and metadata is written by s3:PutObject.
+// Check returns an error if S3 cannot grant this combination. S3 authorizes user-defined metadata together with the
+// object: HeadObject needs s3:GetObject, and s3:PutObject writes the metadata.
 func (a Access) Check() error {
 	switch {
 	case a.BucketMetadata&Write != 0:
@@ -68,8 +68,8 @@ func (a Access) Check() error {
 	return nil
 }
 
-// Effective returns what an account can do that was asked for with these modes. The metadata of an
-// object travels with its data. Where the bucket is, is no metadata: the Secret says it, too.
+// Effective returns the effective access of an account that requested these modes. Access to object data includes
+// object metadata. The location of the bucket does not count as metadata, because the Secret contains it anyway.
 func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
 	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
 	return asked
@@ -101,9 +101,9 @@ func (a Access) objectActions() []string {
 	return actions
 }
 
-// bucketActions returns the actions on the bucket itself that the access needs. Whoever reads
-// objects may list them: without, a missing object is refused instead of not found. The location is
-// what clients ask first.
+// bucketActions returns the actions on the bucket itself that the access needs. Reading objects includes listing
+// them: without it, S3 denies requests for missing objects instead of reporting them as missing. The location is the
+// first request of many clients.
 func (a Access) bucketActions() []string {
 	var actions []string
 	if a.ObjectData&Read != 0 {
@@ -121,8 +121,8 @@ func (a Access) bucketActions() []string {
 	return slices.Compact(actions)
 }
 
-// keyActions returns the KMS actions without which the credential could not use an encrypted
-// bucket. Writing needs decryption too: each part of a multipart upload is read back with the key.
+// keyActions returns the KMS actions that the credential needs to use an encrypted bucket. Writing also needs
+// decryption, because S3 reads back each part of a multipart upload with the key.
 func (a Access) keyActions() []string {
 	switch {
 	case a.ObjectData&Write != 0:

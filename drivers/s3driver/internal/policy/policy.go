@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy turns the access modes of COSI into IAM policy documents. It is pure: no calls, no
-// clock, and the same request always gives the same bytes.
+// Package policy translates the access modes of COSI into IAM policy documents. It is pure and deterministic: the
+// same request always gives the same bytes.
 package policy
 
 import (
@@ -19,16 +19,16 @@ import (
 type Bucket struct {
 	// Name is the bucket's name at the store.
 	Name string
-	// Access is what the account may do with it.
+	// Access is the account's access to the bucket.
 	Access Access
-	// KMSKey is the ARN of the key that encrypts the bucket; empty without one of its own.
+	// KMSKey is the ARN of the key that encrypts the bucket, or empty if it has no key of its own.
 	KMSKey string
 }
 
-// KMSResource returns the ARN by which a policy names the key of a bucket, which the bucket may name
-// by its ID alone: that is a key of the AWS account, if it is known. The key of an alias can be exchanged, so a policy
-// cannot name one. Whoever configures a bucket writes the name, and S3 does not look at it: what is more than the name of
-// one key, such as a pattern, is refused.
+// KMSResource returns the ARN with which a policy names the key of a bucket. The bucket may name its key by ID alone;
+// it is then a key of the AWS account, if the account is known. A policy cannot name an alias, because its key can be
+// replaced. The name can be written by anyone who can configure the bucket, and S3 does not validate it, so
+// KMSResource rejects anything but the name of one key, such as a pattern.
 func KMSResource(partition, region, account, key string) (string, error) {
 	switch {
 	case key == "":
@@ -60,17 +60,18 @@ type statement struct {
 	Effect   string   `json:"Effect"`
 	Action   []string `json:"Action"`
 	Resource []string `json:"Resource,omitempty"`
-	// NotResource, in the place of Resource, is everything but these.
+	// NotResource, instead of Resource, means everything except these.
 	NotResource []string `json:"NotResource,omitempty"`
-	// Condition has the values that are accepted by operator and key.
+	// Condition maps operators and keys to the accepted values.
 	Condition condition `json:"Condition,omitempty"`
 }
 
 type condition map[string]map[string][]string
 
-// noSessions denies S3 to sessions, which alone have a time of issue. It is a date and not Null that asks for it:
-// Ceph RGW reads any Null as true for a key that is absent, and would deny the keys everything. It leaves KMS out, which
-// S3 asks for the user by what may be a session, too ("Forward access sessions").
+// noSessions returns the statement that denies S3 to sessions, which are the only callers with an issue time. The
+// condition compares with a date instead of using Null, because Ceph RGW evaluates any Null as true for an absent
+// key, which would deny everything to the keys. KMS is not denied, because S3 may call it on the user's behalf with a
+// session ("Forward access sessions").
 func noSessions() statement {
 	return statement{
 		Effect: "Deny", Action: []string{"s3:*"}, Resource: []string{"*"},
@@ -78,33 +79,33 @@ func noSessions() statement {
 	}
 }
 
-// Dialect is how a store differs in its policies.
+// Dialect describes how a store's policies differ.
 type Dialect struct {
 	// Partition is the second part of ARNs, such as "aws".
 	Partition string
-	// Account is the number of the AWS account that has the buckets; empty for a store that knows no such conditions.
-	// With it the policy ends where a bucket is another account's, as one is that was deleted and made again by somebody,
-	// and a key can be used by S3 for objects of these buckets alone.
+	// Account is the number of the AWS account that owns the buckets, or empty for a store without such conditions. With
+	// it, the policy does not apply to buckets of other accounts, such as a bucket that was deleted and recreated by
+	// someone else. It also restricts the use of a key to S3, for objects of these buckets.
 	Account string
-	// Without lists actions that the store does not know, and would refuse the document for.
+	// Without lists actions that the store does not support and that would make it reject the document.
 	Without []string
-	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where whoever wrote an
-	// object may do everything with it.
+	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where the writer of
+	// an object has full access to it.
 	Denied []string
-	// Elsewhere denies them in all other buckets, too, for a store where an object's writer may let others do so by its ACL.
-	// It is for the policy of an account: that of a bucket speaks of no other.
+	// Elsewhere also denies them in all other buckets, for a store where the writer of an object can give others access
+	// by its ACL. It applies to policies of accounts; a bucket policy applies to no other bucket.
 	Elsewhere bool
-	// DeletesAtBucket says that the store asks at the bucket, too, whether several objects may be deleted by one call.
+	// DeletesAtBucket means that deleting several objects in one call also needs permission on the bucket.
 	DeletesAtBucket bool
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
-	// NoSessions denies the account's own sessions the use of S3. AWS gives any user one without asking a policy, and it
-	// outlives the key that it was asked for with.
+	// NoSessions denies S3 to the account's own sessions. AWS lets any user create sessions without permission in a
+	// policy, and they outlive the key that requested them.
 	NoSessions bool
 }
 
-// Build returns the policy document, without white space, that allows exactly the given access.
-// Buckets with equal access share their statements.
+// Build returns the policy document, without white space, that allows exactly the given access. Buckets with equal
+// access share their statements.
 func Build(dialect Dialect, buckets []Bucket) (string, error) {
 	doc := document{Version: "2012-10-17"}
 	var granted []string
@@ -161,15 +162,16 @@ func (d Dialect) inAccount() condition {
 	return condition{"StringEquals": {"aws:ResourceAccount": {d.Account}}}
 }
 
-// byS3 lets keys be used by S3 in their regions, for the buckets and what is in them: S3 names the object to the key, or
-// the bucket where that has a key of its own ("kms:EncryptionContext" and "kms:ViaService" in the AWS KMS guide).
+// byS3 returns the condition that restricts keys to use by S3 in their regions, for the given buckets and their
+// contents. S3 passes the object's name to KMS, or the bucket's name if the bucket has a key of its own
+// ("kms:EncryptionContext" and "kms:ViaService" in the AWS KMS guide).
 func (d Dialect) byS3(buckets []Bucket) condition {
 	if d.Account == "" {
 		return nil
 	}
 	var services, contexts []string
 	for _, bucket := range buckets {
-		// The domain is another one in some partitions. Nobody but AWS can be a caller whose name begins like this.
+		// Some partitions use another domain. Only AWS itself can be a caller with this prefix.
 		services = append(services, "s3."+strings.Split(bucket.KMSKey, ":")[3]+".amazonaws.com*")
 		arn := "arn:" + d.Partition + ":s3:::" + bucket.Name
 		contexts = append(contexts, arn, arn+"/*")
@@ -216,7 +218,7 @@ type group[K any] struct {
 	buckets []Bucket
 }
 
-// groupBy groups buckets by equal keys, with both groups and buckets in a fixed order.
+// groupBy groups buckets by equal keys. The order of groups and buckets is fixed.
 func groupBy[K comparable](buckets []Bucket, key func(Bucket) K, compare func(a, b K) int) []group[K] {
 	byKey := map[K][]Bucket{}
 	for _, bucket := range buckets {

@@ -198,7 +198,7 @@ func TestKMSResource(t *testing.T) {
 	}
 }
 
-// TestSizes pins what the limits of IAM mean in buckets with names of 39 bytes.
+// TestSizes pins the number of buckets with names of 39 bytes that fit into the limits of IAM.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for count, limit := range map[int]int{13: 2048, 49: 6144} {
@@ -216,7 +216,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestBuildAllowsDeletionAtTheBucket where the store asks there, to who may delete objects.
+// TestBuildAllowsDeletionAtTheBucket checks policies for stores that require permission on the bucket to delete
+// several objects.
 func TestBuildAllowsDeletionAtTheBucket(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -252,7 +253,8 @@ func TestBuildDeniesSessions(t *testing.T) {
 	}
 }
 
-// TestBuildDeniesOtherBuckets at a store where whoever owns an object or a bucket can let others in.
+// TestBuildDeniesOtherBuckets checks policies for stores where the owner of an object or bucket can give others
+// access.
 func TestBuildDeniesOtherBuckets(t *testing.T) {
 	t.Parallel()
 	text, err := policy.Build(policy.Dialect{Partition: "aws", Denied: []string{"s3:GetObject"}, Elsewhere: true}, []policy.Bucket{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholebody keeps the connections of the SDK. It must not hold requests that are too large for memory.
+// Package wholebody keeps the connections of the SDK open. It buffers request bodies, so it must not be used for
+// requests that do not fit into memory.
 package wholebody
 
 import (
@@ -10,9 +11,10 @@ import (
 	"net/http"
 )
 
-// Transport sends each request with a body of its own. The SDK closes its body as soon as the header of the response is
-// there, when net/http may be about to look for the body's end; told EOF by a WriteTo, which is no end but an error, net/http
-// ends the connection, and with it the response. A store that responds within a millisecond loses its responses so.
+// Transport sends each request with a separate, buffered body. The SDK closes its body as soon as it receives the
+// response header, at which point net/http may still be about to read the end of the body. The body's WriteTo then
+// returns EOF, which net/http treats as an error and closes the connection, losing the response. This affects stores
+// that respond within a millisecond.
 type Transport struct {
 	// Next sends the request. Required.
 	Next http.RoundTripper

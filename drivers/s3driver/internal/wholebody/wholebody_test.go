@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/wholebody"
 )
 
-// ended is the body of the SDK after its end: it has nothing more to write, and calls that an error.
+// ended is the SDK's body after its end: it has nothing more to write, and returns that as an error.
 type ended struct{ io.Reader }
 
 func (e ended) WriteTo(w io.Writer) (int64, error) {
@@ -22,7 +22,7 @@ func (e ended) WriteTo(w io.Writer) (int64, error) {
 
 func (ended) Close() error { return nil }
 
-// TestTransport sends a body that is closed while it is sent, which without it fails.
+// TestTransport sends a body that is closed while it is sent, which fails without the Transport.
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

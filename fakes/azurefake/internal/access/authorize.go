@@ -12,11 +12,11 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// Target is what a request is about. Blob and Container may be empty.
+// Target is the resource of a request. Blob and Container may be empty.
 type Target struct {
 	Account, Container, Blob string
-	// SignedPath is what a client may sign in place of the request's path, "" for nothing else: in path style, the secondary
-	// location's is not the account's.
+	// SignedPath is an alternative path that a client may sign instead of the request's path, or "" if there is none. In
+	// path style, the secondary location's path differs from the account's.
 	SignedPath string
 	// Stored returns the container, for its policies and public access.
 	Stored func() (store.Container, error)
@@ -45,7 +45,7 @@ func (t Target) resource() string {
 	return t.Resource + "/blobServices/default/containers/" + t.Container
 }
 
-// Kind is how a caller proved who it is.
+// Kind is how a caller authenticated.
 type Kind string
 
 // The kinds of callers.
@@ -58,12 +58,12 @@ const (
 	Bearer        Kind = "Bearer"
 )
 
-// Caller is who calls, after everything that can be checked without knowing the operation.
+// Caller is the authenticated caller, as far as it can be determined without the operation.
 type Caller struct {
 	Kind Kind
 	// Name is the account, the stored policy or the client ID.
 	Name string
-	// ObjectID is that of a bearer or of whoever made the user delegation key.
+	// ObjectID is the object ID of a bearer or of the creator of the user delegation key.
 	ObjectID string
 
 	directory *Directory
@@ -72,7 +72,7 @@ type Caller struct {
 	version   string
 }
 
-// Authenticate finds out who calls.
+// Authenticate identifies the caller.
 func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	c := &Caller{Kind: Anonymous, directory: d, target: t, version: r.Header.Get("X-Ms-Version")}
 	account, known := d.Account(t.Account)
@@ -128,7 +128,7 @@ func (c *Caller) Override(header string) string {
 	return c.sas.values.Get(param)
 }
 
-// Scope returns the encryption scope of whatever is written with the signature, "" if that says nothing.
+// Scope returns the encryption scope for blobs written with the signature, or "" if the signature sets none.
 func (c *Caller) Scope() string {
 	if c.sas.values == nil {
 		return ""
@@ -139,7 +139,8 @@ func (c *Caller) Scope() string {
 // Authorize decides whether the caller may perform the operation.
 func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
 
-// AuthorizeWrite is Authorize for an operation that needs more when it overwrites: then w alone suffices.
+// AuthorizeWrite is Authorize for an operation that needs a stronger permission when it overwrites: then only w is
+// sufficient.
 func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
 	if exists {
 		return c.authorize(op, "w")
@@ -169,7 +170,7 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 	return c.anonymous(op)
 }
 
-// AuthorizeBreak is Authorize for breaking a lease, which whoever may delete may do, too.
+// AuthorizeBreak is Authorize for breaking a lease, which permission to delete also allows.
 func (c *Caller) AuthorizeBreak(op Operation) error { return c.authorize(op, "wd") }
 
 func (c *Caller) byRole(op Operation, anyOf string) error {
@@ -184,7 +185,7 @@ func (c *Caller) byRole(op Operation, anyOf string) error {
 	return azerr.PermissionMismatch
 }
 
-// anonymous allows what the container's public access level makes public.
+// anonymous allows access according to the container's public access level.
 func (c *Caller) anonymous(op Operation) error {
 	stored, err := c.target.Stored()
 	public := map[string][]Operation{
@@ -206,7 +207,7 @@ func (c *Caller) anonymous(op Operation) error {
 func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (signature, error) {
 	for _, field := range []string{"skdutid", "sduoid", "srh", "srq"} {
 		if q.Get(field) != "" {
-			// They narrow who may use the signature and for which requests, which is not checked here.
+			// These fields restrict who may use the signature and for which requests, which the fake does not check.
 			return signature{}, azerr.NotServed("signatures with " + field)
 		}
 	}

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Attributes are what a condition can ask about, as it names them: "@Request[Microsoft.Authorization/roleAssignments:PrincipalType]".
+// Attributes are the attributes that a condition can refer to, by name:
+// "@Request[Microsoft.Authorization/roleAssignments:PrincipalType]".
 type Attributes map[string]string
 
 // maxCondition is how long a condition may be, in bytes. Azure's limit is about this.
 const maxCondition = 8 << 10
 
-// Holds evaluates the condition of a role assignment ("Azure role assignment condition format and syntax"), as far as it is
-// about the roles that somebody may assign: an attribute that is not there equals nothing. Its error says what is wrong
-// with the condition, whatever is asked.
+// Holds evaluates the condition of a role assignment ("Azure role assignment condition format and syntax"). It
+// supports the part that restricts the roles that may be assigned; a missing attribute equals nothing. It returns an
+// error for any invalid condition.
 func Holds(condition, action string, about Attributes) (bool, error) {
 	if len(condition) > maxCondition {
 		return false, fmt.Errorf("the condition has more than %d bytes", maxCondition)
@@ -34,7 +35,7 @@ var (
 	conditionToken = regexp.MustCompile(`'[^']*'|@[A-Za-z]+\[[^\]]*\]|[A-Za-z0-9:-]+|\S`)
 	attribute      = regexp.MustCompile(`^@(Request|Resource)\[Microsoft\.Authorization/roleAssignments:(RoleDefinitionId|PrincipalId|PrincipalType)\]$`)
 	conditionText  = regexp.MustCompile(`^'[^']*'$`)
-	// operators are those that are known, with the form of their values.
+	// operators maps the supported operators to the format of their values.
 	operators = map[string]*regexp.Regexp{
 		"ForAnyOfAnyValues:GuidEquals":             regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
 		"ForAnyOfAnyValues:StringEqualsIgnoreCase": conditionText,

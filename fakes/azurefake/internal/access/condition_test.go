@@ -65,8 +65,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// FuzzHolds evaluates arbitrary conditions. What is wrong with one does not depend on what is asked, and holds for nothing;
-// and the opposite of one that is right is the opposite.
+// FuzzHolds evaluates arbitrary conditions. Whether a condition is invalid must not depend on the attributes, and an
+// invalid one must not hold. The negation of a valid one must give the opposite result.
 func FuzzHolds(f *testing.F) {
 	for _, condition := range []string{
 		"(!(ActionMatches{'" + assignments + "/write'}) OR " + kind + " ForAnyOfAnyValues:StringEqualsIgnoreCase {'ServicePrincipal'})",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access decides who calls and what they may do: account keys, shared access signatures of all kinds, tokens
-// of the directory and role assignments. It reads requests but serves none, and stores no data of users.
+// Package access authenticates callers and authorizes their requests: account keys, shared access signatures of all
+// kinds, tokens of the directory and role assignments. It reads requests but does not serve them, and stores no user
+// data.
 package access
 
 import (
@@ -33,21 +34,21 @@ type Account struct {
 	Name string `json:"name"`
 	// Keys are key1 and key2 in base64.
 	Keys [2]string `json:"keys"`
-	// SharedKeyOff refuses everything that an account key signs.
+	// SharedKeyOff rejects everything signed by an account key.
 	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
 	// KeepsContainers is for how many days deleted containers can be restored, 0 for not at all.
 	KeepsContainers int `json:"keepsContainers,omitzero"`
-	// DelegationEpoch counts the revocations of user delegation keys. Keys are derived with it.
+	// DelegationEpoch is the number of revocations of user delegation keys. Keys are derived from it.
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
-	// Service is the document of the properties of the Blob service, "" for those of a new account; Version is the one of the
-	// service that it names for requests without one, "" for none.
+	// Service is the document with the properties of the Blob service, or "" for those of a new account. Version is its
+	// default service version, or "" for none.
 	Service string `json:"service,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
 // Principal is an application, a managed identity or a person of the directory.
 type Principal struct {
-	// ObjectID is what roles are assigned to, ClientID what the principal logs in as. Both are UUIDs.
+	// ObjectID is used in role assignments, and ClientID for logins. Both are UUIDs.
 	ObjectID string `json:"objectId"`
 	ClientID string `json:"clientId"`
 	Name     string `json:"name"`
@@ -55,13 +56,13 @@ type Principal struct {
 	Secret string `json:"secret,omitempty"`
 	// User makes it a person.
 	User bool `json:"user,omitempty"`
-	// Identity is what makes the principal a user-assigned managed identity; nil for an application.
+	// Identity is set for a user-assigned managed identity and nil for an application.
 	Identity *Identity `json:"identity,omitempty"`
 	// Federated are the tokens of other issuers that log it in, by the name of the credential.
 	Federated map[string]Federation `json:"federated,omitempty"`
 }
 
-// Identity is what the management calls say of a user-assigned managed identity.
+// Identity contains the management properties of a user-assigned managed identity.
 type Identity struct {
 	// ID is the resource ID.
 	ID       string            `json:"id"`
@@ -87,11 +88,11 @@ type Assignment struct {
 	Scope string `json:"scope"`
 	// User reports whether the principal was a person when it got the role.
 	User bool `json:"user,omitempty"`
-	// Condition limits what the role allows; empty for none.
+	// Condition restricts what the role allows; empty for none.
 	Condition string `json:"condition,omitempty"`
 }
 
-// tenant is what identifies the directory.
+// tenant identifies the directory.
 type tenant struct {
 	ID string `json:"id"`
 	// Key signs the directory's tokens.
@@ -112,7 +113,7 @@ type Directory struct {
 	roles map[string]Role
 }
 
-// NewDirectory opens the directory on what the journal holds.
+// NewDirectory opens the directory with the contents of the journal.
 func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
 	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}, roles: map[string]Role{}}
 	err := journal.Load(j, tableAccounts, d.accounts)

@@ -52,14 +52,14 @@ const (
 	Unknown Operation = "Unknown"
 )
 
-// need is what an operation asks of a caller: any one letter of each field.
+// need is the permission that an operation requires: any one letter of each field.
 type need struct {
 	// resource is the signed resource type of an account SAS: s, c or o; "" for an operation that no account SAS allows.
 	resource string
 	// account and service are the permissions of an account SAS and of a service or user delegation SAS; "" allows none.
 	account, service string
-	// action is what Azure's role-based access control calls it: a data action for what is about blobs, and an action of
-	// the control plane for what is about containers and keys.
+	// action is the operation's name in Azure role-based access control: a data action for blobs, and a control plane
+	// action for containers and keys.
 	action string
 }
 

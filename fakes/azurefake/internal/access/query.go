@@ -11,12 +11,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// single are the headers that have one value. Those with entity tags are lists.
+// single are the headers with a single value. Headers with entity tags are lists.
 var single = accept.Names("authorization", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "date",
 	"if-modified-since", "if-range", "if-unmodified-since", "range").Prefix("x-ms-")
 
-// ReadQuery returns the query of a request. It refuses one of which a part cannot be read, and what is given more than once
-// and read once, in the query and in the headers: to go on with the rest would be to do something else than what was asked for.
+// ReadQuery returns the query of a request. It rejects a query that cannot be parsed completely, and duplicates of
+// single-valued parameters and headers, because ignoring part of the request would do something else than requested.
 func ReadQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -13,8 +13,8 @@ type Role struct {
 	// Name is the role's name, ID that of its definition, a UUID.
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Actions and DataActions are patterns of what the role allows on the control plane and with data, * standing for
-	// anything; NotActions and NotDataActions take away from them.
+	// Actions and DataActions are patterns, with * as a wildcard, of what the role allows on the control plane and for
+	// data. NotActions and NotDataActions are excluded from them.
 	Actions        []string `json:"actions,omitempty"`
 	NotActions     []string `json:"notActions,omitempty"`
 	DataActions    []string `json:"dataActions,omitempty"`
@@ -53,8 +53,8 @@ func matches(pattern, action string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// builtIn are those of Azure's built-in roles that are about blobs, or that who manages identities needs. Actions of
-// services that the fake does not have are left out.
+// builtIn returns Azure's built-in roles for blobs and for managing identities. It omits actions of services that the
+// fake does not implement.
 func builtIn() []Role {
 	const identities, federated = "Microsoft.ManagedIdentity/userAssignedIdentities/", "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/"
 	return []Role{

@@ -39,7 +39,7 @@ type signature struct {
 	account   bool
 	// blob, snapshot and version limit the signature to one state.
 	resource string
-	// delegate is the object ID whose roles bound a user delegation SAS.
+	// delegate is the object ID whose roles limit a user delegation SAS.
 	delegate string
 	values   url.Values
 }
@@ -222,7 +222,7 @@ func Ordered(permissions string) bool {
 	return true
 }
 
-// signedResource is the canonical name of what sr says the signature is for.
+// signedResource returns the canonical name of the resource that sr refers to.
 func signedResource(q url.Values, t Target) (string, error) {
 	if t.Container == "" {
 		return "", azerr.AuthenticationFailed("The signature is for a container or a blob, and the request is for the account.")
@@ -324,8 +324,8 @@ func (s signature) covers(op Operation, anyOf string) error {
 	return nil
 }
 
-// delegationTexts are the strings to sign of a user delegation SAS. Fields were added with versions of the service
-// that the reference does not all name, so that each form is tried.
+// delegationTexts returns the possible strings to sign of a user delegation SAS. The reference does not state in
+// which service versions all of the fields were added, so each form is tried.
 func delegationTexts(q url.Values, resource string) []string {
 	g := q.Get
 	head := []string{g("sp"), g("st"), g("se"), resource, g("skoid"), g("sktid"), g("skt"), g("ske"), g("sks"), g("skv")}

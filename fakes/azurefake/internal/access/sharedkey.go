@@ -134,8 +134,8 @@ func keysOf[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// byWeight orders header names as the service's own culture-aware comparison does: punctuation counts for less than
-// letters and digits, a hyphen only between names that are otherwise equal.
+// byWeight orders header names like the service's culture-aware comparison: punctuation counts less than letters and
+// digits, and a hyphen only matters between names that are otherwise equal.
 func byWeight(a, b string) int {
 	if c := strings.Compare(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", "")); c != 0 {
 		return weigh(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", ""))

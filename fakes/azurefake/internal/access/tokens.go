@@ -30,7 +30,7 @@ const (
 	ManagementAudience = "https://management.azure.com"
 )
 
-// Login errors as the directory words them.
+// Login errors with the directory's texts.
 var (
 	ErrUnknownClient = errors.New("AADSTS700016: Application was not found in the directory")
 	ErrSecret        = errors.New("AADSTS7000215: Invalid client secret provided")
@@ -39,7 +39,7 @@ var (
 	ErrSubject       = errors.New("AADSTS700213: No matching federated identity record found for presented assertion subject")
 )
 
-// Login is a proof of who a client is.
+// Login is a client's authentication.
 type Login struct {
 	ClientID string
 	Secret   string
@@ -72,7 +72,8 @@ func (d *Directory) Token(login Login, audience string) (string, time.Duration, 
 	return token, tokenLife, nil
 }
 
-// Trusts says why a client does not trust a foreign token with these claims, whose signature is not looked at.
+// Trusts returns an error if a client does not trust a foreign token with these claims. It does not check the
+// signature.
 func (d *Directory) Trusts(clientID string, shown Federation) error {
 	p, ok := d.principalOf(clientID)
 	if !ok {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azerr is the error that the Blob service returns: a status, a code and a sentence. It knows the codes that
-// several packages need and no request.
+// Package azerr defines the errors of the Blob service: a status, a code and a sentence. It contains the codes that
+// several packages need, and does not depend on requests.
 package azerr
 
 import (
@@ -37,7 +37,7 @@ func From(err error) *Error {
 	return New(http.StatusInternalServerError, "InternalError", "The server encountered an internal error. Please retry the request.")
 }
 
-// Errors that more than one package returns, worded as the lists of error codes of the Blob service have them.
+// Errors that several packages return, with the texts in the Blob service's lists of error codes.
 var (
 	ContainerNotFound      = New(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
 	ContainerAlreadyExists = New(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
@@ -55,7 +55,8 @@ var (
 	InvalidBlobType        = New(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
 )
 
-// NotServed refuses what the service has and this fake has not, in a way that no client of Azure repeats.
+// NotServed returns the error for a feature of the service that the fake does not implement. Azure clients do not
+// retry it.
 func NotServed(what string) *Error {
 	return New(http.StatusBadRequest, "NotImplemented", "This fake of the service does not serve "+what+".")
 }
@@ -85,5 +86,5 @@ func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, he
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(append([]byte(xml.Header), body...)) // the client is gone if this fails
+	_, _ = w.Write(append([]byte(xml.Header), body...)) // fails only if the client has disconnected
 }

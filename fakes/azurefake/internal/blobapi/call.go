@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobapi is the REST interface of the Blob service: it reads requests, asks package access whether they are
-// allowed, and works on package store. It starts no listener and injects no fault.
+// Package blobapi implements the REST interface of the Blob service: it parses requests, authorizes them with package
+// access, and operates on package store. It does not listen or inject faults.
 package blobapi
 
 import (
@@ -29,11 +29,11 @@ const Version = "2021-12-02"
 // newest is the version of the service that the newest SDK asks for, and the last that is known here.
 const newest = "2026-12-06"
 
-// Options are what New needs.
+// Options are the arguments of New.
 type Options struct {
 	Store     *store.Store
 	Directory *access.Directory
-	// Domains are suffixes of host names before which the account's name stands, such as blob.localhost.
+	// Domains are suffixes of host names that follow the account's name, such as blob.localhost.
 	Domains []string
 	// Resource returns the resource ID of an account.
 	Resource func(account string) string
@@ -46,7 +46,7 @@ type Options struct {
 type API struct {
 	Options
 
-	// The operations by what a request is about. They are made once: there is a look-up in every call.
+	// The operations by resource type. The maps are created once, because every call uses them.
 	accounts, containers, blobs map[string]route
 }
 
@@ -55,7 +55,7 @@ func New(o Options) *API {
 	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
 }
 
-// Call is one request whose target and operation are known.
+// Call is one request whose target and operation have been determined.
 type Call struct {
 	Operation access.Operation
 	Target    access.Target
@@ -67,13 +67,13 @@ type Call struct {
 	query     url.Values
 	requestID string
 	handler   func(*Call, http.ResponseWriter) error
-	// ambiguous is why nothing can be done with the request, whoever sends it.
+	// ambiguous is the reason why the request cannot be processed for any caller.
 	ambiguous error
-	// secondary says that the request is to the secondary location.
+	// secondary means that the request is for the secondary location.
 	secondary bool
 }
 
-// Prepare finds out what a request is about. It verifies nothing.
+// Prepare determines the target and operation of a request. It verifies nothing.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
 	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
 	c.query, c.ambiguous = access.ReadQuery(r)
@@ -84,7 +84,8 @@ func (a *API) Prepare(r *http.Request, requestID string) *Call {
 	return c
 }
 
-// secondarySuffix is what the name of a secondary location has after that of its account, which cannot have such an end.
+// secondarySuffix is the suffix that a secondary location's name adds to the account name. Account names cannot end
+// in it.
 const secondarySuffix = "-secondary"
 
 // target splits a path-style or host-style address, and reports whether it is of a secondary location.
@@ -146,7 +147,7 @@ func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error
 	return found.op, found.handler
 }
 
-// variant tells operations apart that share method and query.
+// variant distinguishes operations with the same method and query.
 func (c *Call) variant() string {
 	switch {
 	case c.r.Method == http.MethodDelete && c.query.Has("versionid"):
@@ -255,7 +256,7 @@ func (c *Call) common(w http.ResponseWriter) {
 	}
 }
 
-// versionForm is what versions of the service look like.
+// versionForm matches versions of the service.
 var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
 
 // isVersion reports whether a text is a version of the service that is known here.
@@ -312,7 +313,7 @@ func (c *Call) namesState() bool {
 	return true
 }
 
-// unknown words the refusal of a request that is no operation that is served.
+// unknown returns the error for a request that is not an implemented operation.
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
@@ -343,7 +344,7 @@ func (c *Call) unknown() error {
 func (c *Call) Fail(w http.ResponseWriter, e *azerr.Error) {
 	c.common(w)
 	if e.Status == http.StatusUnauthorized {
-		// Clients read from it where and for what to get a token.
+		// Clients read from this header where and for what to request a token.
 		w.Header().Set("WWW-Authenticate", "Bearer authorization_uri=https://"+c.r.Host+"/"+c.api.Directory.TenantID()+"/oauth2/authorize resource_id="+access.StorageAudience)
 	}
 	e.Write(w, c.requestID, c.api.Now(), c.r.Method == http.MethodHead)
@@ -389,7 +390,7 @@ func writeXML(w http.ResponseWriter, status int, value any) error {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	_, _ = w.Write(append([]byte(xml.Header), raw...)) // the client is gone if this fails
+	_, _ = w.Write(append([]byte(xml.Header), raw...)) // fails only if the client has disconnected
 	return nil
 }
 

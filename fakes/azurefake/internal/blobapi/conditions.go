@@ -18,11 +18,11 @@ type conditions struct {
 	match, noneMatch                string
 	modifiedSince, unmodifiedSince  time.Time
 	hasModifiedSince, hasUnmodified bool
-	// tags are what the tags of the blob must fulfil, one of them; nil for no condition.
+	// tags are alternative conditions on the tags of the blob; nil for no condition.
 	tags []search
 }
 
-// state is what conditions are compared with.
+// state is the state that conditions are compared with.
 type state struct {
 	etag     string
 	modified time.Time
@@ -38,8 +38,8 @@ func stateOf(b *store.Blob) state {
 	return state{b.ETag, b.Modified, true, b.Tags}
 }
 
-// conditions reads the conditions on what the call is about. Those of calls about tags have names of their own ("Get Blob
-// Tags", "Set Blob Tags").
+// conditions parses the conditions on the target of the call. Calls for tags have separate headers ("Get Blob Tags",
+// "Set Blob Tags").
 func (c *Call) conditions() (conditions, error) {
 	if c.Operation == access.GetBlobTags || c.Operation == access.SetBlobTags {
 		return readConditions(c.r.Header, "X-Ms-Blob-", "X-Ms-If-Tags")
@@ -47,7 +47,7 @@ func (c *Call) conditions() (conditions, error) {
 	return readConditions(c.r.Header, "", "X-Ms-If-Tags")
 }
 
-// sourceConditions reads the conditions on what is copied.
+// sourceConditions parses the conditions on the source of a copy.
 func (c *Call) sourceConditions() (conditions, error) {
 	return readConditions(c.r.Header, "X-Ms-Source-", "X-Ms-Source-If-Tags")
 }
@@ -92,10 +92,10 @@ func readConditions(h http.Header, prefix, tags string) (conditions, error) {
 	return c, nil
 }
 
-// errConditions refuses conditions that cannot be asked together.
+// errConditions is the error for conditions that cannot be combined.
 var errConditions = azerr.New(http.StatusBadRequest, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
 
-// errUnsatisfiable refuses to read what must not exist.
+// errUnsatisfiable is the error for reading something that must not exist.
 var errUnsatisfiable = azerr.New(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
 
 // check compares the conditions with a state. Reading a state that the client has already is "not modified". Reads take any
@@ -125,8 +125,8 @@ func (c conditions) check(s state, reading bool) error {
 	return azerr.ConditionNotMet
 }
 
-// alone refuses what a call that is no read cannot ask together: only the two that mean the same can be, each with one
-// tag.
+// alone returns an error for conditions that a write cannot combine: it can combine only the two with the same
+// meaning, each with one tag.
 func (c conditions) alone() error {
 	if strings.Contains(c.match+c.noneMatch, ",") {
 		return errConditions
@@ -158,8 +158,8 @@ func (c conditions) creating(s state) error {
 	return c.check(s, false)
 }
 
-// committing is creating for the first list of a blob's blocks, since which nothing can have been modified: azblob's
-// TestBlobPutBlockListIfModifiedSinceFalse is a record of what the service did.
+// committing is creating for the first block list of a blob, since which nothing can have been modified: azblob's
+// TestBlobPutBlockListIfModifiedSinceFalse records the service's behavior.
 func (c conditions) committing(e *store.Entry) error {
 	if e.Current == nil && c.hasModifiedSince {
 		return azerr.ConditionNotMet

@@ -24,8 +24,8 @@ import (
 
 var errSource = azerr.New(http.StatusNotFound, "CannotVerifyCopySource", "The specified resource does not exist.")
 
-// source prepares a call for the blob that is copied. If its address is not signed, it must be public, but for Copy Blob,
-// where the same caller reads it in the same account.
+// source prepares a call for the source blob. If the source URL is not signed, the source must be public, except that
+// Copy Blob within an account uses the caller's own access.
 func (c *Call) source() (*Call, error) {
 	u, err := url.Parse(c.r.Header.Get("X-Ms-Copy-Source"))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -61,7 +61,7 @@ func (c *Call) source() (*Call, error) {
 	return from, nil
 }
 
-// abortCopy is Abort Copy Blob. Copies are complete in the response, so that there is never one to abort.
+// abortCopy implements Abort Copy Blob. Copies complete before the response, so there is never one to abort.
 func (c *Call) abortCopy(http.ResponseWriter) error {
 	q, action := c.query, c.r.Header.Get("X-Ms-Copy-Action")
 	switch {
@@ -85,7 +85,7 @@ func (c *Call) abortCopy(http.ResponseWriter) error {
 	})
 }
 
-// unverified words a refusal of the source.
+// unverified returns the error for an unauthorized source.
 func (c *Call) unverified(err error) error {
 	e := azerr.From(err)
 	return azerr.New(e.Status, "CannotVerifyCopySource", e.Message)
@@ -147,7 +147,7 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 // fromURL reports whether the call is Put Blob From URL, which makes a block blob of its own and no copy.
 func (c *Call) fromURL() bool { return c.r.Header.Get("X-Ms-Blob-Type") != "" }
 
-// putFromURL gives a new blob the content of a pinned state, and the state's properties but for those that the request
+// putFromURL gives a new blob the content of a pinned state, and the state's properties except those that the request
 // sets.
 func (c *Call) putFromURL(src, next *store.Blob) error {
 	if c.r.Header.Get("X-Ms-Blob-Type") != string(store.BlockBlob) || c.r.ContentLength > 0 {
@@ -195,7 +195,7 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 		if src.Type != store.AppendBlob { // "valid for append blobs only"
 			return nil, azerr.InvalidHeaderValue
 		}
-		// The seal comes along unless the request says otherwise: azblob's TestCopySealedBlob is a record of what the service did.
+		// The seal is copied unless the request overrides it: azblob's TestCopySealedBlob records the service's behavior.
 		next.Sealed = seal == "true"
 	}
 	if err := c.copyAttributes(from, &next); err != nil {
@@ -263,8 +263,8 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 	return src, unpin, err
 }
 
-// copyable refuses an archived source, but for a copy in an online tier, which is archived at first and comes back ("Copying
-// an archived blob" of Copy Blob). An earlier state cannot come back in its own place.
+// copyable rejects an archived source, except for a copy to an online tier, which is initially archived and then
+// rehydrated ("Copying an archived blob" of Copy Blob). An earlier state cannot be rehydrated in place.
 func (c *Call) copyable(from *Call, b *store.Blob) error {
 	tier := c.r.Header.Get("X-Ms-Access-Tier")
 	isCopy := c.Operation == access.CopyBlob && !c.fromURL() && from.ref() != c.ref()
@@ -326,7 +326,7 @@ func (c *Call) copyPart(src *store.Blob, part span) (received, error) {
 	return got, err
 }
 
-// copyAttributes applies what the request sets in place of the source's.
+// copyAttributes applies the attributes that the request sets instead of the source's.
 func (c *Call) copyAttributes(from *Call, next *store.Blob) error {
 	own, err := c.newBlob(next.Type)
 	if err != nil {
@@ -345,7 +345,7 @@ func (c *Call) copyAttributes(from *Call, next *store.Blob) error {
 	return c.scope(next)
 }
 
-// copiedTags are the tags of a copy: those of the request, unless it asks for the source's.
+// copiedTags returns the tags of a copy: those of the request, unless it asks for the source's.
 func (c *Call) copiedTags(from *Call, source, own map[string]string) (map[string]string, error) {
 	switch c.r.Header.Get("X-Ms-Copy-Source-Tag-Option") {
 	case "", "REPLACE":

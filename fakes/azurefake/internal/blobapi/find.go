@@ -75,7 +75,7 @@ func (c *Call) searched(wanted search) ([]string, error) {
 	return out, nil
 }
 
-// findIn adds what a container has to the page. Its marker is the container and the name that come next.
+// findIn adds the matches in a container to the page. Its marker is the next container and name.
 func (c *Call) findIn(container string, wanted search, l listing, doc *findingsXML) error {
 	from := ""
 	if container == l.from {

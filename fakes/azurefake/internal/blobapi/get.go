@@ -140,7 +140,7 @@ func (c *Call) getBlob(w http.ResponseWriter) error {
 	return c.send(w, found, part)
 }
 
-// maxRangeMD5 is the largest range whose checksum the service computes.
+// maxRangeMD5 is the largest range for which the service computes a checksum.
 const maxRangeMD5 = 4 << 20
 
 func (c *Call) send(w http.ResponseWriter, b *store.Blob, part span) error {
@@ -185,7 +185,7 @@ func (c *Call) rangeMD5(h http.Header, b *store.Blob, part span) error {
 	return nil
 }
 
-// rangeChecksum is the checksum of the range that the request asks for, and the header that tells it; nil for none.
+// rangeChecksum returns the requested checksum of the range and its header; nil for none.
 func (c *Call) rangeChecksum() (string, hash.Hash) {
 	switch {
 	case c.r.Header.Get("X-Ms-Range-Get-Content-Md5") == "true":

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// leaseResponse is what a lease action returns.
+// leaseResponse is the response to a lease action.
 type leaseResponse struct {
 	status int
 	id     string

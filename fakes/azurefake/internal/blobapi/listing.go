@@ -18,7 +18,7 @@ import (
 // maxResults is the size of a page, which a request can only make smaller.
 const maxResults = 5000
 
-// listing is what a list request asks for.
+// listing contains the parameters of a list request.
 type listing struct {
 	prefix, delimiter, marker, from string
 	// state is the first to show of the entry from, "" for all.
@@ -61,7 +61,7 @@ func (c *Call) readListing(allowed ...string) (listing, error) {
 	return l, nil
 }
 
-// marker is an opaque name of where the next page begins.
+// marker encodes the start of the next page as an opaque name.
 func marker(from string) string { return base64.RawURLEncoding.EncodeToString([]byte(from)) }
 
 type metadataXML map[string]string
@@ -303,8 +303,8 @@ func (l listing) common(name string) string {
 	return l.prefix + head + l.delimiter
 }
 
-// item is an element of a listing. State orders those of one entry and says where the next page begins, whatever is
-// removed in between.
+// item is an element of a listing. State orders the items of one entry and identifies the start of the next page,
+// even if items are removed in between.
 type item struct {
 	state string
 	xml   any
@@ -346,7 +346,7 @@ func (c *Call) itemsOf(e *store.Entry, l listing) []item {
 	return out
 }
 
-// nameXML is a name in a listing. One that XML cannot hold is written as in a URL, and says so.
+// nameXML is a name in a listing. A name that XML cannot represent is percent-encoded and marked as such.
 type nameXML string
 
 // MarshalXML implements xml.Marshaler.

@@ -30,17 +30,17 @@ var (
 	versionQuery      = accept.Names("snapshot", "versionid")
 	pageQuery         = accept.Names("marker", "maxresults")
 
-	// everyQuery and everyHeader are those of all operations. Microsoft's client for browsers adds _ to bypass caches.
+	// everyQuery and everyHeader are the inputs of all operations. Microsoft's browser client adds _ to bypass caches.
 	everyQuery  = accept.Names("comp", "restype", "timeout", "_")
 	everyHeader = accept.Names("x-ms-version", "x-ms-date", "x-ms-client-request-id", "x-ms-return-client-request-id")
 	// signatureQuery are the fields of a shared access signature.
 	signatureQuery = accept.Names("sv", "ss", "srt", "sr", "sp", "st", "se", "sip", "spr", "sig", "si", "ses", "sdd", "sks", "skt", "ske", "skv", "skoid",
 		"sktid", "saoid", "suoid", "scid", "skdutid", "sduoid", "srh", "srq", "rscc", "rscd", "rsce", "rscl", "rsct")
-	// standard are the headers without x-ms- that would change what a call does.
+	// standard are the headers without the prefix x-ms- that change what a call does.
 	standard = conditionHeaders.With("if-range", "range", "content-md5")
 )
 
-// inputs are those of each operation, or of each of its pages in the reference.
+// inputs are the inputs of each operation, or of each of its pages in the reference.
 var inputs = map[string]accept.Inputs{
 	"GetBlobServiceProperties":   {},
 	"SetBlobServiceProperties":   {Headers: sumHeaders},
@@ -116,7 +116,7 @@ var features = map[string]string{
 	"x-ms-source-lease-id":        "renaming containers",
 }
 
-// forms are those of values that no operation reads in another way.
+// forms are the formats of values that no operation parses in another way.
 var forms = map[string]*regexp.Regexp{
 	"timeout":                             regexp.MustCompile(`^\d+$`),
 	"x-ms-rehydrate-priority":             regexp.MustCompile(`^(Standard|High)$`),
@@ -143,7 +143,7 @@ func (c *Call) page() string {
 	return string(c.Operation)
 }
 
-// checkParameters refuses inputs that the operation does not have.
+// checkParameters rejects inputs that the operation does not support.
 func (c *Call) checkParameters() error {
 	known := inputs[c.page()]
 	for name, values := range c.query {
@@ -169,7 +169,7 @@ func (c *Call) checkParameters() error {
 	return nil
 }
 
-// ofLease reports whether a header is one of the action on a lease. The operation itself refuses an unknown action.
+// ofLease reports whether a header belongs to the action on a lease. The operation itself rejects unknown actions.
 func (c *Call) ofLease(name string) bool {
 	if c.Operation != access.LeaseBlob && c.Operation != access.LeaseContainer {
 		return false

@@ -195,7 +195,7 @@ func (c *Call) setTags(w http.ResponseWriter) error {
 	return nil
 }
 
-// swap puts a state in the place of another.
+// swap replaces a state by another.
 func swap(e *store.Change, old, next *store.Blob) {
 	if e.Current == old {
 		e.Current = next

@@ -80,7 +80,7 @@ func (c *Call) receive(limit int64) (received, error) {
 	return got, err
 }
 
-// checksums refuses what cannot be the checksum of a body, and two of them.
+// checksums rejects invalid checksums of a body, and several of them.
 func (c *Call) checksums() error {
 	sum, crc := c.r.Header.Get("Content-Md5"), c.r.Header.Get("X-Ms-Content-Crc64")
 	if sum != "" && crc != "" {
@@ -92,7 +92,7 @@ func (c *Call) checksums() error {
 	return checkMD5(sum)
 }
 
-// checkMD5 refuses what cannot be an MD5 in a header.
+// checkMD5 rejects an invalid MD5 in a header.
 func checkMD5(text string) error {
 	if raw, err := base64.StdEncoding.DecodeString(text); err != nil || text != "" && len(raw) != md5.Size {
 		return errInvalid
@@ -174,7 +174,7 @@ func (c *Call) replace(e *store.Change, next *store.Blob) {
 	e.Lease = e.Lease.AfterWrite(now)
 }
 
-// newBlob reads what a request says about a new state.
+// newBlob creates a new state from the headers of a request.
 func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
 	h := c.r.Header
 	meta, err := metadata(h)
@@ -203,7 +203,7 @@ func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
 	return b, checkBlobName(c.Target.Blob)
 }
 
-// anyContent is the type of contents of which nobody said anything.
+// anyContent is the default content type.
 const anyContent = "application/octet-stream"
 
 // contentHeaders are the standard headers to store: the x-ms-blob- ones, or the request's own.
@@ -430,7 +430,7 @@ func (c *Call) unchanged(e *store.Entry) error {
 	return online(e.Current)
 }
 
-// sameScope refuses an encryption scope that is not the blob's.
+// sameScope rejects an encryption scope that differs from the blob's.
 func (c *Call) sameScope(b *store.Blob) error {
 	if asked := c.r.Header.Get("X-Ms-Encryption-Scope"); asked != "" && asked != b.Scope {
 		return azerr.New(http.StatusConflict, "BlobCustomerSpecifiedEncryptionMismatch", "The given customer specified encryption does not match the encryption used to encrypt the blob.")

@@ -55,8 +55,8 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 	return nil
 }
 
-// nextVersion makes a new version of the current state as it is, which is what a snapshot does to a blob with versions,
-// and returns its name; "" without versions.
+// nextVersion creates a new version of the current state, like a snapshot of a blob with versions, and returns its
+// name, or "" without versioning.
 func (c *Call) nextVersion(e *store.Change) string {
 	if !c.api.Versioning || e.Current.Version == "" {
 		return ""
@@ -99,8 +99,8 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	return nil
 }
 
-// tierCondition applies the conditions of Delete Blob on when the tier was set. A blob whose tier was never set has had it
-// since it was made.
+// tierCondition applies the conditions of Delete Blob on when the tier was set. If the tier was never set, the time
+// of creation counts.
 func (c *Call) tierCondition(b *store.Blob) error {
 	set := b.TierChanged
 	if set.IsZero() {
@@ -113,7 +113,8 @@ func (c *Call) tierCondition(b *store.Blob) error {
 	return cond.check(state{modified: set, exists: true}, false)
 }
 
-// deletion reads what is to be deleted beside the blob: "" for nothing, include or only for its snapshots.
+// deletion returns what to delete in addition to the blob: "" for nothing, or the values include or only for its
+// snapshots.
 func (c *Call) deletion() (string, error) {
 	mode := c.r.Header.Get("X-Ms-Delete-Snapshots")
 	switch {
@@ -125,7 +126,7 @@ func (c *Call) deletion() (string, error) {
 	return mode, c.permanent()
 }
 
-// permanent refuses to delete for good what soft delete keeps, which is a feature that the account has not.
+// permanent rejects permanent deletion of soft-deleted blobs, because the account does not have soft delete.
 func (c *Call) permanent() error {
 	q := c.query
 	switch {

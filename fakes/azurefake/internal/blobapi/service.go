@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 )
 
-// serviceXML are the properties of the Blob service. A root element that a request leaves out stays as it is.
+// serviceXML contains the properties of the Blob service. A root element that a request omits is not changed.
 type serviceXML struct {
 	XMLName       xml.Name      `xml:"StorageServiceProperties"`
 	Logging       *loggingXML   `xml:",omitempty"`
@@ -53,7 +53,7 @@ type websiteXML struct {
 	Others  []elementXML `xml:",any"`
 }
 
-// elementXML is an element whose name alone counts.
+// elementXML is an element of which only the name matters.
 type elementXML struct{ XMLName xml.Name }
 
 // newService are the properties of a new account, of which "Get Blob Service Properties" shows the form.
@@ -138,7 +138,8 @@ var (
 	unsupportedNode = azerr.New(http.StatusBadRequest, "UnsupportedXmlNode", "One of the XML nodes specified in the request body is not supported.")
 )
 
-// check applies "Set Blob Service Properties", and refuses what would change what this fake does and does not.
+// check applies "Set Blob Service Properties", and rejects settings that would require features that the fake does
+// not implement.
 func (s serviceXML) check() error {
 	switch {
 	case len(s.Unknown) > 0:
@@ -193,7 +194,7 @@ func (r *retentionXML) check() error {
 	return nil
 }
 
-// serviceStats is Get Blob Service Stats, which the secondary location alone has.
+// serviceStats implements Get Blob Service Stats, which only the secondary location supports.
 func (c *Call) serviceStats(w http.ResponseWriter) error {
 	if !c.secondary {
 		return azerr.InvalidQueryValue
@@ -205,7 +206,7 @@ func (c *Call) serviceStats(w http.ResponseWriter) error {
 			LastSyncTime string
 		} `xml:"GeoReplication"`
 	}
-	// There is one copy of everything, so that nothing is behind.
+	// There is only one copy of everything, so replication is never behind.
 	doc.Geo.Status, doc.Geo.LastSyncTime = "live", httpTime(c.api.Now())
 	return writeXML(w, http.StatusOK, doc)
 }

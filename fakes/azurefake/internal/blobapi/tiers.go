@@ -22,9 +22,9 @@ func knownTier(tier string) bool {
 	return slices.Contains([]string{"Hot", "Cool", "Cold", store.Archive}, tier)
 }
 
-// online refuses what an archived blob does not permit: "the only valid operations are Get Blob Properties, Get Blob
-// Metadata, Set Blob Tags, Get Blob Tags, Find Blobs by Tags, List Blobs, Set Blob Tier, Copy Blob, and Delete Blob" ("Access
-// tiers for blob data").
+// online rejects calls that an archived blob does not permit: "the only valid operations are Get Blob Properties, Get
+// Blob Metadata, Set Blob Tags, Get Blob Tags, Find Blobs by Tags, List Blobs, Set Blob Tier, Copy Blob, and Delete
+// Blob" ("Access tiers for blob data").
 func online(b *store.Blob) error {
 	switch {
 	case b == nil || b.Tier != store.Archive:
@@ -35,13 +35,13 @@ func online(b *store.Blob) error {
 	return errArchived
 }
 
-// archiveStatus tells a client where a rehydration goes to.
+// archiveStatus returns the target of a rehydration in the form for clients.
 func archiveStatus(r *store.Rehydration) string {
 	return "rehydrate-pending-to-" + strings.ToLower(r.Tier)
 }
 
-// rehydration is the one that the request begins. It takes the longest time that "Blob rehydration from the archive tier"
-// names.
+// rehydration returns the rehydration that the request starts. It takes the longest time stated in "Blob rehydration
+// from the archive tier".
 func (c *Call) rehydration(tier string) *store.Rehydration {
 	r := &store.Rehydration{Tier: tier, Priority: cmp.Or(c.r.Header.Get("X-Ms-Rehydrate-Priority"), "Standard"), Ends: c.api.Now().Add(15 * time.Hour)}
 	if r.Priority == "High" {
@@ -61,7 +61,7 @@ func (c *Call) moveTier(b *store.Blob, tier string, current bool) error {
 			b.Rehydration = asked
 		}
 	case b.Tier == store.Archive && tier != store.Archive && !current:
-		return errArchived // an earlier state comes back only as a copy
+		return errArchived // an earlier state can be rehydrated only as a copy
 	case b.Tier == store.Archive && tier != store.Archive:
 		b.Rehydration = asked
 	default:

@@ -24,13 +24,13 @@ type search struct {
 // text in single quotes.
 var comparison = regexp.MustCompile(`^\s*(@container|[A-Za-z_][A-Za-z0-9_]*|"[^"]+")\s*(<>|<=|>=|=|<|>)\s*'([^']*)'\s*`)
 
-// alternative is what stands between two conjunctions of a condition.
+// alternative separates two conjunctions of a condition.
 var alternative = regexp.MustCompile(`^(?i:or)\b`)
 
-// conjunction is what stands between two comparisons.
+// conjunction separates two comparisons.
 var conjunction = regexp.MustCompile(`^(?i:and)\b`)
 
-// containerKey stands for the name of the container.
+// containerKey is the key for the name of the container.
 const containerKey = "@container"
 
 // parseSearch reads an expression as "Constructing a search expression" of Find Blobs by Tags defines it: comparisons
@@ -63,7 +63,7 @@ func parseTagCondition(text string) ([]search, error) {
 	}
 }
 
-// parseConjunction reads comparisons that are joined by AND, and returns what is after them.
+// parseConjunction parses comparisons joined by AND, and returns the remaining text.
 func parseConjunction(text string) (out search, rest string, err error) {
 	for n := 1; ; n++ {
 		parts := comparison.FindStringSubmatch(text)
@@ -116,7 +116,7 @@ func (s search) find(tags map[string]string) map[string]string {
 		found[p.key] = value
 	}
 	if len(tags) == 0 {
-		return nil // what has no tags is in no index of them
+		return nil // blobs without tags are not indexed
 	}
 	return found
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package management serves the calls of Azure Resource Manager that a driver of object storage needs: user-assigned
+// Package management serves the Azure Resource Manager calls that a driver of object storage needs: user-assigned
 // managed identities with their federated credentials, role assignments and definitions, and the keys of storage
 // accounts.
 //
-// Paths, bodies and responses are those of the fake servers that Microsoft generates with the clients of its SDK for Go,
-// from the same specification; this package finds the call, decides whether the caller may make it, and does what it
-// says to the directory. It is verified against the types of the SDK and not against the cloud.
+// Paths, bodies and responses are those of the fake servers that Microsoft generates with the clients of its SDK for
+// Go, from the same specification. This package determines the call, authorizes it, and applies it to the directory.
+// It is verified against the types of the SDK and not against the cloud.
 package management
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 )
 
-// Options are what an API needs, all of it.
+// Options are the arguments of New. All fields are required.
 type Options struct {
 	Directory *access.Directory
 	// Subscription and Group are the only ones that exist.
@@ -62,7 +62,7 @@ type Call struct {
 	query     url.Values
 	route     *route
 	principal access.Principal
-	// ambiguous is why nothing can be done with the request, whoever sends it.
+	// ambiguous is the reason why the request cannot be processed for any caller.
 	ambiguous error
 }
 
@@ -88,7 +88,7 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	// channel that they have closed.
 	ctx := context.WithValue(context.WithoutCancel(c.r.Context()), runtime.CtxAPINameKey{}, c.route.name)
 	r := c.r.WithContext(ctx)
-	r.URL = &url.URL{Path: c.r.URL.Path, RawPath: c.r.URL.RawPath} // they unescape parameters once more than those are escaped: calls read c.query
+	r.URL = &url.URL{Path: c.r.URL.Path, RawPath: c.r.URL.RawPath} // the SDK unescapes parameters once too often: calls read c.query instead
 	response, err := c.route.transport(c).Do(r)
 	if err != nil {
 		e := fromSDK(err)
@@ -98,11 +98,11 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	defer func() { _ = response.Body.Close() }() // holds bytes that are in memory
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
-	_, _ = io.Copy(w, response.Body) // the client is gone if this fails
+	_, _ = io.Copy(w, response.Body) // fails only if the client has disconnected
 	return nil
 }
 
-// refused says why the call is not made: who calls is not known or may not, or there is no such call.
+// refused returns why the call is not made: the caller is unknown or not authorized, or the call does not exist.
 func (c *Call) refused() *azerr.Error {
 	if c.ambiguous != nil {
 		return azerr.From(c.ambiguous)
@@ -132,7 +132,8 @@ func (c *Call) refused() *azerr.Error {
 	return c.checkParameters()
 }
 
-// body is the body of the request, which stays to be read: nothing of one that cannot be, which the SDK's server refuses.
+// body returns the body of the request, which can still be read afterwards. It returns nothing for an unreadable
+// body, which the SDK's server rejects.
 func (c *Call) body() []byte {
 	raw, err := io.ReadAll(c.r.Body)
 	if err != nil {
@@ -142,8 +143,8 @@ func (c *Call) body() []byte {
 	return raw
 }
 
-// attributes are what conditions can ask about role assignments: the one in the request, or the one that is there. Azure
-// looks nothing up for them: a request that does not say the type of the principal has none.
+// attributes returns the attributes of role assignments that conditions can refer to: of the requested or the
+// existing one. Azure looks up nothing for them: without a principal type in the request, the attribute is missing.
 func (c *Call) attributes() access.Attributes {
 	switch c.route.action {
 	case roles + "roleAssignments/write":
@@ -185,10 +186,11 @@ func Fail(w http.ResponseWriter, e *azerr.Error) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 	}
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(raw) // the client is gone if this fails
+	_, _ = w.Write(raw) // fails only if the client has disconnected
 }
 
-// fromSDK is the response for an error of the SDK's server: ours, or that a body or path is not one of the call.
+// fromSDK returns the response for an error of the SDK's server: one of this package, or an error about an invalid
+// body or path.
 func fromSDK(err error) *azerr.Error {
 	if e, ok := errors.AsType[*azerr.Error](err); ok {
 		return e
@@ -199,7 +201,7 @@ func fromSDK(err error) *azerr.Error {
 	return azerr.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: "+err.Error())
 }
 
-// respond returns what a fake server of the SDK returns: a value, or an error.
+// respond returns the value or error in the form of the SDK's fake server.
 func respond[T any](status int, value T, err error) (ok fake.Responder[T], failed fake.ErrorResponder) {
 	if err != nil {
 		failed.SetError(err)
@@ -218,7 +220,7 @@ func missing(code, id string) *azerr.Error {
 	return azerr.New(http.StatusNotFound, code, "The resource '"+id+"' was not found.")
 }
 
-// text is what a pointer of the SDK's types points to, "" for nothing.
+// text returns the value of a pointer in the SDK's types, or "" for nil.
 func text(p *string) string {
 	if p == nil {
 		return ""
@@ -226,7 +228,7 @@ func text(p *string) string {
 	return *p
 }
 
-// texts are what the pointers point to.
+// texts returns the values of the pointers.
 func texts(ps []*string) []string {
 	var out []string
 	for _, p := range ps {

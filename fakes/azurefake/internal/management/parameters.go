@@ -31,7 +31,7 @@ var Inputs = map[string]accept.Inputs{
 	},
 }
 
-// checkParameters refuses query parameters and fields of the body that the call does not have.
+// checkParameters rejects query parameters and body fields that the call does not support.
 func (c *Call) checkParameters() *azerr.Error {
 	inputs := Inputs[c.Operation]
 	for name := range c.query {
@@ -44,7 +44,7 @@ func (c *Call) checkParameters() *azerr.Error {
 	}
 	var body any
 	if json.Unmarshal(c.body(), &body) != nil {
-		return nil // the SDK's server says so
+		return nil // the SDK's server reports it
 	}
 	if field, unknown := inputs.Fields.UnknownField(body, func(v any) bool { return v == nil }); unknown {
 		return c.unserved("UnsupportedField", "field", field)

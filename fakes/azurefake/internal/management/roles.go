@@ -72,13 +72,14 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 	}
 }
 
-// filter is what a list is asked for.
+// filter returns the filter of a list request.
 func (c *Call) filter() string { return c.query.Get("$filter") }
 
-// ofPrincipal is a filter for whom roles are assigned to. There are no groups, to which assignedTo looks, too.
+// ofPrincipal matches a filter on the principal of assignments. There are no groups, which assignedTo would also
+// search.
 var ofPrincipal = regexp.MustCompile(`^(?:principalId eq '([0-9A-Fa-f-]{36})'|assignedTo\('([0-9A-Fa-f-]{36})'\))$`)
 
-// selection reads the filter of a list: by default what is at, above and below the scope.
+// selection parses the filter of a list. By default it selects assignments at, above and below the scope.
 func selection(filter, scope string) (func(access.Assignment) bool, error) {
 	wanted := func(a access.Assignment) bool { return access.Under(a.Scope, scope) || access.Under(scope, a.Scope) }
 	if filter == "" {
@@ -129,8 +130,8 @@ func (a *API) assignment(scope, name string) (access.Assignment, bool) {
 	return access.Assignment{}, false
 }
 
-// putAssignment makes a role assignment. An existing one stays as it is: the same again is a success, another one of
-// that name is refused, and so is the same under another name.
+// putAssignment creates a role assignment. Repeating an identical assignment succeeds. A different assignment with an
+// existing name is rejected, and so is an identical one with another name.
 func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssignmentCreateParameters) (access.Assignment, int, error) {
 	if asked.Properties == nil {
 		return access.Assignment{}, 0, bad("InvalidRequestContent", "The properties of the role assignment are missing.")

@@ -22,7 +22,7 @@ type transporter interface {
 type route struct {
 	// name is the SDK's name of the call, by which its servers dispatch.
 	name string
-	// action at scope is what the caller needs a role for.
+	// action at scope is the permission that the caller needs.
 	action, scope string
 	transport     func(*Call) transporter
 }
@@ -30,7 +30,7 @@ type route struct {
 // kind is a family of resources.
 type kind struct {
 	path *regexp.Regexp
-	// calls are the SDK's names and the actions, by method; a path's last group says whether it names a resource.
+	// calls maps methods to the SDK's names and the actions; the last group of a path matches if it names a resource.
 	calls map[string][2]string
 	// scope returns the scope from the path's groups; by default the path itself.
 	scope     func(groups []string, path string) string

@@ -16,13 +16,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Ref names what is under one name of a container.
+// Ref identifies the entry under one name of a container.
 type Ref struct{ Account, Container, Name string }
 
 // Change is the work on one entry. Its fields may be edited; values that they point to may not.
 type Change struct {
 	Entry
-	// Container is the container as it is.
+	// Container is the current container.
 	Container Container
 
 	add   []Block
@@ -50,8 +50,8 @@ func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
 	return view(h.Container, e.at(s.options.Now()))
 }
 
-// Change lets change edit an entry and keeps the result unless that fails. Bodies that nothing refers to any more are
-// removed.
+// Change calls change to edit an entry and stores the result unless it returns an error. Bodies that are no longer
+// referenced are removed.
 func (s *Store) Change(ref Ref, change func(*Change) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Store) record(k string, before *Entry, c *Change) error {
 		records = append(records, rec)
 	}
 	if len(c.add) == 0 || before.Current != c.Current {
-		// A staged block leaves the entry as it is, which may be long.
+		// A staged block does not change the entry, which may be large.
 		rec, err := c.entryRecord(k)
 		if err != nil {
 			return err
@@ -149,8 +149,8 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 	s.options.Bodies.Delete(gone...)
 }
 
-// Walk shows the entries of a container whose names have the prefix and are at or after from, in order, until show
-// returns false.
+// Walk calls show for the entries of a container whose names have the prefix and are not before from, in order, until
+// show returns false.
 func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) (Container, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -21,7 +21,7 @@ const (
 	Broken    LeaseState = "broken"
 )
 
-// Infinite is the duration of a lease that does not end by itself.
+// Infinite is the duration of a lease that does not expire.
 const Infinite = -1 * time.Second
 
 // Lease is the lease of a container or a blob. The zero value is an available one.
@@ -31,7 +31,7 @@ type Lease struct {
 	Duration time.Duration `json:"duration,omitempty"`
 	// Ends is when a finite lease expires.
 	Ends time.Time `json:"ends,omitzero"`
-	// Breaks is when a broken lease ends, zero for one that nobody broke.
+	// Breaks is when a broken lease ends, or zero if it is not broken.
 	Breaks time.Time `json:"breaks,omitzero"`
 }
 
@@ -77,8 +77,8 @@ func (l Lease) Acquire(id string, duration time.Duration, now time.Time) (Lease,
 	return Lease{ID: id, Duration: duration, Ends: now.Add(duration)}, nil
 }
 
-// Renew extends the lease by its duration; an expired one comes back unless somebody changed what it protects, which
-// the caller forgets the lease for.
+// Renew extends the lease by its duration. An expired lease can be renewed unless the protected resource has been
+// changed, in which case the caller deletes the lease.
 func (l Lease) Renew(id string, now time.Time) (Lease, error) {
 	switch state := l.State(now); {
 	case l.ID != id || state == Available:
@@ -144,8 +144,8 @@ func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 	return l, int((end.Sub(now) + time.Second - 1) / time.Second), nil
 }
 
-// Guard refuses a call that does not show the lease's ID. What is the kind of the thing in error codes: Blob or
-// Container. Required says that a locked thing cannot be changed without the ID.
+// Guard rejects a call without the lease's ID. what is the resource type in error codes: Blob or Container. required
+// means that a leased resource cannot be changed without the ID.
 func (l Lease) Guard(shown, what string, required bool, now time.Time) error {
 	switch {
 	case shown == "" && (!required || !l.Locked(now)):
@@ -162,7 +162,7 @@ func (l Lease) Guard(shown, what string, required bool, now time.Time) error {
 	return nil
 }
 
-// AfterWrite is the lease after a successful write: a lease that ended cannot be renewed any more.
+// AfterWrite returns the lease after a successful write: an expired lease can no longer be renewed.
 func (l Lease) AfterWrite(now time.Time) Lease {
 	if s := l.State(now); s == Expired || s == Broken {
 		return Lease{}

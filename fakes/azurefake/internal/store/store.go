@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store holds containers and blobs with their versions, snapshots, blocks and leases, and writes every change
-// to a journal before it is acknowledged. It knows neither HTTP nor who may do what.
+// Package store stores containers and blobs with their versions, snapshots, blocks and leases, and writes every
+// change to a journal before it is acknowledged. It does not depend on HTTP or authorization.
 package store
 
 import (
@@ -30,7 +30,7 @@ const (
 // sep divides the parts of a key; no name holds it.
 const sep = "\x00"
 
-// Options are what New needs. All are required but Deletion.
+// Options are the arguments of New. All are required except Deletion.
 type Options struct {
 	Journal journal.Journal
 	Bodies  *blob.Store
@@ -59,7 +59,7 @@ func newHolder(c Container) *holder {
 	return &holder{c, btree.NewG(32, func(a, b *Entry) bool { return a.Name < b.Name })}
 }
 
-// entry returns what is under a name, nil for nothing.
+// entry returns the entry under a name, or nil.
 func (h *holder) entry(name string) *Entry {
 	e, _ := h.entries.Get(&Entry{Name: name})
 	return e
@@ -73,7 +73,7 @@ func (h *holder) each(show func(*Entry)) {
 	})
 }
 
-// New opens the store on what the journal holds.
+// New opens the store with the contents of the journal.
 func New(o Options) (*Store, error) {
 	s := &Store{options: o, containers: map[string]*holder{}}
 	if err := s.load(); err != nil {
@@ -230,7 +230,7 @@ func (s *Store) ChangeContainer(account, name string, change func(*Container) er
 	return next, nil
 }
 
-// DeleteContainer begins the deletion of a container that check accepts. Its blobs are gone at once.
+// DeleteContainer starts the deletion of a container that check accepts. Its blobs are deleted immediately.
 func (s *Store) DeleteContainer(account, name string, check func(Container) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

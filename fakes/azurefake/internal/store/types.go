@@ -53,7 +53,7 @@ type Block struct {
 	Size int64   `json:"size"`
 }
 
-// Copy is what the service says about the copy that made a blob.
+// Copy describes the copy operation that created a blob.
 type Copy struct {
 	ID        string    `json:"id"`
 	Source    string    `json:"source"`
@@ -63,7 +63,7 @@ type Copy struct {
 
 // Rehydration brings an archived blob to another tier, which takes hours.
 type Rehydration struct {
-	// Tier is where it goes to; Priority is Standard or High.
+	// Tier is the target tier; Priority is Standard or High.
 	Tier     string `json:"tier"`
 	Priority string `json:"priority"`
 	// Ends is when the blob has that tier.
@@ -91,7 +91,7 @@ type Blob struct {
 	// Tier is Hot, Cool, Cold or Archive; "" for a blob without one.
 	Tier        string    `json:"tier,omitempty"`
 	TierChanged time.Time `json:"tierChanged,omitzero"`
-	// Rehydration is how an archived blob comes back, nil unless that was asked for. Only the current state can have one.
+	// Rehydration is the running rehydration of an archived blob, or nil. Only the current state can have one.
 	Rehydration *Rehydration `json:"rehydration,omitempty"`
 	Scope       string       `json:"scope,omitempty"`
 	Blocks      []Block      `json:"blocks,omitempty"`
@@ -105,7 +105,7 @@ type Entry struct {
 	Name string `json:"name"`
 	// Current is nil when only versions, snapshots or uncommitted blocks are left.
 	Current *Blob `json:"current,omitempty"`
-	// Versions are the earlier ones and Snapshots those of the current blob, oldest first.
+	// Versions are the earlier versions and Snapshots the snapshots of the current blob, oldest first.
 	Versions  []*Blob `json:"versions,omitempty"`
 	Snapshots []*Blob `json:"snapshots,omitempty"`
 	Lease     Lease   `json:"lease,omitzero"`
@@ -114,7 +114,7 @@ type Entry struct {
 	uncommitted map[string]Block
 }
 
-// at is the entry as it is at a time: what was rehydrated by then has its new tier.
+// at returns the entry at a given time: blobs whose rehydration has finished have the new tier.
 func (e *Entry) at(now time.Time) *Entry {
 	if e.Current == nil || e.Current.Rehydration == nil || now.Before(e.Current.Rehydration.Ends) {
 		return e
@@ -156,7 +156,7 @@ func (e *Entry) Empty() bool {
 	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
 }
 
-// Counts says how much a container holds.
+// Counts are the numbers of items in a container.
 type Counts struct {
 	// Blobs are current ones, Uncommitted names that have nothing but uncommitted blocks.
 	Blobs, Versions, Snapshots, Uncommitted int

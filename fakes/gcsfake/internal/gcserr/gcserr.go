@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcserr is the error that Google's services respond with. One value has everything that the JSON API, the
-// XML API, the newer APIs (google.rpc.Status) and the token endpoints want to know; each writes down its part.
+// Package gcserr defines the errors of Google's services. One value contains the fields for the JSON API, the XML
+// API, the newer APIs (google.rpc.Status) and the token endpoints; each writes its own part.
 package gcserr
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Error is a refusal as the real service words it.
+// Error is an error with the real service's text.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -44,7 +44,7 @@ func (e *Error) Name() string {
 	return e.Code
 }
 
-// Is reports equality by status and codes, so that errors.Is works against a value of a table.
+// Is compares the status and codes, so that errors.Is works with the values of a table.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Status == e.Status && t.Reason == e.Reason && t.Code == e.Code
@@ -74,8 +74,8 @@ func (e *Error) RPCStatus() string {
 	return "INTERNAL"
 }
 
-// From returns err as an *Error: a refusal of the signature package in this package's form, anything else as a
-// failure of the service.
+// From returns err as an *Error: an error of the signature package in this package's form, and anything else as an
+// internal error of the service.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -125,7 +125,8 @@ var (
 	TooLarge       = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
 	Range          = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")
 	RateLimit      = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
-	// Unimplemented is no 501, since Google's clients repeat what fails with 5xx, 501 included, until their context ends: 400 ends it at once.
+	// Unimplemented is not a 501, because Google's clients retry all 5xx errors, including 501, until their context
+	// ends. They do not retry 400.
 	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not serve that."}
 	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
 	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")

@@ -176,8 +176,8 @@ func (d *Directory) DeleteAccount(email string) error {
 	return nil
 }
 
-// UndeleteAccount brings a deleted service account back, with its unique ID and so with what bindings give it, but
-// without keys.
+// UndeleteAccount restores a deleted service account with its unique ID, and therefore with the permissions from
+// bindings, but without keys.
 func (d *Directory) UndeleteAccount(project, uniqueID string) (Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

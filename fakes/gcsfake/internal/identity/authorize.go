@@ -9,13 +9,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
 
-// Target is what a permission is asked on.
+// Target is the resource for which a permission is checked.
 type Target struct {
 	// Project is the ID of the project.
 	Project string
 	// Policy is the policy of the resource below the project, nil for none.
 	Policy *policy.Policy
-	// Resource is what conditions see.
+	// Resource contains the attributes for conditions.
 	Resource policy.Resource
 }
 
@@ -58,7 +58,7 @@ const (
 
 const scopePrefix = "https://www.googleapis.com/auth/"
 
-// InScope reports whether the caller's token may be used at a level, whoever the caller is.
+// InScope reports whether the caller's token may be used at a level, regardless of the caller's permissions.
 func (c Caller) InScope(l Level) bool {
 	if c.Scopes == nil {
 		return true

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity is the directory of the fake: projects with their allow policies, service accounts, their keys
-// and HMAC keys, custom roles, workload identity pools and the tokens of all of them. It decides who may do what. It
-// knows no bucket and no HTTP.
+// Package identity is the fake's directory: projects with their allow policies, service accounts, their keys and HMAC
+// keys, custom roles, workload identity pools and the tokens of all of them. It authorizes callers. It does not
+// depend on buckets or HTTP.
 package identity
 
 import (
@@ -55,7 +55,7 @@ type Account struct {
 	Policy      policy.Policy `json:"policy"`
 }
 
-// Options are what a directory is made of.
+// Options are the arguments of New.
 type Options struct {
 	Journal journal.Journal
 	// Projects are made when the journal does not have them.
@@ -81,7 +81,7 @@ type Directory struct {
 
 	// verified are tokens that were verified before.
 	verified verifiedTokens
-	// inventing is held while a secret is made, so that nobody makes it twice.
+	// inventing is held while a secret is generated, so that it is generated only once.
 	inventing sync.Mutex
 }
 
@@ -226,8 +226,8 @@ func (d *Directory) uids(bindings []policy.Binding) (uids map[string]string, mis
 	return uids, ""
 }
 
-// Gone returns the members of a policy that were deleted since it was set, as the policy shows them from now on:
-// deleted:serviceAccount:NAME?uid=NUMBER.
+// Gone maps the members of a policy that were deleted since it was set to the form in which the policy shows them
+// from now on: deleted:serviceAccount:NAME?uid=NUMBER.
 func (d *Directory) Gone(p policy.Policy) map[string]string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -46,7 +46,7 @@ func (d *Directory) AddPool(p Pool) error {
 	return nil
 }
 
-// resource is the pool's name, as it stands in principals.
+// resource returns the pool's name as it appears in principals.
 func (p Pool) resource() string {
 	return "//iam.googleapis.com/projects/" + p.Project + "/locations/global/workloadIdentityPools/" + p.ID
 }
@@ -65,7 +65,7 @@ func (p Pool) accepts(audiences []string) bool {
 	return slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(want, a) })
 }
 
-// principals are the names of a subject: its own, and those of the sets that it is in.
+// principals returns the names of a subject: its own, and those of the sets that contain it.
 func (p Pool) principals(subject string) (principal string, sets []string) {
 	sets = []string{"principalSet:" + p.resource() + "/*"}
 	if name, ok := strings.CutPrefix(subject, "system:serviceaccount:"); ok && strings.HasSuffix(p.ID, gkePool) {
@@ -98,9 +98,9 @@ func (d *Directory) pool(audience string) (Pool, bool) {
 // maxFederated is how long a token of another issuer may live.
 const maxFederated = 48 * time.Hour
 
-// ExchangeFederated is the token exchange of the Security Token Service: it returns an access token for the subject
-// of another issuer's token. The STS reference ("Method: token") says that its iat must be in the past and its exp less
-// than 48 hours later, and nothing of clocks that differ, so there is no leeway.
+// ExchangeFederated implements the token exchange of the Security Token Service: it returns an access token for a
+// subject with another issuer's token. The STS reference ("Method: token") requires that its iat is in the past and
+// its exp less than 48 hours later, and does not mention clock skew, so there is no leeway.
 func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, audience, token, scope string) (string, error) {
 	p, ok := d.pool(audience)
 	if !ok {
@@ -132,7 +132,7 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 	return d.issue(grant{Principal: principal, Sets: sets, Scopes: strings.Fields(scope), Expires: d.now().Add(Lifetime).Unix()})
 }
 
-// Impersonate issues a token for a service account to a caller who may have one.
+// Impersonate issues a token for a service account to an authorized caller.
 func (d *Directory) Impersonate(email string, life time.Duration, scopes []string) (string, error) {
 	return d.IssueToken(email, life, scopes...)
 }

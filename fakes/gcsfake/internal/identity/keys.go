@@ -32,7 +32,7 @@ type Key struct {
 	Disabled bool      `json:"disabled,omitempty"`
 	// Origin is GOOGLE_PROVIDED or USER_PROVIDED.
 	Origin string `json:"origin"`
-	// System is a key whose private half never leaves the service: signBlob and signJwt use it.
+	// System marks a key whose private half never leaves the service: signBlob and signJwt use it.
 	System bool `json:"system,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func newKey() (public, private []byte, err error) {
 	return public, private, nil
 }
 
-// UploadKey adds a key whose private half somebody else has. certificate is its X.509 certificate as PEM.
+// UploadKey adds a key whose private half is held by the client. certificate is its X.509 certificate as PEM.
 func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
@@ -173,7 +173,7 @@ func (d *Directory) Keys(email string) []Key {
 	return slices.DeleteFunc(d.SigningKeys(email), func(k Key) bool { return k.System })
 }
 
-// SigningKeys returns all keys whose signatures stand for a service account, in the order of their making.
+// SigningKeys returns all keys whose signatures are valid for a service account, in the order of their creation.
 func (d *Directory) SigningKeys(email string) []Key {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -303,8 +303,8 @@ func noHMAC(accessID string) error {
 	return gcserr.NotFound.Say("Access ID not found in project: %s", accessID)
 }
 
-// HMACKeys returns the HMAC keys of a project, or of all for "", in the order of their access IDs; those of one
-// service account unless email is "".
+// HMACKeys returns the HMAC keys of a project, or of all projects for "", ordered by access ID. If email is not "",
+// it returns only those of that service account.
 func (d *Directory) HMACKeys(project, email string, deleted bool) []HMACKey {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -104,7 +104,7 @@ func (d *Directory) Roles(project string) []Role {
 	return out
 }
 
-// DeleteRole removes a custom role. Bindings that name it grant nothing any more.
+// DeleteRole deletes a custom role. Bindings that name it no longer grant anything.
 func (d *Directory) DeleteRole(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
 
-// Caller is who a request is from.
+// Caller is the caller of a request.
 type Caller struct {
 	policy.Caller
 
@@ -77,7 +77,7 @@ func (d *Directory) Secret(name string, invent func() ([]byte, error)) ([]byte, 
 	return made, d.keep(tableSecrets, name, made)
 }
 
-// grant is what an access token says.
+// grant is the contents of an access token.
 type grant struct {
 	// Account is the email of a service account, Principal the name of a federated one.
 	Account   string   `json:"a,omitempty"`
@@ -112,8 +112,8 @@ func (d *Directory) IssueToken(email string, life time.Duration, scopes ...strin
 	return d.issue(grant{Account: a.Email, UID: a.UniqueID, Scopes: scopes, Expires: d.now().Add(life).Unix()})
 }
 
-// Authenticate finds out who a bearer token is for. The service account of a token must still be there and enabled.
-// audience reports whether an aud of a JWT means the service that was called.
+// Authenticate returns the caller identified by a bearer token. The token's service account must still exist and be
+// enabled. audience reports whether an aud claim of a JWT refers to the called service.
 func (d *Directory) Authenticate(token string, audience func(string) bool) (Caller, error) {
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {
@@ -141,7 +141,7 @@ func (d *Directory) Authenticate(token string, audience func(string) bool) (Call
 	return c, err
 }
 
-// verifyToken reads what a token says, if it is one that was issued here.
+// verifyToken reads the contents of a token that this server issued.
 func (d *Directory) verifyToken(text string) (g grant, ok bool) {
 	payload, sum, _ := strings.Cut(text, ".")
 	mac, err := base64.RawURLEncoding.DecodeString(sum)
@@ -152,8 +152,8 @@ func (d *Directory) verifyToken(text string) (g grant, ok bool) {
 	return g, err == nil && json.Unmarshal(raw, &g) == nil
 }
 
-// verifiedTokens remembers tokens that were verified: clients send one a thousand times. When it ends, and whether its
-// account is still there, is for each request to look at.
+// verifiedTokens caches verified tokens, because clients send the same token many times. Each request still checks
+// the expiry and whether the account exists.
 type verifiedTokens struct {
 	mu    sync.RWMutex
 	known map[string]grant
@@ -190,7 +190,7 @@ func (d *Directory) AccountCaller(email, uid string) (Caller, error) {
 	return Caller{Caller: policy.Caller{Members: members, UID: a.UniqueID}, Name: email}, nil
 }
 
-// HMACSecret finds the secret of an active HMAC key whose service account is still there and enabled.
+// HMACSecret returns the secret of an active HMAC key whose service account exists and is enabled.
 func (d *Directory) HMACSecret(accessID string) (secret string, c Caller, err error) {
 	d.mu.RLock()
 	k := d.hmac[accessID]
@@ -206,7 +206,7 @@ func (d *Directory) HMACSecret(accessID string) (secret string, c Caller, err er
 
 var invalidAccessID = gcserr.New(403, "forbidden", "InvalidAccessKeyId", "The User Id you provided does not exist in our records.")
 
-// assertion is what a JWT says that a service account signed.
+// assertion is the contents of a JWT signed by a service account.
 type assertion struct {
 	jwt.RegisteredClaims
 
@@ -260,9 +260,10 @@ func (d *Directory) publicKeys(email, kid string) (jwt.VerificationKeySet, error
 	return set, nil
 }
 
-// authenticateJWT accepts a JWT that a service account signed itself instead of an access token ("Service account
-// authorization without OAuth"). It is for the service that its audience names, or for those of its scopes (AIP-4111).
-// Whoever writes both, which the AIP forbids, means the audience, too: an assertion for the token endpoint is no token.
+// authenticateJWT accepts a JWT signed by a service account instead of an access token ("Service account
+// authorization without OAuth"). It is valid for the service named by its audience, or for the services of its scopes
+// (AIP-4111). The AIP forbids a JWT with both; here the audience then applies too, because an assertion for the token
+// endpoint is not a token.
 func (d *Directory) authenticateJWT(token string, audience func(string) bool) (Caller, error) {
 	claims, a, err := d.verifySigned(token)
 	intended := slices.ContainsFunc(claims.Audience, audience) || (len(claims.Audience) == 0 && claims.Scope != "")

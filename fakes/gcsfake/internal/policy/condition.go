@@ -34,7 +34,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// extract implements extract("prefix{name}suffix"): what stands between the two, "" if they are not there.
+// extract implements extract("prefix{name}suffix"): it returns the text between prefix and suffix, or "" if they do
+// not occur.
 func extract(value, template ref.Val) ref.Val {
 	v, _ := value.Value().(string)
 	t, _ := template.Value().(string)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy holds IAM allow policies and evaluates them: roles, members and conditions. It knows neither who
-// exists nor what resources there are.
+// Package policy stores and evaluates IAM allow policies: roles, members and conditions. It does not depend on the
+// existing principals and resources.
 package policy
 
 import (
@@ -31,8 +31,8 @@ type Policy struct {
 	Bindings []Binding `json:"bindings,omitempty"`
 	// Sequence changes with every change; the etag is made of it.
 	Sequence uint64 `json:"sequence"`
-	// UIDs are the unique IDs that the service accounts among the members had when the policy was set: a deleted and
-	// recreated account is somebody else.
+	// UIDs are the unique IDs of the service accounts among the members at the time when the policy was set: a deleted
+	// and recreated account is another member.
 	UIDs map[string]string `json:"uids,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (p *Policy) Conditional() bool {
 	return slices.ContainsFunc(p.Bindings, func(b Binding) bool { return b.Condition != nil })
 }
 
-// Caller is who asks, as far as policies can name him.
+// Caller is the caller, in the forms that policies can name.
 type Caller struct {
 	// Members are all names of the caller in bindings, for example serviceAccount:a@p.iam.gserviceaccount.com and
 	// allAuthenticatedUsers.
@@ -50,7 +50,7 @@ type Caller struct {
 	UID string
 }
 
-// Resource is what is asked for.
+// Resource is the requested resource.
 type Resource struct {
 	// Name is the full name in conditions, for example projects/_/buckets/b/objects/o.
 	Name string
@@ -112,8 +112,8 @@ func (p *Policy) binds(b *Binding, c Caller, standing func(kind, project string)
 	return false
 }
 
-// WithoutConditions is the policy as a reader of version 1 sees it: conditional bindings have a role that says so
-// and no condition ("Policies with conditional role bindings" in the IAM documentation).
+// WithoutConditions returns the policy as a reader of version 1 sees it: conditional bindings have a special role and
+// no condition ("Policies with conditional role bindings" in the IAM documentation).
 func (p *Policy) WithoutConditions() []Binding {
 	out := make([]Binding, len(p.Bindings))
 	for i, b := range p.Bindings {

@@ -119,7 +119,8 @@ func Permissions() []string {
 // OnlyOnBuckets reports whether a role cannot be granted on a project.
 func OnlyOnBuckets(role string) bool { return strings.HasPrefix(role, "roles/storage.legacy") }
 
-// OnlyOnProjects reports whether a role cannot be granted on a bucket: it says nothing about Cloud Storage.
+// OnlyOnProjects reports whether a role cannot be granted on a bucket because it contains no Cloud Storage
+// permissions.
 func OnlyOnProjects(role string) bool {
 	set, known := predefined[role]
 	if !known {

@@ -21,12 +21,13 @@ var single = accept.Names("authorization", "content-disposition", "content-md5",
 	"range", "x-http-method-override").
 	Prefix("x-amz-", "x-goog-", "x-upload-content-")
 
-// repeatable are those of them that are lists or have no effect.
+// repeatable are the headers that are lists or have no effect.
 var repeatable = accept.Names("x-goog-hash", "x-goog-api-client", "x-goog-request-params", "x-goog-request-reason", "x-goog-storage-go-features").
 	Prefix("x-amz-meta-", "x-goog-meta-", "x-goog-custom-audit-")
 
-// ambiguity is what makes a request mean several things, "" for nothing: a query of which a part cannot be read (unread), or
-// what is sent more than once and has one value. To go on with the rest would be to do something else than what was asked for.
+// ambiguity returns what makes a request ambiguous, or "": a query that cannot be parsed completely (unread), or a
+// duplicate of a single-valued parameter or header. Ignoring part of the request would do something else than
+// requested.
 func ambiguity(h http.Header, query url.Values, unread error) string {
 	if unread != nil {
 		return fmt.Sprintf("The query cannot be read: %v.", unread)
@@ -45,7 +46,7 @@ func ambiguity(h http.Header, query url.Values, unread error) string {
 	return ""
 }
 
-// refuseAmbiguity refuses what means several things, before anything else is found out.
+// refuseAmbiguity rejects ambiguous requests before anything else.
 func (c *Call) refuseAmbiguity() error {
 	switch {
 	case c.ambiguity == "":
@@ -56,7 +57,7 @@ func (c *Call) refuseAmbiguity() error {
 	return gcserr.Invalid.Say("%s", c.ambiguity)
 }
 
-// listOf is a header that is a list, whose lines are one (RFC 9110, 5.3).
+// listOf returns a list header as one value (RFC 9110, 5.3).
 func listOf(h http.Header, name string) string { return strings.Join(h.Values(name), ",") }
 
 // hasTag reports whether a list of entity tags has this one, without its quotes, or is of all.

@@ -32,7 +32,7 @@ type received struct {
 	checksum string
 }
 
-// receive reads a body into the store, which must be told what becomes of it.
+// receive reads a body into the store. The caller must then keep or discard it.
 func (a *API) receive(src io.Reader) (received, error) {
 	w := a.store.Body()
 	h := md5.New() //nolint:gosec // see the import

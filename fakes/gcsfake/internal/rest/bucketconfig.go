@@ -28,7 +28,7 @@ func reservedName(name string) bool {
 	return slices.Contains([]string{"batch", "storage", "upload", "download", "resumable", "v1", "token"}, name)
 }
 
-// checkBucketName refuses what "About Cloud Storage buckets" refuses.
+// checkBucketName applies the rules of "About Cloud Storage buckets".
 func checkBucketName(name string) error {
 	_, addrErr := netip.ParseAddr(name)
 	switch {
@@ -55,7 +55,7 @@ var writable = []string{
 	"labels", "lifecycle", "location", "logging", "objectRetention", "retentionPolicy", "rpo", "softDeletePolicy", "storageClass", "versioning", "website",
 }
 
-// view is what checks look at.
+// view contains the fields that checks need.
 type view struct {
 	Location     string `json:"location"`
 	StorageClass string `json:"storageClass"`
@@ -131,7 +131,7 @@ func (v *view) checkPlace() error {
 	return nil
 }
 
-// locationType tells the kinds of "Bucket locations" apart.
+// locationType returns the type of location according to "Bucket locations".
 func locationType(location string) string {
 	switch {
 	case slices.Contains([]string{"US", "EU", "ASIA"}, location):
@@ -153,7 +153,7 @@ func kindOfPlace(b *store.Bucket) string {
 	return kind
 }
 
-// deriveAutoclass completes what Autoclass remembers: since when it is on or off, and to which class it goes at last.
+// deriveAutoclass completes the state of Autoclass: since when it is on or off, and its terminal storage class.
 func deriveAutoclass(cfg, old config, now time.Time) error {
 	if cfg["autoclass"] == nil || string(cfg["autoclass"]) == string(old["autoclass"]) {
 		return nil
@@ -295,7 +295,7 @@ func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
 // text reads a field that is a string.
 func (cfg config) text(name string) string {
 	var s string
-	_ = json.Unmarshal(cfg[name], &s) // another type is an empty text, which check refuses
+	_ = json.Unmarshal(cfg[name], &s) // another type gives an empty text, which check rejects
 	return s
 }
 

@@ -54,7 +54,7 @@ func (c *Call) newBucket(name string, p identity.Project, fields map[string]json
 	return b, nil
 }
 
-// derive completes what the service adds to a configuration: since when a policy is in force, and its defaults.
+// derive adds the fields that the service sets: when a policy took effect, and its defaults.
 func (c *Call) derive(cfg, old config, now time.Time) error {
 	const softDeleteDefault = `{"retentionDurationSeconds":"604800"}`
 	if cfg["softDeletePolicy"] == nil {
@@ -121,7 +121,7 @@ func (c *Call) deriveAccess(cfg config, now time.Time) error {
 	return nil
 }
 
-// defaultPolicy is what new buckets have ("IAM roles for Cloud Storage", "Basic roles").
+// defaultPolicy returns the policy of new buckets ("IAM roles for Cloud Storage", "Basic roles").
 func defaultPolicy(b *store.Bucket) policy.Policy {
 	owners := []string{"projectEditor:" + b.Project, "projectOwner:" + b.Project}
 	viewers := []string{"projectViewer:" + b.Project}
@@ -137,7 +137,7 @@ func defaultPolicy(b *store.Bucket) policy.Policy {
 	return p
 }
 
-// checkACLs refuses access control lists: they are not served, and with uniform access not allowed at all.
+// checkACLs rejects access control lists: the fake does not implement them, and uniform access does not allow them.
 func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error {
 	used := fields["acl"] != nil || fields["defaultObjectAcl"] != nil
 	for _, name := range []string{"predefinedAcl", "predefinedDefaultObjectAcl", "destinationPredefinedAcl"} {
@@ -215,8 +215,8 @@ func (c *Call) respondBucket(w http.ResponseWriter, b *store.Bucket) error {
 	return respond(w, c.resource(b))
 }
 
-// checkProjection refuses unknown projections. "full" adds access control lists for those who may read them; everybody
-// else gets the resource without, as everybody does here.
+// checkProjection rejects unknown projections. "full" adds access control lists for callers who may read them.
+// Everyone else gets the resource without them, which here is every caller.
 func (c *Call) checkProjection() error {
 	switch p := c.query.Get("projection"); p {
 	case "", "full", "noAcl":
@@ -234,7 +234,7 @@ func (c *Call) listManagedFolders(w http.ResponseWriter) error {
 	return respond(w, map[string]string{"kind": "storage#managedFolders"})
 }
 
-// storageLayout says what clients that mount buckets want to know first.
+// storageLayout returns the first thing that clients that mount buckets request.
 func (c *Call) storageLayout(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.objects.list")
 	if err != nil {
@@ -445,7 +445,7 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 	return c.respondBucket(w, &next)
 }
 
-// checkChange refuses changes that are not allowed any more, and completes the rest.
+// checkChange rejects changes that are no longer allowed, and completes the rest.
 func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
 	if fixed := strings.ToUpper(cfg.text("location")); fixed != old.text("location") {
 		return gcserr.Invalid.Say("The location of a bucket cannot be changed.")
@@ -471,7 +471,7 @@ func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
 	return c.derive(cfg, old, c.api.now())
 }
 
-// checkUniformChange refuses to switch uniform access off after 90 days, or while a binding has a condition ("Uniform
+// checkUniformChange rejects disabling uniform access after 90 days or while a binding has a condition ("Uniform
 // bucket-level access").
 func (c *Call) checkUniformChange(b *store.Bucket, cfg config) error {
 	var next struct {

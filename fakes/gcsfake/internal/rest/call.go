@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the HTTP front of the fake: Cloud Storage's JSON and XML APIs, the IAM API, the parts of Resource
-// Manager and IAM Credentials that go with it, the OAuth token endpoint and the Security Token Service. It finds out
-// what a request is and who it is from, asks whether he may, and has the store and the directory do it.
+// Package rest is the fake's HTTP layer: Cloud Storage's JSON and XML APIs, the IAM API, the related parts of
+// Resource Manager and IAM Credentials, the OAuth token endpoint and the Security Token Service. It parses a request,
+// authenticates and authorizes the caller, and calls the store and the directory.
 package rest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// Options are what an API is made of.
+// Options are the arguments of New.
 type Options struct {
 	Store     *store.Store
 	Directory *identity.Directory
@@ -57,7 +57,7 @@ const (
 	inXML
 )
 
-// Call is a request whose operation is known.
+// Call is a request whose operation has been determined.
 type Call struct {
 	// Operation is its name: that of the discovery document for JSON, xml.NAME for XML.
 	Operation string
@@ -71,13 +71,13 @@ type Call struct {
 	query    url.Values
 	caller   identity.Caller
 	verified *sigv4.Verified
-	// ambiguity is why nothing can be done with the request, whoever sends it; "" for nothing.
+	// ambiguity is the reason why the request cannot be processed for any caller, or "".
 	ambiguity string
-	// early is the outcome of a bearer token's verification, once somebody has asked for it.
+	// early is the result of verifying the bearer token, once it is needed.
 	early *verdict
 }
 
-// verdict is who a bearer token is for.
+// verdict is the caller identified by a bearer token.
 type verdict struct {
 	caller identity.Caller
 	err    error
@@ -102,7 +102,7 @@ func (c *Call) isAudience(aud string) bool {
 	return slices.Contains([]string{"https://" + service + ".googleapis.com", c.base()}, strings.TrimSuffix(aud, "/"))
 }
 
-// Prepare finds out what a request is.
+// Prepare determines the operation of a request.
 func (a *API) Prepare(r *http.Request) *Call {
 	// Google's client for Java sends a PATCH so, which its transport has not.
 	if r.Method == http.MethodPost && r.Header.Get("X-Http-Method-Override") == http.MethodPatch && flavourOf(r.URL.EscapedPath()) != inXML {
@@ -116,7 +116,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Resource names what the call is about: bucket, bucket/object or the path of another resource.
+// Resource returns the resource of the call: bucket, bucket/object or the path of another resource.
 func (c *Call) Resource() string {
 	if b := c.vars["bucket"]; b != "" {
 		if o := c.vars["object"]; o != "" {
@@ -140,10 +140,10 @@ func (c *Call) Principal() string {
 	return c.claimed()
 }
 
-// claimed reads who a request says to be from, without verifying anything: rules of faults match before the call.
+// claimed returns the claimed caller without verifying anything, because fault rules match before the call.
 func (c *Call) claimed() string {
 	if token, ok := bearer(c.r.Header.Get("Authorization")); ok {
-		who, _ := c.bearer(token) // nobody, if it is not valid
+		who, _ := c.bearer(token) // empty if the token is not valid
 		return who.Name
 	}
 	credential := cmp.Or(c.query.Get("X-Goog-Credential"), c.query.Get("X-Amz-Credential"), c.query.Get("GoogleAccessId"))
@@ -276,7 +276,7 @@ func (c *Call) may(permission string, b *store.Bucket, name string) bool {
 	return c.api.dir.Allowed(c.caller, permission, identity.Target{Project: b.Project, Policy: public(b), Resource: r})
 }
 
-// public is a bucket's policy as it is in force: public access prevention takes the public out of it.
+// public returns a bucket's effective policy: public access prevention removes public members.
 func public(b *store.Bucket) *policy.Policy {
 	if b.Settings.IAM.PublicAccessPrevention != "enforced" {
 		return &b.Policy
@@ -309,7 +309,7 @@ func isPublic(members []string) bool {
 	return false
 }
 
-// refused is the response to a caller without a permission: 401 if he has not said who he is.
+// refused is the response to a caller without a permission: 401 if the caller is anonymous.
 func (c *Call) refused(permission, on string) error {
 	if c.caller.Name == "" {
 		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "").
@@ -338,7 +338,7 @@ func (c *Call) needProject(permission, project string) (identity.Project, error)
 // maxJSON bounds the documents that are read.
 const maxJSON = 4 << 20
 
-// readJSON reads the body into v; an empty body leaves v alone.
+// readJSON reads the body into v; an empty body does not change v.
 func (c *Call) readJSON(v any) error {
 	raw, err := io.ReadAll(io.LimitReader(c.r.Body, maxJSON+1))
 	switch {
@@ -376,7 +376,7 @@ func writeJSON(w http.ResponseWriter, status int, raw []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // the client is gone: nobody to tell
+	_, _ = w.Write(raw) // fails only if the client has disconnected
 }
 
 // base is the scheme and host under which the client reaches this server.

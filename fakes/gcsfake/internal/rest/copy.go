@@ -52,7 +52,7 @@ func (b received) object(o store.Object) store.Object {
 	return o
 }
 
-// keep stores an object with a received body, which goes away when that fails.
+// keep stores an object with a received body, which is removed if that fails.
 func (c *Call) keep(o store.Object, body received, guard store.Guard) (*store.Object, error) {
 	stored, err := c.api.store.Put(body.object(o), guard)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Call) source() (*store.Object, error) {
 	return o, c.condition("ifSourceMetageneration", o.Metageneration, false)
 }
 
-// copyTo copies the source to the call's object. Attributes in the body replace those of the source, all of them.
+// copyTo copies the source to the call's object. Attributes in the body replace all those of the source.
 func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 	from, err := c.source()
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 	return c.respondObject(w, stored)
 }
 
-// composed returns the sources of a composition after asking for the permissions on them, and counts their components.
+// composed returns the sources of a composition after checking the permissions for them, and counts their components.
 func (c *Call) composed(b *store.Bucket, req *composeRequest, o *store.Object) ([]*store.Object, error) {
 	var sources []*store.Object
 	for _, s := range req.Sources {
@@ -241,7 +241,7 @@ func (c *Call) composed(b *store.Bucket, req *composeRequest, o *store.Object) (
 	return sources, nil
 }
 
-// deleteSources deletes what an object was composed of: those generations, and not what has replaced them meanwhile.
+// deleteSources deletes the sources of a composition: exactly those generations, and not newer ones.
 func (c *Call) deleteSources(sources []*store.Object, except string) error {
 	for _, from := range sources {
 		if from.Name == except {

@@ -11,9 +11,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// Objects with customer-supplied encryption keys ("Customer-supplied encryption keys"). What the service keeps of a key,
-// and all that is kept here, is its SHA-256 in base64. Bodies are not encrypted here: what counts is that nobody gets one
-// without its key.
+// Objects with customer-supplied encryption keys ("Customer-supplied encryption keys"). Like the service, the fake
+// stores only the SHA-256 of a key in base64. The fake does not encrypt bodies; it only ensures that they cannot be
+// read without the key.
 
 // The headers of a key begin with one of these. The second is that of the source of a rewrite.
 const (
@@ -46,7 +46,8 @@ func (c *Call) customerKey(prefix string) (string, error) {
 	return sum, nil
 }
 
-// opens reports why a key, by its hash, does not open what another was kept with; "" stands for none.
+// opens returns an error if the key with this hash does not match the one that the object was stored with; "" means
+// no key.
 func opens(kept, given string) error {
 	switch {
 	case kept == given:

@@ -79,7 +79,7 @@ func failXML(w http.ResponseWriter, e *gcserr.Error) {
 	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(b.Bytes()) // the client is gone: nobody to tell
+	_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
 }
 
 func element(b *bytes.Buffer, name, value string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// glob compiles a matchGlob ("List objects and prefixes using glob"): * and ? stop at a slash and ** does not, [ab], [a-z]
-// and [!a] are one character, {a,b} is one of several, and a backslash takes the next character as it is.
+// glob compiles a matchGlob ("List objects and prefixes using glob"). * and ? do not match a slash, ** does. [ab],
+// [a-z] and [!a] match one character, {a,b} matches one of several, and a backslash escapes the next character.
 func glob(text string) (func(name string) bool, error) {
 	var out strings.Builder
 	out.WriteString(`\A(?s:`)
@@ -42,8 +42,8 @@ func glob(text string) (func(name string) bool, error) {
 
 func badGlob(text string) error { return gcserr.Invalid.Say("Invalid matchGlob: %q.", text) }
 
-// globToken is the regular expression for what a glob begins with, and how long that is: 0 if it is not complete. depth is
-// how many braces are open.
+// globToken returns the regular expression for the first token of a glob and the token's length, or 0 if it is
+// incomplete. depth is the number of open braces.
 func globToken(rest string, depth int) (pattern string, length int) {
 	switch c := rest[0]; {
 	case strings.HasPrefix(rest, "**/"):
@@ -87,5 +87,5 @@ func globClass(rest string) (pattern string, length int) {
 	return "[" + classMeta.Replace(inside) + "]", length
 }
 
-// classMeta quotes what has a meaning in the classes of regular expressions only.
+// classMeta quotes the characters that have a special meaning only in the character classes of regular expressions.
 var classMeta = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`, `&`, `\&`)

@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// Inputs are the query parameters and the fields of the body that each operation has. Clients send back what they have read:
-// fields that only the service sets are ignored, as Google does.
+// Inputs are the query parameters and body fields of each operation. Clients send back what they have read, so fields
+// that only the service sets are ignored, as Google does.
 var Inputs = map[string]accept.Inputs{
 	"storage.buckets.insert": {
 		Query:  everyQuery.With("enableObjectRetention", "project").Different("projection").Refused("predefinedAcl", "predefinedDefaultObjectAcl"),
@@ -149,8 +149,8 @@ var (
 	}
 )
 
-// XMLInputs are the query parameters and the headers of Google's and of S3's that each operation of the XML API has, without
-// those of all operations.
+// XMLInputs are the query parameters and the Google and S3 headers of each operation of the XML API, except those of
+// all operations.
 var XMLInputs = map[string]accept.Inputs{
 	"xml.GetService": {}, "xml.PutBucket": {}, "xml.HeadBucket": {}, "xml.GetBucketLocation": {}, "xml.GetBucketVersioning": {}, "xml.GetBucketCORS": {},
 	"xml.GetBucketLifecycle": {}, "xml.GetBucketStorageClass": {}, "xml.PostObject": {}, "xml.DeleteResumable": {}, "xml.AbortMultipartUpload": {},
@@ -172,7 +172,7 @@ var XMLInputs = map[string]accept.Inputs{
 	"xml.ListParts":               {Query: accept.Names("part-number-marker", "max-parts")},
 }
 
-// FormFields are the fields of a form for the XML API. Those that begin with x-ignore- have no effect.
+// FormFields are the fields of a form for the XML API. Fields with the prefix x-ignore- have no effect.
 var FormFields = generationHeaders.And(encryptionHeaders, aclHeaders, attributeHeaders).
 	With("x-goog-hash", "x-goog-algorithm", "x-goog-credential", "x-goog-signature", "x-amz-algorithm", "x-amz-credential", "x-amz-signature",
 		"acl", "bucket", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "key", "policy",

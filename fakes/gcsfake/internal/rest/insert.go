@@ -182,7 +182,8 @@ func (c *Call) insertMultipart(w http.ResponseWriter, b *store.Bucket) error {
 	return c.finishInsert(w, in, body)
 }
 
-// resumption is what a resumable upload remembers from its start: who may finish it, and under which conditions.
+// resumption is the stored state of a resumable upload from its start: the caller who may complete it, and its
+// conditions.
 type resumption struct {
 	Query  url.Values   `json:"query"`
 	Caller callerRecord `json:"caller"`
@@ -293,7 +294,7 @@ func (c *Call) cancelUpload(w http.ResponseWriter) error {
 	return nil
 }
 
-// continueUpload takes a chunk, or returns what has arrived.
+// continueUpload accepts a chunk, or returns how much has arrived.
 func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil {
 		return c.uploaded(w, o)
@@ -316,7 +317,7 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if cr.total < 0 && c.r.Header.Get("Content-Range") == "" { // a body whose length nobody knew before
+	if cr.total < 0 && c.r.Header.Get("Content-Range") == "" { // a body of unknown length
 		if err := state.settle(&next, next.Size); err != nil {
 			return err
 		}
@@ -331,7 +332,7 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	return nil
 }
 
-// settle remembers the size of the whole upload with it, once a client has said it. Another one is refused.
+// settle stores the total size of the upload once a client has sent it. A different size is rejected.
 func (r *resumption) settle(u *store.Upload, total int64) error {
 	switch {
 	case total < 0 || total == r.Total:
@@ -405,7 +406,7 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 	return next, nil
 }
 
-// finishResumable makes the object. Whoever started the upload must still be allowed to.
+// finishResumable creates the object. The caller who started the upload must still be authorized.
 func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resumption) error {
 	sum := newMD5()
 	if u.MD5State != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
 
-// callerRecord is a caller as an upload remembers him.
+// callerRecord is the stored form of an upload's caller.
 type callerRecord struct {
 	Name    string   `json:"name"`
 	UID     string   `json:"uid,omitempty"`

@@ -18,7 +18,7 @@ import (
 // span is a range of bytes: from first, length bytes.
 type span struct{ first, length int64 }
 
-// rangeOf reads a Range header; partial is false when the whole is meant. What is not a single range of bytes is
+// rangeOf parses a Range header; partial is false for the whole object. Anything other than a single byte range is
 // ignored (RFC 9110, section 14.2).
 func rangeOf(header string, size int64) (s span, partial bool, err error) {
 	whole := span{0, size}
@@ -55,7 +55,7 @@ func rangeOf(header string, size int64) (s span, partial bool, err error) {
 	return span{first, last - first + 1}, true, nil
 }
 
-// xmlETag is the etag of the XML API: the MD5 of the body in hex where there is one that everybody may see.
+// xmlETag returns the etag of the XML API: the MD5 of the body in hex, if it is visible to everyone.
 func xmlETag(o *store.Object) string {
 	if o.MD5 != nil && o.CustomerKey == "" {
 		return `"` + hex.EncodeToString(o.MD5) + `"`
@@ -138,7 +138,7 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 	return nil
 }
 
-// transcodes reports whether an object is to be decompressed on its way ("Transcoding of gzip-compressed files").
+// transcodes reports whether an object is decompressed in the response ("Transcoding of gzip-compressed files").
 func transcodes(r *http.Request, o *store.Object) bool {
 	return o.ContentEncoding == "gzip" && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && !strings.Contains(o.CacheControl, "no-transform")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// checkObjectName refuses what "Object naming requirements" refuses.
+// checkObjectName applies the rules of "Object naming requirements".
 func checkObjectName(name string) error {
 	const maxName = 1024
 	switch {
@@ -80,7 +80,8 @@ func (c *Call) creates(b *store.Bucket, name string, a *store.Attributes) error 
 	return nil
 }
 
-// newRetention refuses a retention that would be over already, and one beside an event-based hold ("Object holds").
+// newRetention rejects a retention that has already expired, and one together with an event-based hold ("Object
+// holds").
 func (c *Call) newRetention(a *store.Attributes) error {
 	switch {
 	case !a.Retention.Until.After(c.api.now()):
@@ -91,7 +92,7 @@ func (c *Call) newRetention(a *store.Attributes) error {
 	return nil
 }
 
-// mayFinish asks for what the last request of an upload needs: the service refuses its first one otherwise.
+// mayFinish checks the permissions for the last request of an upload: the service checks them on the first one.
 func (c *Call) mayFinish(b *store.Bucket, name string) error {
 	current, _, err := c.api.store.Get(b.Name, name, 0)
 	if err != nil && !errors.Is(err, gcserr.NoObject) {
@@ -210,7 +211,7 @@ func (c *Call) listObjects(w http.ResponseWriter) error {
 	return respond(w, out)
 }
 
-// objectChange reads an object resource and remembers which fields it had.
+// objectChange parses an object resource and records which fields were present.
 func (c *Call) objectChange() (f objectFields, present map[string]json.RawMessage, err error) {
 	raw, err := readAll(c.r.Body, maxJSON)
 	if err != nil {
@@ -229,7 +230,7 @@ func (c *Call) patchObject(w http.ResponseWriter) error {
 	return c.changeObject(w, func(*store.Attributes) {})
 }
 
-// updateObject replaces the attributes: what is not sent goes away.
+// updateObject replaces the attributes: those that are not sent are removed.
 func (c *Call) updateObject(w http.ResponseWriter) error {
 	return c.changeObject(w, func(a *store.Attributes) {
 		*a = store.Attributes{StorageClass: a.StorageClass, KMSKeyName: a.KMSKeyName, Retention: a.Retention, CustomTime: a.CustomTime}
@@ -279,7 +280,7 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 	return respond(w, c.show(next, b))
 }
 
-// checkRetention asks for what a change of an object's own retention needs.
+// checkRetention checks the permissions for changing an object's own retention.
 func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) error {
 	old, now := before.Retention, after.Retention
 	if now != nil && after.EventBasedHold && !before.EventBasedHold {

@@ -39,7 +39,7 @@ type objectFields struct {
 	} `json:"retention"`
 }
 
-// apply sets the fields that were sent. present are the names of all that were, for those that are null.
+// apply sets the fields that were sent. present contains the names of all of them, including those that are null.
 func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMessage) error {
 	for name, field := range map[string]struct {
 		to   *string

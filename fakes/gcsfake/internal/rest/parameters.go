@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// checkParameters refuses query parameters and headers that the operation does not have, and asks for what it needs to let
-// another project be billed.
+// checkParameters rejects query parameters and headers that the operation does not support, and checks the permission
+// to bill another project.
 func (c *Call) checkParameters() error {
 	switch c.flavour {
 	case inOAuth:
@@ -39,13 +39,14 @@ func (c *Call) checkParameters() error {
 	return c.checkUserProject()
 }
 
-// unserved refuses what the operation does not take.
+// unserved returns the error for inputs that the operation does not support.
 func (c *Call) unserved(kind, name string) error {
 	return gcserr.Unimplemented.Say("This fake does not serve the %s %s of %s.", kind, name, c.Operation)
 }
 
-// checkXMLParameters is checkParameters for the XML API. Readers of objects use parameters that mean nothing to get past
-// caches, and Google's conformance tests a prefix: to them only what other ways to read an object have is refused.
+// checkXMLParameters is checkParameters for the XML API. Clients that read objects add meaningless parameters to
+// bypass caches, and Google's conformance tests a prefix, so for reads it rejects only the parameters of other ways
+// to read an object.
 func (c *Call) checkXMLParameters() error {
 	if c.Operation == "unknown" {
 		return nil
@@ -64,7 +65,7 @@ func (c *Call) checkXMLParameters() error {
 	return nil
 }
 
-// checkFields refuses fields of a JSON body that the operation does not have.
+// checkFields rejects fields of a JSON body that the operation does not support.
 func (c *Call) checkFields(raw []byte) error {
 	inputs, listed := Inputs[c.Operation]
 	if !listed || isEmpty(raw) {
@@ -102,7 +103,8 @@ func asksForNothing(v any) bool {
 	return false
 }
 
-// checkUserProject lets whoever may use a project name it as the one that is billed ("Requester Pays"). Nobody is billed.
+// checkUserProject lets callers with access to a project name it as the billed one ("Requester Pays"). Nothing is
+// billed.
 func (c *Call) checkUserProject() error {
 	project := cmp.Or(c.query.Get("userProject"), c.r.Header.Get("X-Goog-User-Project"))
 	if project == "" {
@@ -115,9 +117,10 @@ func (c *Call) checkUserProject() error {
 // conditional are the headers of HTTP that make a request conditional.
 var conditional = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
 
-// checkHeaders refuses headers of Google's and of S3's that are not served, and conditions that the operation does not have.
+// checkHeaders rejects Google and S3 headers that the fake does not implement, and conditions that the operation does
+// not support.
 func (c *Call) checkHeaders() error {
-	if c.Operation == "unknown" { // refused as a whole, to whoever may not have it for that reason
+	if c.Operation == "unknown" { // rejected as a whole, even for callers without access
 		return nil
 	}
 	for name := range c.r.Header {
@@ -138,8 +141,8 @@ func (c *Call) checkHeaders() error {
 	return nil
 }
 
-// xmlHeaders are the headers of Google's and of S3's that an operation of the XML API takes beside those of all. A copy is
-// none of its own, but takes others.
+// xmlHeaders returns the Google and S3 headers that an operation of the XML API accepts in addition to those of all
+// operations. A copy is not a separate operation but accepts other headers.
 func (c *Call) xmlHeaders() accept.List {
 	name := c.Operation
 	if bucket, _ := c.copySource(); name == "xml.PutObject" && bucket != "" {
@@ -148,7 +151,7 @@ func (c *Call) xmlHeaders() accept.List {
 	return XMLInputs[name].Headers
 }
 
-// checkForm refuses fields that forms do not have.
+// checkForm rejects fields that forms do not support.
 func (c *Call) checkForm(fields map[string]string) error {
 	for name := range fields {
 		if !FormFields.Has(name) && !servedHeaders[inXML].Has(name) {

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// selection is a parsed fields parameter ("Partial response"): the fields that stay, each with what stays below it. A
-// leaf keeps everything; "*" stands for every field of an object.
+// selection is a parsed fields parameter ("Partial response"): the selected fields, each with the selection below it.
+// A leaf selects everything; "*" means every field of an object.
 type selection map[string]selection
 
 // maxSelection bounds the nesting of a selection.
@@ -50,7 +50,7 @@ func (p *selectionParser) list(depth int) (selection, error) {
 	}
 }
 
-// path reads one field with what follows it, and adds it to what is selected already.
+// path parses one field with its subfields, and adds it to the selection.
 func (p *selectionParser) path(into selection, depth int) error {
 	end := strings.IndexAny(p.rest, ",/()")
 	if end < 0 {
@@ -95,7 +95,7 @@ func (s selection) add(name string, below selection) {
 	}
 }
 
-// apply returns what stays of a value; nothing of an object is an empty one.
+// apply returns the selected part of a value; an object without selected fields becomes an empty one.
 func (s selection) apply(v any) any {
 	if len(s) == 0 {
 		return v
@@ -148,11 +148,11 @@ func (c *Call) partially(w http.ResponseWriter) error {
 		return nil
 	}
 	w.WriteHeader(whole.status)
-	_, _ = w.Write(raw) // the client is gone: nobody to tell
+	_, _ = w.Write(raw) // fails only if the client has disconnected
 	return nil
 }
 
-// responseBuffer keeps a response, whose headers are set at once.
+// responseBuffer buffers a response; its headers are set immediately.
 type responseBuffer struct {
 	header http.Header
 	status int

@@ -36,7 +36,7 @@ func policyETag(p policy.Policy) string {
 	return base64.StdEncoding.EncodeToString([]byte("p" + strconv.FormatUint(p.Sequence, 10)))
 }
 
-// show is a policy as a reader who asked for a version sees it.
+// show returns a policy for a reader who requested a version.
 func (a *API) show(p policy.Policy, requested int64) policyDocument {
 	out := policyDocument{Version: plainVersion, ETag: policyETag(p), Bindings: slices.Clone(p.Bindings)}
 	switch {
@@ -73,7 +73,7 @@ func requestedVersion(v int64) error {
 type setting struct {
 	doc  policyDocument
 	uids map[string]string
-	// onBucket tells a bucket's policy from that of a project or a service account.
+	// onBucket distinguishes a bucket's policy from that of a project or a service account.
 	onBucket bool
 }
 
@@ -129,8 +129,8 @@ func checkVariants(bindings []policy.Binding) error {
 	return nil
 }
 
-// memberForm has the forms of "Principal identifiers": those of accounts, of workloads and of workforces, and of what was
-// deleted. serviceAccount:PROJECT.svc.id.goog[NAMESPACE/NAME] is the older one of a Kubernetes service account.
+// memberForm matches the formats in "Principal identifiers": accounts, workloads, workforces and deleted principals.
+// serviceAccount:PROJECT.svc.id.goog[NAMESPACE/NAME] is the older format for a Kubernetes service account.
 var memberForm = regexp.MustCompile(`^(allUsers|allAuthenticatedUsers|(user|group|domain|serviceAccount|projectOwner|projectEditor|projectViewer):[^:/?\[\]]+` +
 	`|serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[a-z0-9-]+/[a-z0-9.-]+\]` +
 	`|(deleted:)?principal://iam\.googleapis\.com/(projects/[0-9]+/locations/global/workloadIdentityPools|locations/global/workforcePools)/[^/]+/subject/.+` +
@@ -171,7 +171,7 @@ func basicRole(role string) bool {
 	return slices.Contains([]string{"roles/owner", "roles/editor", "roles/viewer"}, role)
 }
 
-// onto makes the new policy out of the old one, unless somebody else was faster.
+// onto returns the new policy based on the old one, unless it was changed concurrently.
 func (s *setting) onto(old policy.Policy) (policy.Policy, error) {
 	if s.doc.ETag != "" && s.doc.ETag != policyETag(old) {
 		e := gcserr.Precondition
@@ -210,8 +210,8 @@ func join(bindings []policy.Binding, b policy.Binding) []policy.Binding {
 	return append(bindings, b)
 }
 
-// keepDeleted turns a member that was deleted since the policy was set, and is still named without a mark, back into
-// the one that was meant. Only a policy without a mark for it reaches this: accept refuses unknown accounts.
+// keepDeleted restores the original reference to a member that was deleted since the policy was set and is still
+// named without a mark. Only policies without a mark for it get here, because accept rejects unknown accounts.
 func (s *setting) keepDeleted(next *policy.Policy, old policy.Policy) {
 	for i, b := range next.Bindings {
 		for j, m := range b.Members {
@@ -272,7 +272,7 @@ func (c *Call) setBucketPolicy(w http.ResponseWriter) error {
 	return c.respondBucketPolicy(w, &next, conditionalVersion)
 }
 
-// checkBucketPolicy refuses what the bucket's access configuration excludes.
+// checkBucketPolicy rejects bindings that the bucket's access configuration excludes.
 func checkBucketPolicy(b *store.Bucket, bindings []policy.Binding) error {
 	for _, binding := range bindings {
 		switch {

@@ -30,7 +30,7 @@ func (c *Call) softDeleted(permission string) (*store.Object, *store.Bucket, err
 	return c.api.store.SoftDeleted(b.Name, c.vars["object"], g)
 }
 
-// getSoftDeleted shows what is left of a deleted object; its body cannot be read until it is restored.
+// getSoftDeleted returns the metadata of a deleted object; its body cannot be read until it is restored.
 func (c *Call) getSoftDeleted(w http.ResponseWriter) error {
 	o, b, err := c.softDeleted("storage.objects.get")
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *Call) getSoftDeleted(w http.ResponseWriter) error {
 	return respond(w, c.show(o, b))
 }
 
-// restorable words why there is nothing to restore: 412 for a generation that was never deleted, and where nothing is
-// kept ("HTTP status and error codes for JSON").
+// restorable returns the error if there is nothing to restore: 412 for a generation that was never deleted, and if
+// nothing is kept ("HTTP status and error codes for JSON").
 func (c *Call) restorable(b *store.Bucket, err error) error {
 	if b == nil || !errors.Is(err, gcserr.NoObject) {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// rewriteObject copies ("Objects: rewrite"). The last call of a rewrite does all the work: until then, tokens count what a
-// client has asked for.
+// rewriteObject copies an object ("Objects: rewrite"). The last call of a rewrite does all the work; before that,
+// tokens only count what a client has requested.
 func (c *Call) rewriteObject(w http.ResponseWriter) error {
 	unfinished, err := c.unfinishedRewrite()
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Call) rewriteObject(w http.ResponseWriter) error {
 	})
 }
 
-// rewriteToken says how much of which rewrite is done.
+// rewriteToken records the progress of a rewrite.
 type rewriteToken struct {
 	From       string `json:"f"`
 	Generation int64  `json:"g"`
@@ -47,7 +47,7 @@ type rewriteToken struct {
 	Done       int64  `json:"d"`
 }
 
-// rewriteUnit is what maxBytesRewrittenPerCall must be a multiple of.
+// rewriteUnit is the unit of maxBytesRewrittenPerCall.
 const rewriteUnit = 1 << 20
 
 // rewriteLimit reads maxBytesRewrittenPerCall, 0 for none.
@@ -110,7 +110,7 @@ func (t *rewriteToken) resume(text string) (done int64, err error) {
 	return earlier.Done, nil
 }
 
-// movesData reports whether a rewrite goes to another location or storage class. It leaves the body to be read again.
+// movesData reports whether a rewrite changes the location or storage class. The body can be read again afterwards.
 func (c *Call) movesData(from *store.Object, to *store.Bucket) (bool, error) {
 	raw, err := readAll(c.r.Body, maxJSON)
 	if err != nil {

@@ -154,7 +154,7 @@ var tokenRoutes = []route{
 	{method: "POST", pattern: "/v1/token", operation: "sts.token", handler: (*Call).exchangeToken},
 }
 
-// route finds the operation. What is under none of the JSON-shaped prefixes is the XML API.
+// route determines the operation. Everything below none of the JSON API's prefixes belongs to the XML API.
 func (c *Call) route() {
 	path := c.r.URL.EscapedPath()
 	c.flavour = flavourOf(path)

@@ -21,8 +21,8 @@ func (c *Call) signer(permission string) (identity.Account, error) {
 	return a, err
 }
 
-// signBlob signs for a caller who has no key of the account: clients make signed URLs so where they run without one.
-// The method of that name in the IAM API has the same path, other fields, and is switched off.
+// signBlob signs on behalf of a caller who has no key of the account, which is how clients create signed URLs without
+// a key. The method with the same name in the IAM API has the same path but other fields, and has been shut down.
 func (c *Call) signBlob(w http.ResponseWriter) error {
 	a, err := c.signer("iam.serviceAccounts.signBlob")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 )
 
-// verifyV2 checks a URL of the process before V4 that a key of a service account signed ("V2 signing process"), which is
-// the default of Google's Go client. Those of HMAC keys are refused: that process has SHA-1.
+// verifyV2 verifies a URL that a key of a service account signed with the process before V4 ("V2 signing process"),
+// the default of Google's Go client. URLs signed by HMAC keys are rejected, because they use SHA-1.
 func (c *Call) verifyV2() error {
 	email, expires := c.query.Get("GoogleAccessId"), c.query.Get("Expires")
 	if !strings.Contains(email, "@") {

@@ -18,9 +18,9 @@ import (
 // maxForm bounds the requests for tokens.
 const maxForm = 256 << 10
 
-// tokenForm reads a request for a token, a form or JSON. What it does not know it ignores, and what is sent twice is refused
-// (RFC 6749, 3.2: "The authorization server MUST ignore unrecognized request parameters. Request and response parameters MUST NOT
-// be included more than once").
+// tokenForm parses a request for a token, a form or JSON. It ignores unknown parameters and rejects duplicates (RFC
+// 6749, 3.2: "The authorization server MUST ignore unrecognized request parameters. Request and response parameters
+// MUST NOT be included more than once").
 func (c *Call) tokenForm() (map[string]string, error) {
 	c.r.Body = http.MaxBytesReader(nil, c.r.Body, maxForm)
 	out := map[string]string{}

@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 )
 
-// unserved are the methods of the discovery documents that this fake knows and refuses, so that a client learns
-// what it misses instead of taking 404 for a missing object.
+// unserved lists the methods of the discovery documents that the fake does not implement. It rejects them explicitly,
+// so that clients do not mistake a 404 for a missing object.
 const unserved = `
 	GET    /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.list
 	POST   /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.insert
@@ -96,8 +96,8 @@ func unservedRoutes() []route {
 	return out
 }
 
-// notServed handles an operation of the table above. Those about access control lists are refused as the service does
-// where they cannot be used at all.
+// notServed handles an operation in the table above. ACL operations are rejected like in the service where it does
+// not support them at all.
 func (c *Call) notServed(http.ResponseWriter) error {
 	if err := c.refuseACLs(); err != nil {
 		return err
@@ -105,8 +105,8 @@ func (c *Call) notServed(http.ResponseWriter) error {
 	return gcserr.Unimplemented.Say("This fake does not serve %s.", c.Operation)
 }
 
-// refuseACLs asks for the permissions of the access control methods ("IAM permissions for JSON methods", "ACL-related
-// methods") and refuses them under uniform bucket-level access.
+// refuseACLs checks the permissions of the access control methods ("IAM permissions for JSON methods", "ACL-related
+// methods") and rejects them under uniform bucket-level access.
 func (c *Call) refuseACLs() error {
 	kind, verb, _ := strings.Cut(strings.TrimPrefix(c.Operation, "storage."), ".")
 	if !strings.HasSuffix(kind, "AccessControls") {
@@ -133,7 +133,7 @@ func (c *Call) refuseACL(on, action string) error {
 	return c.checkUniform(b.Settings.IAM.Uniform.Enabled)
 }
 
-// checkUniform refuses to work with access control lists where uniform access excludes them.
+// checkUniform rejects access control lists where uniform access excludes them.
 func (c *Call) checkUniform(uniform bool) error {
 	if !uniform {
 		return nil

@@ -190,7 +190,7 @@ func (c *Call) xmlListObjects(w http.ResponseWriter) error {
 // afterAll is after every generation of a name.
 const afterAll = int64(^uint64(0) >> 1)
 
-// xmlStart is after which name a listing goes on.
+// xmlStart returns the name after which a listing continues.
 func (c *Call) xmlStart(second bool) (string, int64, error) {
 	if !second {
 		return c.query.Get("marker"), afterAll, nil

@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// xmlPostObject stores what a browser uploads as a form ("Upload an object with HTML forms"). A form with a policy
-// document is from whoever signed that ("Policy documents"), one without is from nobody.
+// xmlPostObject stores a browser upload by form ("Upload an object with HTML forms"). The caller is the signer of the
+// form's policy document ("Policy documents"); a form without one is anonymous.
 func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -54,7 +54,7 @@ func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	return c.respondForm(w, o, form.Fields)
 }
 
-// authenticateForm verifies a policy document and holds the form to it; nil stands for a form without.
+// authenticateForm verifies a policy document and checks the form against it; it returns nil for a form without one.
 func (c *Call) authenticateForm(fields map[string]string) (*postform.Policy, error) {
 	if fields["googleaccessid"] != "" {
 		return nil, gcserr.Unimplemented.Say("This fake serves policy documents of the V4 signing process only.")

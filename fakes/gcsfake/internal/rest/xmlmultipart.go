@@ -291,7 +291,7 @@ func (l *xmlUploads) encode() {
 	}
 }
 
-// wants reports whether an upload is after the markers and has the prefix. Without a marker of uploads, those of the
+// wants reports whether an upload is after the markers and has the prefix. Without an upload marker, uploads with the
 // marker's key are before it.
 func (l *xmlUploads) wants(name, id string) bool {
 	after := name > l.KeyMarker || (name == l.KeyMarker && l.UploadIDMarker != "" && id > l.UploadIDMarker)

@@ -62,7 +62,7 @@ func (c *Call) httpConditions(o *store.Object) error {
 	return conditions(c.r.Header, "", o)
 }
 
-// sourceConditions checks those for the source of a copy, in either dialect.
+// sourceConditions checks the conditions on the source of a copy, in either dialect.
 func (c *Call) sourceConditions(o *store.Object) error {
 	for _, prefix := range []string{"X-Goog-Copy-Source-", "X-Amz-Copy-Source-"} {
 		if conditions(c.r.Header, prefix, o) != nil {
@@ -131,7 +131,7 @@ func (c *Call) xmlDescription() (store.Attributes, string, error) {
 	return a, key, err
 }
 
-// xmlACL refuses canned ACLs but private.
+// xmlACL rejects canned ACLs except private.
 func (c *Call) xmlACL(b *store.Bucket) error {
 	for _, name := range []string{"X-Goog-Acl", "X-Amz-Acl"} {
 		v := c.r.Header.Get(name)
@@ -317,7 +317,7 @@ func (c *Call) xmlDeleteObjects(w http.ResponseWriter) error {
 	for _, o := range req.Object {
 		err := c.need("storage.objects.delete", b, o.Key)
 		if err == nil {
-			generation, _ := strconv.ParseInt(o.VersionID, 10, 64) // what is no generation means the live one
+			generation, _ := strconv.ParseInt(o.VersionID, 10, 64) // an invalid generation means the live one
 			err = c.api.store.Delete(b.Name, o.Key, generation, nil)
 		}
 		switch {

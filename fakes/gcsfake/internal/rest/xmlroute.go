@@ -101,7 +101,7 @@ func (c *Call) routeXML() {
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
 		if sub == "acl" || sub == "defaultObjectAcl" {
-			// Whoever may not use them learns that first, and not what is served.
+			// Callers without access must not learn what is implemented, so this is checked first.
 			if err := c.refuseACL(on+"s", map[bool]string{true: "get", false: "set"}[c.r.Method == http.MethodGet]); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (c *Call) routeXML() {
 	}
 }
 
-// conditionHeaders brings the preconditions of the XML API into the form of those of the JSON API.
+// conditionHeaders converts the preconditions of the XML API to those of the JSON API.
 func (c *Call) conditionHeaders() {
 	for header, name := range map[string]string{
 		"X-Goog-If-Generation-Match": "ifGenerationMatch", "X-Goog-If-Generation-Not-Match": "ifGenerationNotMatch",
@@ -169,7 +169,7 @@ func respondXMLWith(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // the client is gone: nobody to tell
+	_, _ = w.Write(raw) // fails only if the client has disconnected
 	return nil
 }
 

@@ -59,7 +59,7 @@ type partSum struct {
 	Value   string `xml:",chardata"`
 }
 
-// is compares it with what the part was sent with.
+// is compares it with the checksum that was sent with the part.
 func (p partSum) is(sent string) bool {
 	return "x-amz-checksum-"+strings.ToLower(strings.TrimPrefix(p.XMLName.Local, "Checksum"))+"="+p.Value == sent
 }

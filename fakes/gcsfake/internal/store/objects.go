@@ -30,7 +30,8 @@ func (s *Store) Put(o Object, guard Guard) (*Object, error) {
 	return s.put(o, guard, journal.Begin(s.journal))
 }
 
-// put is Put in a change; also, whose functions see the object before the change is committed, adds to it.
+// put is Put as part of a change; the functions in also see the object before the change is committed, and can add to
+// the change.
 func (s *Store) put(o Object, guard Guard, c *journal.Change, also ...func(*Object)) (*Object, error) {
 	b := s.buckets[o.Bucket]
 	if b == nil {
@@ -224,8 +225,8 @@ func (s *Store) Update(bucket, name string, generation int64, change func(*Bucke
 	return &next, nil
 }
 
-// Delete removes a generation, softly where the bucket's policy says so. With generation 0 it concerns the live one,
-// which becomes noncurrent where versioning is on.
+// Delete deletes a generation, softly if the bucket's policy says so. Generation 0 means the live one, which becomes
+// noncurrent if versioning is enabled.
 func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,8 +280,8 @@ func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *
 	}, nil
 }
 
-// Move stores o, whose body is a copy, as the live generation of its name and removes the live generation of from, both
-// or neither. source may refuse on account of from.
+// Move atomically stores o, whose body is a copy, as the live generation of its name and removes the live generation
+// of from. source may reject from.
 func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +320,7 @@ type Query struct {
 	AfterGeneration int64
 	// Versions includes noncurrent generations; SoftDeleted lists soft-deleted ones instead of the others.
 	Versions, SoftDeleted bool
-	// TrailingDelimiter includes objects whose names end in the delimiter beside their prefixes.
+	// TrailingDelimiter includes objects whose names end in the delimiter in addition to their prefixes.
 	TrailingDelimiter bool
 	Max               int
 	// Match, unless nil, selects names.

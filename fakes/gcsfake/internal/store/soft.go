@@ -13,8 +13,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// The service keeps soft-deleted objects as long as the bucket's policy says, and has the owner pay. Here the oldest go
-// when there are more than these, so that a store that is overwritten for days does not grow.
+// Limits for soft-deleted objects. The service keeps them for as long as the bucket's policy says, at the owner's
+// expense. Here the oldest are removed beyond these limits, so that the store does not grow when objects are
+// overwritten for days.
 const (
 	maxSoftObjects = 1000
 	maxSoftBytes   = 64 << 20
@@ -46,7 +47,7 @@ func (d *bin) add(b *bucketState, o *Object) {
 	d.bytes += o.Size
 }
 
-// excess takes out what is too much, and what has expired at the front.
+// excess removes objects beyond the limits, and expired ones from the front.
 func (d *bin) excess(now time.Time) []*Object {
 	var out []*Object
 	for len(d.queue) > 0 {
@@ -81,8 +82,8 @@ func (d *softDeleted) find(name string, generation int64, now time.Time) *Object
 	return o
 }
 
-// drop takes a generation out of a bucket's objects: for good, or softly where the bucket's policy says so. What it
-// returns can be done only when the change has been committed.
+// drop removes a generation from a bucket's objects, permanently or softly according to the bucket's policy. Call the
+// returned function only after the change has been committed.
 func (s *Store) drop(b *bucketState, o *Object, c *journal.Change) (done func()) {
 	keep := time.Duration(b.Settings.SoftDelete.Seconds) * time.Second
 	if keep == 0 {
@@ -100,7 +101,7 @@ func (s *Store) drop(b *bucketState, o *Object, c *journal.Change) (done func())
 	}
 }
 
-// forget removes soft-deleted generations for good. A record that stays behind is removed at the next start.
+// forget permanently removes soft-deleted generations. A leftover record is removed on the next start.
 func (s *Store) forget(gone []*Object) {
 	if len(gone) == 0 {
 		return

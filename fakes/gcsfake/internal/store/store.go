@@ -29,7 +29,7 @@ const (
 	tableCompleted = "gcs.completed"
 )
 
-// Store holds everything; its methods are safe for concurrent use. What it returns must not be changed.
+// Store holds all data; its methods are safe for concurrent use. Do not modify returned values.
 type Store struct {
 	journal journal.Journal
 	bodies  *blob.Store
@@ -80,7 +80,7 @@ func newState(b Bucket) *bucketState {
 	return &bucketState{Bucket: b, names: btree.NewG(32, func(a, b *entry) bool { return a.name < b.name }), soft: newSoftDeleted()}
 }
 
-// Options are what a store is made of.
+// Options are the arguments of New.
 type Options struct {
 	Journal journal.Journal
 	Bodies  *blob.Store
@@ -302,13 +302,13 @@ func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	return nil
 }
 
-// Counts are what a bucket holds.
+// Counts are the numbers of items in a bucket.
 type Counts struct {
 	Live, Noncurrent, Uploads int
 	Bytes                     int64
 }
 
-// Count counts what a bucket holds.
+// Count counts the items in a bucket.
 func (s *Store) Count(bucket string) (Counts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

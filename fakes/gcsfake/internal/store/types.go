@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps buckets, generations of objects and unfinished uploads, in memory and in a journal, and bodies
-// in a blob store. It knows the rules that hold for every caller, such as retention, and nothing of who calls or how.
+// Package store stores buckets, generations of objects and unfinished uploads, in memory and in a journal, and bodies
+// in a blob store. It enforces the rules that apply to every caller, such as retention, and does not depend on
+// callers or protocols.
 package store
 
 import (
@@ -32,7 +33,7 @@ type Bucket struct {
 	Settings Settings `json:"-"`
 }
 
-// Settings are the parts of a bucket's configuration that change what happens.
+// Settings are the parts of a bucket's configuration that affect behavior.
 type Settings struct {
 	StorageClass string `json:"storageClass"`
 	Location     string `json:"location"`
@@ -120,11 +121,11 @@ type Object struct {
 	Components int       `json:"components,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	// HoldReleased is when an event-based hold ended, which begins the bucket's retention again; nil for none.
+	// HoldReleased is when an event-based hold ended, which restarts the bucket's retention; nil for none.
 	HoldReleased *time.Time `json:"holdReleased,omitempty"`
 	// Deleted is when the generation became noncurrent, nil for the live one.
 	Deleted *time.Time `json:"deleted,omitempty"`
-	// SoftDelete is when the generation was deleted softly, and HardDelete when it goes for good; nil for others.
+	// SoftDelete is when the generation was soft-deleted, and HardDelete when it is deleted permanently; nil for others.
 	SoftDelete *time.Time `json:"softDelete,omitempty"`
 	HardDelete *time.Time `json:"hardDelete,omitempty"`
 	Segments   []Segment  `json:"segments,omitempty"`
@@ -140,16 +141,16 @@ type Upload struct {
 	ID     string `json:"id"`
 	Bucket string `json:"bucket"`
 	Name   string `json:"name"`
-	// Multipart tells an upload in parts (XML API) from a resumable one.
+	// Multipart distinguishes a multipart upload (XML API) from a resumable one.
 	Multipart  bool       `json:"multipart,omitempty"`
 	Attributes Attributes `json:"attributes"`
 	// CustomerKey is that of the object.
 	CustomerKey string    `json:"customerKey,omitempty"`
 	Created     time.Time `json:"created"`
-	// Extra is what the front wants to find again when the upload is completed.
+	// Extra is data that the HTTP layer needs when the upload is completed.
 	Extra json.RawMessage `json:"extra,omitempty"`
 
-	// Segments, Size, MD5State and CRC32C are what a resumable upload has received.
+	// Segments, Size, MD5State and CRC32C describe what a resumable upload has received.
 	Segments []Segment `json:"segments,omitempty"`
 	Size     int64     `json:"size,omitempty"`
 	MD5State []byte    `json:"md5State,omitempty"`

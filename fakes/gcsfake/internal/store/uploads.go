@@ -41,7 +41,7 @@ func dropUpload(c *journal.Change, u *Upload) {
 	}
 }
 
-// StartUpload begins an upload and returns it with its ID.
+// StartUpload starts an upload and returns it with its ID.
 func (s *Store) StartUpload(u Upload) (Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *Store) Uploads(bucket string) ([]Upload, error) {
 	return out, nil
 }
 
-// Extend keeps what a resumable upload has received more: next is the upload as Upload returned it, with the new
-// segment and sums.
+// Extend stores an additional segment of a resumable upload: next is the upload as returned by Upload, with the new
+// segment and checksums.
 func (s *Store) Extend(before, next Upload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Store) Extend(before, next Upload) error {
 	return nil
 }
 
-// PutPart keeps a part; an earlier one of the same number goes away.
+// PutPart stores a part and replaces an earlier one with the same number.
 func (s *Store) PutPart(id string, p Part) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

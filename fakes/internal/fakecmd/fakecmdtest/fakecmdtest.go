@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmdtest runs the command of a fake as a process of its own in tests, and holds the tests that are the same
-// for all of them.
+// Package fakecmdtest runs the command of a fake as a separate process in tests, and contains the tests that are the
+// same for all fakes.
 package fakecmdtest
 
 import (
@@ -98,7 +98,7 @@ func Start(t *testing.T, args ...string) *Child {
 
 // Strike kills the process and does not wait for its end. Several goroutines may call it.
 func (c *Child) Strike() {
-	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may be gone already
+	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may have exited already
 }
 
 // Kill ends the process without giving it a chance, and waits for it; a second call does nothing.
@@ -139,7 +139,7 @@ func (c *Child) PeakMemory(t *testing.T) int64 {
 	return 0
 }
 
-// Content is a body of size bytes that tells which key it was written for.
+// Content returns a body of size bytes that identifies the key that it was written for.
 func Content(key string, size int) []byte {
 	return bytes.Repeat([]byte(key+"\n"), size/(len(key)+1)+1)[:size]
 }
@@ -150,8 +150,8 @@ type BadStart struct {
 	Want string
 }
 
-// BadStarts tests that the command refuses what every fake refuses, and the starts given, in words that help.
-// Operation is one that fault plans of this fake may name.
+// BadStarts checks that the command rejects the arguments that every fake rejects, and the given ones, with helpful
+// messages. operation is a valid operation for fault plans of this fake.
 func BadStarts(t *testing.T, command Command, operation string, starts map[string]BadStart) {
 	t.Helper()
 	busy, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -235,12 +235,13 @@ func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, pa
 type Create struct {
 	// Operation is its name in fault plans, Code an error of the service that the plan makes it fail with.
 	Operation, Code string
-	// Do makes it; Name is what the inventory then shows.
+	// Do creates it; Name is its name in the inventory.
 	Do   func() error
 	Name string
 }
 
-// TestAdmin tests the admin endpoint of a child with --admin as a whole: who may use it, faults, inventory, calls and reset.
+// TestAdmin tests the whole admin endpoint of a child with --admin: authorization, faults, inventory, calls and
+// reset.
 func (a Admin) TestAdmin(t *testing.T, create Create) {
 	t.Helper()
 	nobody := func(*http.Request) {}
@@ -277,7 +278,8 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	a.testReset(t, create)
 }
 
-// testReset makes the same again with the same credentials: it is gone, and so are fault, clock and calls.
+// testReset creates the same resource again with the same credentials, after checking that it, the faults, the clock
+// and the calls were reset.
 func (a Admin) testReset(t *testing.T, create Create) {
 	t.Helper()
 	for range 2 {
@@ -294,7 +296,7 @@ func (a Admin) testReset(t *testing.T, create Create) {
 	}
 }
 
-// AdminIsOff tests a child without --admin at a URL: there is the health check alone.
+// AdminIsOff tests a child without --admin at a URL: only the health check is available.
 func AdminIsOff(t *testing.T, url string) {
 	t.Helper()
 	a := Admin{URL: url, Authenticate: func(*http.Request) {}}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eksapi serves the part of Amazon EKS that gives pods credentials: Pod Identity associations (service eks)
-// and AssumeRoleForPodIdentity (service eks-auth). Its caller has verified the signature; policies are asked here.
+// Package eksapi serves the part of Amazon EKS that gives credentials to pods: Pod Identity associations (service
+// eks) and AssumeRoleForPodIdentity (service eks-auth). The caller must have verified the signature; this package
+// evaluates policies.
 package eksapi
 
 import (
@@ -25,14 +26,15 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// servicePrincipal is what a role must trust to be used through Pod Identity, and audience what a pod's token is for.
+// servicePrincipal is the principal that a role must trust for Pod Identity, and audience the audience of a pod's
+// token.
 const (
 	servicePrincipal = "pods.eks.amazonaws.com"
 	audience         = "pods.eks.amazonaws.com"
 	tableAssociation = "eks.association"
 )
 
-// Options are what the API is made of.
+// Options are the arguments of New.
 type Options struct {
 	Account *iam.Account
 	Journal journal.Journal
@@ -176,7 +178,7 @@ func (a *API) authorize(r Request, action, resource string) error {
 	return nil
 }
 
-// read reads the body, and refuses what is not served by name.
+// read parses the body, and rejects unimplemented fields by name.
 func (r Request) read(into any) error {
 	dec := json.NewDecoder(bytes.NewReader(r.Body))
 	dec.DisallowUnknownFields()
@@ -263,7 +265,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 	return envelope{one.Association}, nil
 }
 
-// sessionTags are those that Pod Identity gives to a pod's session.
+// sessionTags returns the tags that Pod Identity gives to a pod's session.
 func (a *API) sessionTags(cluster, namespace, account string) []iam.Tag {
 	return []iam.Tag{
 		{Key: "eks-cluster-arn", Value: a.arn("cluster/" + cluster)},

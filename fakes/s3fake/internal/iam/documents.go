@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// denyAll stands for a policy that vanished while attached, which IAM prevents.
+// denyAll replaces an attached policy that no longer exists, which IAM prevents.
 const denyAll = `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
 
 // parsedCache spares parsing a policy on every request. Documents are immutable, so their text is the key.
@@ -40,8 +40,8 @@ func (c *parsedCache) get(raw string) (*iampolicy.Document, error) {
 
 func (a *Account) document(raw string) (*iampolicy.Document, error) { return a.parsed.get(raw) }
 
-// awsPolicies are the AWS managed policies that users of S3 attach, by name ("AWS managed policies" in the AWS Managed
-// Policy Reference Guide), with what they say of the services that are served here.
+// awsPolicies returns the AWS managed policies that S3 users attach, by name ("AWS managed policies" in the AWS
+// Managed Policy Reference Guide), reduced to the implemented services.
 func awsPolicies() map[string]string {
 	return map[string]string{
 		"AdministratorAccess":    `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`,

@@ -9,8 +9,7 @@ import (
 
 const tableGroups = "iam.group"
 
-// Group is an IAM group: its policies are those of every member. Members are known by the group's ID, which each user
-// carries.
+// Group is an IAM group, whose policies apply to all members. Each user stores the IDs of its groups.
 type Group struct {
 	Identity
 }
@@ -190,7 +189,7 @@ func (a *Account) RemoveFromGroup(group, user string) error {
 	})
 }
 
-// changeMembership changes a user knowing the ID of a group, which cannot go away meanwhile.
+// changeMembership changes a user with the ID of a group, which cannot be deleted at the same time.
 func (a *Account) changeMembership(group, user string, change func(u *User, groupID string) error) error {
 	_, err := a.changeUser(user, func(u *User) error {
 		g, err := a.group(group)

@@ -12,7 +12,7 @@ import (
 
 const tableGuests = "iam.guest"
 
-// Guest is a user of another account. It is known by its access key alone: the operations of this account's IAM
+// Guest is a user of another account. It is identified only by its access key: the operations of this account's IAM
 // never show or change it.
 type Guest struct {
 	// Account is the 12-digit number of its account, not the one that is served.
@@ -21,11 +21,11 @@ type Guest struct {
 	ID      string `json:"id"`
 	KeyID   string `json:"keyId"`
 	Secret  Secret `json:"secret"`
-	// Policy is what its own account allows it, a policy document; "" is nothing.
+	// Policy is the policy document of its own account; "" allows nothing.
 	Policy string `json:"policy"`
 }
 
-// ImportGuest adds a guest, whose ID is invented.
+// ImportGuest adds a guest with a random ID.
 func (a *Account) ImportGuest(g Guest) error {
 	if g.Policy != "" {
 		if _, err := iampolicy.ParseIdentity(g.Policy); err != nil {

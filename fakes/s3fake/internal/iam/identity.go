@@ -177,8 +177,8 @@ func (a *Account) RemoveTags(kind Kind, name string, keys []string) error {
 	})
 }
 
-// exactKeys compares tag keys of managed policies and identity providers. Those of users and roles are compared
-// regardless of case ("Tags for AWS Identity and Access Management resources", IAM User Guide).
+// exactKeys compares tag keys of managed policies and identity providers. Those of users and roles are
+// case-insensitive ("Tags for AWS Identity and Access Management resources", IAM User Guide).
 func exactKeys(a, b string) bool { return a == b }
 
 // mergeTags overlays the tags of one entity; same compares their keys.
@@ -209,7 +209,7 @@ func withoutTags(old []Tag, keys []string, same func(a, b string) bool) []Tag {
 	})
 }
 
-// Principal is who signed a request, with the policies that bear on him.
+// Principal is the signer of a request, with the policies that apply to it.
 type Principal struct {
 	// Root marks the account's root user.
 	Root bool
@@ -235,7 +235,7 @@ type Principal struct {
 	Session *Session
 }
 
-// Describe sets the condition keys that tell who the principal is ("AWS global condition context keys", "Properties of
+// Describe sets the condition keys that identify the principal ("AWS global condition context keys", "Properties of
 // the principal").
 func (p *Principal) Describe(ctx iampolicy.Context) {
 	ctx.Set("aws:PrincipalIsAWSService", "false")
@@ -257,7 +257,7 @@ func (p *Principal) Describe(ctx iampolicy.Context) {
 		return
 	}
 	ctx.Set("aws:TokenIssueTime", p.Session.Issued.Format(time.RFC3339))
-	ctx.Set("aws:MultiFactorAuthPresent", "false") // temporary credentials have it, and nobody has a second factor here
+	ctx.Set("aws:MultiFactorAuthPresent", "false") // only temporary credentials have it, and the fake has no second factors
 	if p.Session.Provider != "" {
 		ctx.Set("aws:FederatedProvider", p.Session.Provider)
 	}
@@ -298,7 +298,7 @@ func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, er
 
 var errInvalidToken = awserr.New(http.StatusBadRequest, "InvalidToken", "The provided token is malformed or otherwise invalid.")
 
-// badToken refuses a security token: S3 has an error for that, the other services have not.
+// badToken returns the error for an invalid security token: S3 has a specific one, the other services do not.
 func badToken(invalid *awserr.Error) error {
 	if invalid.Is(ErrInvalidClientToken) {
 		return invalid
@@ -306,7 +306,7 @@ func badToken(invalid *awserr.Error) error {
 	return errInvalidToken
 }
 
-// expiredToken words the end of a session as S3 or the other services do.
+// expiredToken returns the error for an expired session, with the text of S3 or of the other services.
 func expiredToken(invalid *awserr.Error) error {
 	if invalid.Is(ErrInvalidClientToken) {
 		return awserr.New(http.StatusForbidden, "ExpiredToken", "The security token included in the request is expired")
@@ -314,7 +314,7 @@ func expiredToken(invalid *awserr.Error) error {
 	return awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
 }
 
-// tokenless refuses a security token next to long-term credentials.
+// tokenless rejects a security token with long-term credentials.
 func tokenless(token string, invalid *awserr.Error) error {
 	if token != "" {
 		return badToken(invalid)
@@ -359,8 +359,8 @@ func (a *Account) userPrincipal(u *User) (Principal, error) {
 
 var errEndedSession = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")
 
-// ownSession is who uses a session of a user: the user with the policies of now, whatever became of the key that the
-// session was asked for with ("Permissions for GetSessionToken" in the IAM User Guide).
+// ownSession returns the principal of a user's own session: the user with its current policies, even if the key that
+// requested the session was deleted ("Permissions for GetSessionToken" in the IAM User Guide).
 func (a *Account) ownSession(s *Session) (Principal, error) {
 	p, err := a.rootPrincipal(), error(nil)
 	if s.UserID != a.ID {

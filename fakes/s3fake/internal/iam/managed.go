@@ -103,7 +103,7 @@ func (a *Account) attachments(arn string) int {
 	return n
 }
 
-// PolicyUse names who uses a managed policy.
+// PolicyUse lists the users, roles and groups of a managed policy.
 type PolicyUse struct{ Users, Roles, Groups []Identity }
 
 // Attaches and Limits are the ways of using a managed policy: as a permissions policy and as a permissions boundary.
@@ -301,7 +301,7 @@ func (a *Account) DeletePolicy(arn string) error {
 	return nil
 }
 
-// Bounds counts the users and roles whose boundary a managed policy is.
+// Bounds counts the users and roles that have a managed policy as their boundary.
 func (a *Account) Bounds(arn string) int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

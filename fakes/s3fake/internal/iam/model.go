@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iam is the state of the fake's account: users, groups, access keys, roles, managed policies, identity providers
-// and sessions, with the quotas, names and errors of AWS Identity and Access Management. It resolves an access key
-// to a principal with its policies. It knows no HTTP and evaluates nothing.
+// Package iam implements the state of the fake's account: users, groups, access keys, roles, managed policies,
+// identity providers and sessions, with the quotas, names and errors of AWS Identity and Access Management. It
+// resolves an access key to a principal with its policies. It does not depend on HTTP and does not evaluate policies.
 package iam
 
 import (
@@ -43,7 +43,7 @@ type Tag struct {
 	Value string `json:"v"`
 }
 
-// Identity is what users, roles and groups have in common.
+// Identity contains the common fields of users, roles and groups.
 type Identity struct {
 	Name     string            `json:"name"`
 	Path     string            `json:"path"`
@@ -256,8 +256,8 @@ func (a *Account) append(rec journal.Record) error {
 	return nil
 }
 
-// RootUser is the name under which the further access keys of the root user are kept, which no user can have. Its path is
-// below no prefix, so that it is in no list.
+// RootUser is the name under which additional access keys of the root user are stored. It is not a valid user name.
+// Its path has no prefix, so it does not appear in lists.
 const RootUser = "<root_account>"
 
 // fold makes names comparable: IAM names are unique regardless of case.

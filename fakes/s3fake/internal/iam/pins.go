@@ -28,8 +28,7 @@ func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	return pins
 }
 
-// Shown is the text of a policy as it is read: principals that were renamed have their new ARN, and those that are gone
-// their ID.
+// Shown returns the text of a policy for readers: renamed principals have their new ARN, and deleted ones their ID.
 func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -90,7 +90,7 @@ func (a *Account) DeleteProvider(arn string) error {
 	return nil
 }
 
-// noSuchProvider and missingProvider are the two ways in which IAM words that a provider does not exist.
+// noSuchProvider and missingProvider are IAM's two different errors for a missing provider.
 func noSuchProvider(arn string) error {
 	return noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
 }

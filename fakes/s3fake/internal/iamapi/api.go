@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iamapi speaks the Query protocol of AWS Identity and Access Management (2010-05-08) and of the Security
-// Token Service (2011-06-15) over an iam.Account. Its caller has verified the signature; this package decides
-// whether the principal may do what it asks, with the same policies as the rest of the fake.
+// Package iamapi implements the Query protocol of AWS Identity and Access Management (2010-05-08) and of the Security
+// Token Service (2011-06-15) for an iam.Account. The caller must have verified the signature; this package authorizes
+// the principal, with the same policies as the rest of the fake.
 package iamapi
 
 import (

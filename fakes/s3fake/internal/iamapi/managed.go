@@ -228,11 +228,11 @@ var policyUses = map[string]func(iam.Identity, string) bool{
 	"PermissionsBoundary": iam.Limits,
 }
 
-// entity is who uses a policy.
+// entity is a user, group or role of a policy.
 type entity struct{ kind, name, id string }
 
-// entities finds who uses a policy. Groups come before roles and roles before users, so that one marker leads through
-// all.
+// entities returns the users, groups and roles of a policy. Groups come before roles and roles before users, so that
+// one marker works for all.
 func (c *call) entities(arn string) ([]entity, error) {
 	uses, ok := policyUses[c.Form.Get("PolicyUsageFilter")]
 	if !ok {

@@ -16,11 +16,11 @@ import (
 
 var (
 	pageParameters = accept.Names("Marker", "MaxItems")
-	tagParameters  = accept.Names("Tags.member.Key", "Tags.member.Value") // those of every tag: Tags.member.1.Key
+	tagParameters  = accept.Names("Tags.member.Key", "Tags.member.Value") // the parameters of every tag, such as Tags.member.1.Key
 )
 
-// parameters are those that each operation has in the API description from which AWS generates its SDKs, without those that
-// are not served here.
+// parameters are the parameters of each operation in the API description from which AWS generates its SDKs, except
+// those that the fake does not implement.
 var parameters = map[string]accept.List{
 	"AddClientIDToOpenIDConnectProvider":      accept.Names("ClientID", "OpenIDConnectProviderArn"),
 	"AddUserToGroup":                          accept.Names("GroupName", "UserName"),
@@ -106,15 +106,16 @@ var parameters = map[string]accept.List{
 	"UpdateUser":                              accept.Names("NewPath", "NewUserName", "UserName"),
 }
 
-// ofRequests are the parameters of all operations: what they are, and a signature in the query.
+// ofRequests are the parameters of all operations: action and version, and a signature in the query.
 var ofRequests = accept.Names("Action", "Version", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-Security-Token", "X-Amz-Signature",
 	"X-Amz-SignedHeaders")
 
 // element is the number of an element in the name of a parameter.
 var element = regexp.MustCompile(`^(\w+\.member)\.([1-9]\d*)(\.\w+)?$`)
 
-// checkParameters refuses a parameter that the operation does not have, or that is not served: to ignore it would be to do
-// something else than what was asked for. So does an element of a list after one that is not there, which nobody would read.
+// checkParameters rejects parameters that the operation does not have or the fake does not implement, because
+// ignoring them would do something else than requested. It also rejects a list element after a missing one, which
+// would be ignored.
 func (c *call) checkParameters() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Form)) {
 		plain := name

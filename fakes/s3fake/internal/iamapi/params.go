@@ -130,7 +130,7 @@ func (c *call) members(param string) []string {
 	}
 }
 
-// tags reads Tags.member.N.Key and .Value of a user, role or session, whose keys differ in more than case.
+// tags parses Tags.member.N.Key and .Value of a user, role or session, whose keys are case-insensitive.
 func (c *call) tags() ([]iam.Tag, error) {
 	out, err := c.exactTags()
 	for i, t := range out {
@@ -234,8 +234,9 @@ func missing(param string) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "MissingParameter", "The request must contain the parameter %s.", param)
 }
 
-// paginate returns the slice of all that Marker and MaxItems select. key makes the marker. Not every list is in its
-// order: keys and attachments are listed as they were made. It only decides where to go on after an item that is gone.
+// paginate returns the part of all that Marker and MaxItems select. key returns an item's marker. Keys and
+// attachments are listed in order of creation rather than of their markers, so the order of markers only matters for
+// continuing after an item that was deleted.
 func paginate[T any](c *call, all []T, key func(T) string) ([]T, page, error) {
 	limit, err := c.maxItems()
 	if err != nil {

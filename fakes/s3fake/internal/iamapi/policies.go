@@ -149,7 +149,7 @@ func attachOperations() map[string]operation {
 	return table
 }
 
-// withPolicy returns an operation on an identity and the policy whose ARN the parameter holds.
+// withPolicy returns an operation on an identity and the policy whose ARN is in the parameter.
 func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind, string, string) error) func(*call) (any, error) {
 	return about(kind, func(c *call, name string) (any, error) {
 		arn, err := c.arn(parameter)

@@ -59,7 +59,8 @@ func (c *call) thumbprints() ([]string, error) {
 
 var issuerHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:\d+)?$`)
 
-// checkProviderURL refuses what IAM refuses, except a port: IAM's issuers are on the internet, a fake's rarely are.
+// checkProviderURL applies IAM's rules, but allows a port: IAM's issuers are on the internet, those of a fake rarely
+// are.
 func checkProviderURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "" || u.Host == "" {

@@ -18,7 +18,7 @@ type taggable struct {
 	get      func(*iam.Account, string) ([]iam.Tag, error)
 	add      func(*iam.Account, string, []iam.Tag) error
 	remove   func(*iam.Account, string, []string) error
-	// read is how tags of this kind are read: whether keys that differ in case alone are two.
+	// read parses tags of this kind: keys may be case-sensitive or not.
 	read func(*call) ([]iam.Tag, error)
 }
 

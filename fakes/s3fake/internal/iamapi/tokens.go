@@ -26,13 +26,13 @@ type TokenVerifier struct {
 	Now func() time.Time
 }
 
-// claims is what a token says.
+// claims are the claims of a token.
 type claims struct {
-	// provider is the issuer as the account knows it.
+	// provider is the account's identity provider for the issuer.
 	provider iam.Provider
 	issuer   string
 	subject  string
-	// audiences are whom the token is for, audience the one of them that the provider knows.
+	// audiences are the audiences of the token, and audience the one that the provider accepts.
 	audiences []string
 	audience  string
 	others    map[string][]string
@@ -44,7 +44,7 @@ func badToken(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidIdentityToken", message)
 }
 
-// peek reads what a token claims, without verifying it.
+// peek parses the claims of a token without verifying it.
 func peek(token string) (claims, error) {
 	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {
@@ -57,9 +57,9 @@ func peek(token string) (claims, error) {
 	return readClaims(unverified, issuer)
 }
 
-// leeway is what STS allows after the end of a token ("OIDC federation" in the IAM User Guide:
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_oidc.html). That it allows as much before its
-// beginning no page says; RFC 7519, section 4.1.5, treats both alike.
+// leeway is what STS allows after the expiry of a token ("OIDC federation" in the IAM User Guide:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_oidc.html). The same leeway before its start is
+// not documented; RFC 7519, section 4.1.5, treats both alike.
 const leeway = 5 * time.Minute
 
 // verify checks signature and validity of a token that peek has read. The verifier bounds how long that takes.
@@ -88,7 +88,7 @@ func readClaims(t *jwt.Token, issuer string) (claims, error) {
 		return c, badToken("Missing a required claim: aud")
 	}
 	c.audiences = audiences
-	// The authorized party, where a token names one, is whom it is for ("Available keys for AWS OIDC federation").
+	// If the token names an authorized party, that is its audience ("Available keys for AWS OIDC federation").
 	all, _ := t.Claims.(jwt.MapClaims)
 	if party, ok := all["azp"].(string); ok {
 		c.audiences, c.others["oaud"] = []string{party}, audiences

@@ -9,8 +9,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// unservedOperations return NotImplemented to whoever is known: AWS has them, so that InvalidAction, its response to a
-// name that nobody knows, would be wrong.
+// unservedOperations return NotImplemented to authenticated callers: AWS supports them, so InvalidAction, its
+// response to unknown names, would be wrong.
 func unservedOperations() map[string]operation {
 	table := map[string]operation{}
 	for service, names := range map[string]string{"iam": unservedIAM, "sts": unservedSTS} {

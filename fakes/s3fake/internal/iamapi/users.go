@@ -121,7 +121,7 @@ func createUser(c *call) (any, error) {
 	return struct{ User xmlUser }{c.xmlUser(u, true)}, nil
 }
 
-// userName reads UserName, which may be left out by a user who means himself.
+// userName returns UserName, which defaults to the calling user.
 func (c *call) userName() (string, error) {
 	if c.Form.Has("UserName") {
 		return c.checkName("UserName", c.Form.Get("UserName"), 128)

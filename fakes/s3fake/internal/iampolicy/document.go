@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iampolicy parses, validates and evaluates IAM policy documents: identity policies, permissions
-// boundaries, role trust policies and bucket policies. It follows "IAM JSON policy elements reference" and
-// "Policy evaluation logic" of the IAM User Guide. It stores nothing and knows no HTTP.
+// Package iampolicy parses, validates and evaluates IAM policy documents: identity policies, permissions boundaries,
+// role trust policies and bucket policies. It follows "IAM JSON policy elements reference" and "Policy evaluation
+// logic" of the IAM User Guide. It stores nothing and does not depend on HTTP.
 package iampolicy
 
 import (
@@ -20,7 +20,7 @@ const (
 	version2012 = "2012-10-17"
 )
 
-// Effect is what a statement or a whole document says about a request.
+// Effect is the result of evaluating a statement or document for a request.
 type Effect int
 
 // The three outcomes of an evaluation.

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Request is what a policy is asked about.
+// Request is a request for which policies are evaluated.
 type Request struct {
 	// Action is "service:Name", for example s3:GetObject.
 	Action string
 	// Resource is the ARN; for actions without one it is "*".
 	Resource string
-	// Principal is who asks.
+	// Principal is the caller.
 	Principal Caller
 	// Context holds the condition keys.
 	Context Context
@@ -36,8 +36,8 @@ type Caller struct {
 	Service string
 }
 
-// Evaluate returns what the document says about the request. Documents without principals (identity policies,
-// boundaries) apply to whoever they are attached to.
+// Evaluate returns the document's effect for the request. Documents without principals (identity policies,
+// boundaries) apply to the identity that they are attached to.
 func (d *Document) Evaluate(r Request) Effect {
 	result := NoMatch
 	for i := range d.Statements {
@@ -120,8 +120,8 @@ func (d *Document) Names(r Request) bool {
 	return d.Evaluate(direct) == Allow
 }
 
-// namesSession reports whether the document allows the request to the caller's role session as such, rather than to its
-// role: what a session is given itself, no boundary and no session policy limits by its silence ("Resource-based
+// namesSession reports whether the document allows the request to the caller's role session itself, rather than to
+// its role. Such a permission is not limited by implicit denials in boundaries and session policies ("Resource-based
 // policies" in the policy evaluation logic).
 func (d *Document) namesSession(r Request) bool {
 	_, session, _ := strings.Cut(r.Principal.UniqueID, ":")
@@ -179,15 +179,16 @@ func (s *Statement) conditionHolds(r Request, version string) bool {
 
 // Inputs are all policies that bear on one request inside one account.
 type Inputs struct {
-	// Identity are the caller's inline and managed policies, and those of his groups.
+	// Identity are the caller's inline and managed policies, and those of its groups.
 	Identity []*Document
 	// Boundaries are the permissions boundary and the session policies; each must allow.
 	Boundaries []*Document
 	// Resource is the bucket policy, nil for none.
 	Resource *Document
-	// Root marks the account's root user, whom only a resource policy can deny.
+	// Root marks the account's root user, which only a resource policy can deny.
 	Root bool
-	// Foreign marks a caller of another account, who needs both his own account's policies and the resource's.
+	// Foreign marks a caller of another account, which needs permission from both its own account's policies and the
+	// resource's policy.
 	Foreign bool
 	// ResourceBypassesBoundary is true for IAM users: a resource policy that names the user is not limited by his
 	// boundary's silence.
@@ -244,7 +245,7 @@ func Decide(in Inputs, r Request) Decision {
 	return Decision{Allowed: true}
 }
 
-// passesBoundary reports whether what the resource policy gives the caller is not limited by a boundary's silence.
+// passesBoundary reports whether the resource policy's permission is not limited by an implicit denial in a boundary.
 func (in Inputs) passesBoundary(r Request) bool {
 	return in.ResourceBypassesBoundary || r.Principal.Anonymous || in.Resource.namesSession(r)
 }
@@ -262,7 +263,7 @@ func evaluateAll(docs []*Document, r Request) Effect {
 	return result
 }
 
-// Federated are the identity providers to whom the document allows something, by ARN.
+// Federated returns the ARNs of the identity providers to which the document allows something.
 func (d *Document) Federated() []string {
 	var out []string
 	for _, s := range d.Statements {

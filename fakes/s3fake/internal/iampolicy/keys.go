@@ -8,7 +8,7 @@ import (
 )
 
 // s3Keys are the condition keys of Amazon S3 for general purpose buckets ("Condition keys for Amazon S3" in the
-// Service Authorization Reference), in lower case. Those with a list apply to these actions only.
+// Service Authorization Reference), in lower case. Keys with a list apply only to these actions.
 var s3Keys = map[string][]string{
 	"s3:prefix":    {"s3:listbucket", "s3:listbucketversions"},
 	"s3:delimiter": {"s3:listbucket", "s3:listbucketversions"},
@@ -43,7 +43,7 @@ var globalKeys = []string{
 	"aws:vpceorgpaths", "aws:vpcsourceip", "aws:ec2instancesourcevpc", "aws:ec2instancesourceprivateipv4", "aws:issessionrevoked",
 }
 
-// validKey accepts global keys and those of S3.
+// validKey accepts global keys and S3 keys.
 func validKey(key string) bool {
 	lower := strings.ToLower(key)
 	if _, ok := s3Keys[lower]; ok {

@@ -4,12 +4,12 @@ package iampolicy
 
 import "strings"
 
-// Match reports whether value matches pattern, in which '*' stands for any run of characters and '?' for one.
+// Match reports whether value matches pattern, in which '*' matches any sequence of characters and '?' one character.
 func Match(pattern, value string) bool {
 	return literalPattern(pattern).match(value)
 }
 
-// pattern is a wildcard pattern whose parts from policy variables are literal: a user named "*" must not open
+// pattern is a wildcard pattern in which the values of policy variables are literal: a user named "*" must not match
 // every prefix.
 type pattern struct {
 	text []byte

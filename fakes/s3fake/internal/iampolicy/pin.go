@@ -4,9 +4,9 @@ package iampolicy
 
 import "slices"
 
-// Pins maps the ARNs of users and roles that a policy names to their unique IDs at the time when it was stored. AWS
-// stores the IDs: a user who gets the name of a deleted one later does not get what that one had ("Principal" in the
-// IAM JSON policy elements reference).
+// Pins maps the ARNs of users and roles in a policy to their unique IDs at the time when the policy was stored. AWS
+// stores the IDs, so a new user with the name of a deleted one does not get its access ("Principal" in the IAM JSON
+// policy elements reference).
 type Pins map[string]string
 
 // Named returns the values of the document's AWS principals.

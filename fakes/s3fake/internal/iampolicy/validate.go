@@ -27,7 +27,7 @@ func malformed(format string, args ...any) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "MalformedPolicyDocument", format, args...)
 }
 
-// CompactLength counts the characters that quotas count: all but white space.
+// CompactLength counts the characters that count toward quotas: all except white space.
 func CompactLength(raw string) int {
 	n := 0
 	for _, r := range raw {
@@ -38,7 +38,7 @@ func CompactLength(raw string) int {
 	return n
 }
 
-// ParseIdentity parses an identity policy or a permissions boundary and refuses what IAM refuses with
+// ParseIdentity parses an identity policy or a permissions boundary. It rejects what IAM rejects with
 // MalformedPolicyDocument.
 func ParseIdentity(raw string) (*Document, error) {
 	syntax := malformed("Syntax errors in policy.")
@@ -237,7 +237,7 @@ func bucketError(format string, args ...any) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "MalformedPolicy", fmt.Sprintf(format, args...))
 }
 
-// ParseBucket parses the policy of a bucket and refuses what PutBucketPolicy refuses with MalformedPolicy.
+// ParseBucket parses a bucket policy. It rejects what PutBucketPolicy rejects with MalformedPolicy.
 func ParseBucket(raw []byte, bucket string, accounts Accounts) (*Document, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, bucketError("Policies must be valid JSON and the first byte must be '{'")
@@ -409,8 +409,8 @@ func (p *Principals) validIn(accounts Accounts) bool {
 	return count > 0
 }
 
-// Public reports whether the document grants anything to everybody without a condition that narrows it ("The
-// meaning of public" in the Amazon S3 User Guide).
+// Public reports whether the document grants anything to everyone without a restricting condition ("The meaning of
+// public" in the Amazon S3 User Guide).
 func (d *Document) Public() bool {
 	for _, s := range d.Statements {
 		if s.Effect != "Allow" {
@@ -427,7 +427,7 @@ func (d *Document) Public() bool {
 	return false
 }
 
-// narrows reports whether the condition fixes the caller by one of the keys that S3 counts as non-public.
+// narrows reports whether the condition restricts the caller by one of the keys that S3 considers non-public.
 func narrows(c Condition) bool {
 	_, base, ifExists := splitOperator(c.Operator)
 	if ifExists || operatorTable[base].negated || base == "Null" {

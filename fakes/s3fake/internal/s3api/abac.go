@@ -57,9 +57,9 @@ func (q *request) bucketTags(ctx iampolicy.Context) {
 	}
 }
 
-// writable refuses to change the tags of a bucket that are for access control: that is for TagResource of S3 Control, which
-// is not served ("Enabling ABAC in general purpose buckets" in the Amazon S3 User Guide). What the error is, is not
-// documented.
+// writable rejects changing the tags of a bucket that are used for access control. That requires TagResource of S3
+// Control, which the fake does not implement ("Enabling ABAC in general purpose buckets" in the Amazon S3 User
+// Guide). The error is not documented.
 func writable(run func(*request) error) func(*request) error {
 	return func(q *request) error {
 		if q.state.Config[configABAC] != nil {

@@ -34,7 +34,7 @@ func (q *request) getObjectACL() error {
 	return q.send(q.grantOwner())
 }
 
-// putACL accepts what changes nothing. With the bucket owner enforced, S3 has no other ACLs either.
+// putACL accepts ACLs that change nothing. With the bucket owner enforced, S3 does not allow any others either.
 func (q *request) putACL() error {
 	acl := q.header("X-Amz-Acl")
 	if err := q.checkACLShape(); err != nil {
@@ -52,8 +52,8 @@ func (q *request) putACL() error {
 	return notImplemented("acl", "Only the private ACL is served by this fake.")
 }
 
-// checkACLShape refuses an ACL that is given in more than one way, in none, or by a name that nobody knows (PutObjectAcl
-// and PutBucketAcl in the API Reference: "You cannot do both").
+// checkACLShape rejects an ACL that is given in several ways, in none, or by an unknown name (PutObjectAcl and
+// PutBucketAcl in the API Reference: "You cannot do both").
 func (q *request) checkACLShape() error {
 	raw, err := q.readBody()
 	canned, grant := q.header("X-Amz-Acl"), q.grantHeader()
@@ -68,7 +68,7 @@ func (q *request) checkACLShape() error {
 	return q.oneACL()
 }
 
-// oneACL refuses a canned ACL beside grants, on new objects and buckets too, and one that does not exist.
+// oneACL rejects a canned ACL together with grants, also on new objects and buckets, and an unknown canned ACL.
 func (q *request) oneACL() error {
 	canned := q.header("X-Amz-Acl")
 	switch {
@@ -86,7 +86,7 @@ var cannedACLs = []string{
 	"bucket-owner-full-control", "log-delivery-write",
 }
 
-// grantHeader is the first header that grants something to somebody, "" if none does.
+// grantHeader returns the first header with a grant, or "" if there is none.
 func (q *request) grantHeader() string {
 	for _, name := range []string{"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-full-control", "x-amz-grant-read-acp", "x-amz-grant-write-acp"} {
 		if q.header(name) != "" {
@@ -96,8 +96,8 @@ func (q *request) grantHeader() string {
 	return ""
 }
 
-// checkACLHeaders refuses ACLs on new objects unless they give what the owner has anyway: writer and bucket owner are
-// the same account here.
+// checkACLHeaders rejects ACLs on new objects unless they grant only what the owner already has: writer and bucket
+// owner are the same account here.
 func (q *request) checkACLHeaders() error {
 	if err := q.oneACL(); err != nil {
 		return err

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3api serves the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
-// out that a request is meant for S3; this package names the operation, verifies the signature, asks every policy
-// and only then touches the store. What it does not serve gets NotImplemented, never anything else.
+// Package s3api implements the REST API of Amazon S3 for a store.Store, with one file per resource. The caller has
+// determined that a request is for S3. This package determines the operation, verifies the signature and evaluates
+// all policies before it accesses the store. Anything that it does not implement gets NotImplemented.
 package s3api
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// Options are what the API is made of.
+// Options are the arguments of New.
 type Options struct {
 	Store   *store.Store
 	Account *iam.Account
@@ -34,8 +34,8 @@ type Options struct {
 	Domains []string
 	// OpenBuckets leaves the public access block of new buckets off, as it was before April 2023.
 	OpenBuckets bool
-	// LocationOnly refuses a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
-	// does not serve tags of buckets.
+	// LocationOnly rejects a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
+	// disables bucket tags.
 	LocationOnly, NoBucketTags bool
 	// KMSKeys are the IDs of the keys that exist; nil accepts every key ID.
 	KMSKeys []string
@@ -75,11 +75,11 @@ type request struct {
 	policy   *iampolicy.Document
 	// form holds the fields of a browser upload.
 	form map[string]string
-	// done says that the response's status is written, so that an error can only end the connection.
+	// done means that the response's status has been written, so an error can only close the connection.
 	done bool
 }
 
-// Call says what a request was, for the record.
+// Call describes a request for the record.
 type Call struct {
 	Operation string
 	Bucket    string
@@ -101,13 +101,13 @@ func (a *API) Prepare(r *http.Request) *Prepared {
 	return &Prepared{q: q, err: err}
 }
 
-// Prepared is a request whose operation is known.
+// Prepared is a request whose operation has been determined.
 type Prepared struct {
 	q   *request
 	err error
 }
 
-// Call returns what is known of the request by now.
+// Call returns the description of the request so far.
 func (p *Prepared) Call() Call {
 	c := Call{Operation: p.q.op.name, Bucket: p.q.bucket, Key: p.q.key}
 	if p.q.principal != nil {
@@ -135,13 +135,13 @@ func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error 
 	return e
 }
 
-// Fail responds with an error that somebody else decided on.
+// Fail responds with an error chosen by the caller.
 func (p *Prepared) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	p.q.w, p.q.id, p.q.done = w, requestID, false
 	p.q.writeError(e)
 }
 
-// versionID is what version IDs look like; anything else was made up.
+// versionID matches valid version IDs.
 var versionID = regexp.MustCompile(`^[A-Za-z0-9]{20,64}$`)
 
 func checkVersionID(v string) error {
@@ -204,7 +204,7 @@ func (q *request) serve() error {
 	return q.op.run(q)
 }
 
-// describe reads the conditions that are in the body, and returns what is wrong with it.
+// describe parses the conditions in the body, and returns an error if the body is invalid.
 func (q *request) describe() error {
 	if q.op.describe == nil {
 		return nil
@@ -245,7 +245,7 @@ func (q *request) identify() error {
 	return nil
 }
 
-// checkAnonymous refuses operations that never work without a signature.
+// checkAnonymous rejects operations that always require a signature.
 func (q *request) checkAnonymous() error {
 	if q.op.form {
 		return nil
@@ -315,7 +315,7 @@ func (c *parsedPolicies) get(bucket string, raw []byte, pins iampolicy.Pins) (*i
 // maxParsed bounds the parsed policies; past it they start over.
 const maxParsed = 4096
 
-// everybody accepts any principal: a stored policy was judged when it was put.
+// everybody accepts any principal, because a stored policy was validated when it was put.
 type everybody struct{}
 
 func (everybody) PrincipalExists(string) bool { return true }
@@ -350,7 +350,7 @@ func (q *request) header(name string) string {
 	return q.form[strings.ToLower(name)]
 }
 
-// parseQuery is url.ParseQuery for which a semicolon is a character like any other, as it is for S3.
+// parseQuery is url.ParseQuery with a semicolon as an ordinary character, as in S3.
 func parseQuery(raw string) (url.Values, error) {
 	v, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "%3B"))
 	if err != nil {

@@ -80,8 +80,8 @@ func (q *request) metadata(a *store.Attributes) error {
 	return nil
 }
 
-// unescaped is the text of a metadata value: encoded as in RFC 2047 in a header, of which other bytes are taken for
-// characters of ISO 8859-1, or UTF-8 in a form ("Working with object metadata" in the Amazon S3 User Guide).
+// unescaped returns the text of a metadata value. In a header it is encoded as in RFC 2047, and other bytes are
+// interpreted as ISO 8859-1. In a form it is UTF-8 ("Working with object metadata" in the Amazon S3 User Guide).
 func (q *request) unescaped(v string) string {
 	if q.form != nil {
 		return v
@@ -107,7 +107,7 @@ func escaped(v string) string {
 	return "=?UTF-8?B?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="
 }
 
-// plain reports whether a header can carry v as it is.
+// plain reports whether a header can contain v unencoded.
 func plain(v string) bool {
 	return strings.IndexFunc(v, func(r rune) bool { return (r < ' ' && r != '\t') || r > '~' }) < 0
 }
@@ -121,7 +121,7 @@ func checkRedirect(v string) error {
 	return awserr.New(http.StatusBadRequest, "InvalidRedirectLocation", "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.")
 }
 
-// encryptionHeaders reads how a new object is to be encrypted, with the bucket's default.
+// encryptionHeaders returns the encryption of a new object, using the bucket's default.
 func (q *request) encryptionHeaders() (store.Encryption, error) {
 	if q.header("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" || q.header("X-Amz-Server-Side-Encryption-Customer-Key") != "" {
 		return store.Encryption{}, notImplemented("x-amz-server-side-encryption-customer-algorithm", "SSE-C is not served by this fake.")
@@ -171,11 +171,11 @@ func (q *request) keyARN(id string) string {
 	return "arn:" + q.Account.Partition + ":kms:" + q.Region + ":" + q.Account.Options.ID + ":" + id
 }
 
-// useKey asks for a permission on a KMS key. The AWS managed key of S3 is open to everybody who may use S3 in the
-// account, as its key policy says.
+// useKey checks a permission on a KMS key. As its key policy says, the AWS managed key of S3 is available to everyone
+// who may use S3 in the account.
 //
-// S3 names the object to the key, or the bucket where that has a key of its own ("Encryption context" in "Using
-// server-side encryption with AWS KMS keys").
+// S3 passes the object's name to KMS, or the bucket's name if the bucket has a key of its own ("Encryption context"
+// in "Using server-side encryption with AWS KMS keys").
 func (q *request) useKey(e store.Encryption, action string) error {
 	arn := e.KeyID
 	_, id, _ := strings.Cut(arn, ":key/")

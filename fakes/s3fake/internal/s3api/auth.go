@@ -50,7 +50,7 @@ func versioned(action, versionAction string) func(*request) ([]permission, error
 	}
 }
 
-// authorize refuses the request unless the caller has every permission.
+// authorize rejects the request unless the caller has all permissions.
 func (q *request) authorize(needs ...permission) error {
 	for _, p := range needs {
 		if d := q.decide(p); !d.Allowed {
@@ -65,8 +65,8 @@ func (q *request) may(action, resource string) bool {
 	return q.decide(permission{action, resource}).Allowed
 }
 
-// rootKeeps are the actions that no bucket policy can take from the root user, so that a policy that locks everybody
-// out can be repaired ("Bucket policies" in the Amazon S3 User Guide).
+// rootKeeps are the actions that no bucket policy can deny to the root user, so that a policy that locks out everyone
+// can be repaired ("Bucket policies" in the Amazon S3 User Guide).
 var rootKeeps = map[string]bool{"s3:GetBucketPolicy": true, "s3:PutBucketPolicy": true, "s3:DeleteBucketPolicy": true}
 
 func (q *request) decide(p permission) iampolicy.Decision {
@@ -114,8 +114,8 @@ func (q *request) blocksPublic() bool {
 	return accessBlockOf(q.state).RestrictPublicBuckets && q.policy.Public()
 }
 
-// denied words a refusal. Who may not do what to what, and why, is told to callers of the bucket's own account only
-// ("Troubleshoot access denied (403 Forbidden) errors in Amazon S3").
+// denied returns the error for a denied request. Only callers of the bucket's own account get the caller, action,
+// resource and reason ("Troubleshoot access denied (403 Forbidden) errors in Amazon S3").
 func (q *request) denied(p permission, d iampolicy.Decision) error {
 	if q.principal == nil || q.principal.Foreign {
 		return errAccessDenied

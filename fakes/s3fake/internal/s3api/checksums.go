@@ -20,7 +20,7 @@ const (
 // wanted is the additional checksum that a request asks for.
 type wanted struct {
 	Algorithm checksum.Algorithm
-	// Value is what the client computed; "" when only the algorithm is named, or when Trailer is set.
+	// Value is the client's checksum, or "" if only the algorithm is given or Trailer is set.
 	Value string
 	// Trailer is the trailing header that will carry the value.
 	Trailer string

@@ -23,7 +23,7 @@ func (q *request) tagConditions(ctx iampolicy.Context) {
 		return
 	}
 	var tags []xmlTag
-	given, _ := parseQuery(q.header("X-Amz-Tagging")) // what is wrong with it is told later
+	given, _ := parseQuery(q.header("X-Amz-Tagging")) // errors in it are reported later
 	for key, values := range given {
 		tags = append(tags, xmlTag{key, values[0]})
 	}
@@ -71,7 +71,7 @@ func (q *request) signatureConditions(ctx iampolicy.Context) {
 	if q.signed.Mode != sigv4.Header {
 		ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
 	}
-	if q.signed.Mode == sigv4.Query { // UNSIGNED-PAYLOAD, which no header says
+	if q.signed.Mode == sigv4.Query { // UNSIGNED-PAYLOAD, which is in no header
 		ctx.Set("s3:x-amz-content-sha256", q.signed.PayloadHash)
 	}
 	kind := map[sigv4.Mode]string{sigv4.Header: "REST-HEADER", sigv4.Query: "REST-QUERY-STRING", sigv4.Form: "POST"}[q.signed.Mode]
@@ -81,8 +81,8 @@ func (q *request) signatureConditions(ctx iampolicy.Context) {
 // tlsVersion is a version of TLS as a number, which policies compare: 1.2 or 1.3.
 func tlsVersion(version uint16) string { return strings.TrimPrefix(tls.VersionName(version), "TLS ") }
 
-// creationConditions say whether the request makes an object, which those before the last one of a multipart upload do
-// not ("Enforce conditional writes on Amazon S3 buckets").
+// creationConditions set the keys that tell whether the request creates an object. The requests of a multipart upload
+// before the last one do not ("Enforce conditional writes on Amazon S3 buckets").
 func (q *request) creationConditions(ctx iampolicy.Context) {
 	switch q.op.name {
 	case "PutObject", "PostObject", "CopyObject", "CompleteMultipartUpload":
@@ -92,7 +92,7 @@ func (q *request) creationConditions(ctx iampolicy.Context) {
 	}
 }
 
-// lockConditions say what lock a request asks for; empty values are left out.
+// lockConditions set the keys for the lock that a request asks for; empty values are omitted.
 func (q *request) lockConditions(ctx iampolicy.Context, mode, until, hold string) {
 	for key, v := range map[string]string{"s3:object-lock-mode": mode, "s3:object-lock-retain-until-date": until, "s3:object-lock-legal-hold": hold} {
 		if v != "" {
@@ -105,8 +105,8 @@ func (q *request) lockConditions(ctx iampolicy.Context, mode, until, hold string
 	}
 }
 
-// The conditions of some operations are in their bodies, which are read before the caller's policies are asked. What
-// is wrong with a body is told to those only who have the permission.
+// Some operations have conditions in their bodies, which are parsed before the caller's policies are evaluated.
+// Errors in a body are reported only to authorized callers.
 
 func (q *request) describeTags() error {
 	tags, err := q.readTags(maxObjectTags)

@@ -197,7 +197,7 @@ func (q *request) copyObject() error {
 	return q.send(d.optional("ChecksumType", stored.Checksum.Type))
 }
 
-// copyAttributes takes over what the directives do not replace.
+// copyAttributes copies the attributes that the directives do not replace.
 func (q *request) copyAttributes(attrs *store.Attributes, v *store.Version, from *request, replace, retag bool) error {
 	if !replace {
 		attrs.Headers, attrs.Metadata = v.Headers, v.Metadata

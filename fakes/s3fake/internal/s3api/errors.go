@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// Errors of Amazon S3 ("Error responses" in the Amazon S3 API Reference), worded as the service words them.
+// Errors of Amazon S3 ("Error responses" in the Amazon S3 API Reference), with the service's texts.
 var (
 	errAccessDenied     = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
 	errLocked           = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
@@ -67,14 +67,14 @@ func invalidTag(message, key, value string) *awserr.Error {
 	return e
 }
 
-// notImplemented names what the fake does not serve, in the message, too: clients print nothing else.
+// notImplemented names the unimplemented feature, also in the message, because clients print nothing else.
 func notImplemented(header, what string) *awserr.Error {
 	e := errNotImplemented.With("Header", header).With("AdditionalMessage", what)
 	e.Message += " (" + header + "): " + what
 	return e
 }
 
-// wireError words an error of the store for q's bucket, key, version or upload.
+// wireError translates an error of the store to one about q's bucket, key, version or upload.
 func (q *request) wireError(err error) *awserr.Error {
 	switch {
 	case errors.Is(err, store.ErrNoBucket):

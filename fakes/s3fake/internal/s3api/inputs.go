@@ -35,9 +35,9 @@ var (
 	}
 )
 
-// inputs are the query parameters and the headers with the prefix x-amz- that each operation has in the API description from
-// which AWS generates its SDKs. The table omits what signs a request (signing), what selects the operation, and what no
-// operation serves (refusedHeaders).
+// inputs are the query parameters and the headers with the prefix x-amz- of each operation in the API description
+// from which AWS generates its SDKs. The table omits inputs for signatures (signing), those that select the
+// operation, and those that no operation supports (refusedHeaders).
 var inputs = map[string]accept.Inputs{
 	"DeleteBucket": ofOwner, "DeleteBucketCors": ofOwner, "DeleteBucketEncryption": ofOwner, "DeleteBucketLifecycle": ofOwner, "DeleteBucketOwnershipControls": ofOwner,
 	"DeleteBucketPolicy": ofOwner, "DeleteBucketTagging": ofOwner, "DeletePublicAccessBlock": ofOwner, "GetBucketAbac": ofOwner, "GetBucketAcl": ofOwner,

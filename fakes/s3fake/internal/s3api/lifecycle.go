@@ -51,7 +51,7 @@ type lifecycleRule struct {
 	} `xml:"AbortIncompleteMultipartUpload"`
 }
 
-// lifecycleFilter chooses objects; those in And must all hold.
+// lifecycleFilter selects objects; all conditions in And must be met.
 type lifecycleFilter struct {
 	And *struct {
 		filterTerms
@@ -100,8 +100,8 @@ func (q *request) putLifecycle() error {
 	return q.status(http.StatusOK)
 }
 
-// minimumHeader says below which size objects are not moved to other storage classes. It is kept with the lifecycle and
-// returned, as clients wait for that.
+// minimumHeader is the minimum size of objects that are moved to other storage classes. It is stored with the
+// lifecycle and returned, because clients wait for that.
 const minimumHeader = "X-Amz-Transition-Default-Minimum-Object-Size"
 
 func (q *request) getLifecycle() error {
@@ -243,8 +243,8 @@ func nextMidnight(from time.Time, days int) time.Time {
 	return from.UTC().AddDate(0, 0, days).Truncate(24*time.Hour).AddDate(0, 0, 1)
 }
 
-// showExpiration tells when a current version expires (x-amz-expiration of PutObject and HeadObject in the API Reference).
-// No rule is ever executed here.
+// showExpiration sets the header with the expiry of a current version (x-amz-expiration of PutObject and HeadObject
+// in the API Reference). The fake never executes rules.
 func (q *request) showExpiration(v *store.Version) {
 	date, id := q.soonest(func(r lifecycleRule) time.Time {
 		switch e := r.Expiration; {
@@ -262,8 +262,8 @@ func (q *request) showExpiration(v *store.Version) {
 	}
 }
 
-// showAbortion tells when an upload is aborted (x-amz-abort-date of CreateMultipartUpload and ListParts in the API
-// Reference).
+// showAbortion sets the header with the time when an upload is aborted (x-amz-abort-date of CreateMultipartUpload and
+// ListParts in the API Reference).
 func (q *request) showAbortion(u *store.Upload) {
 	date, id := q.soonest(func(r lifecycleRule) time.Time {
 		if r.Abort == nil || !r.matches(u.Key, 0, nil) {

@@ -42,7 +42,7 @@ func (q *request) encoder() (func(string) string, error) {
 	}
 }
 
-// lister is what the three listings of objects share.
+// lister contains what the three object listings share.
 type lister struct {
 	query  store.Query
 	encode func(string) string
@@ -79,7 +79,7 @@ func (l lister) prefixes(d *document, p store.Page) {
 	}
 }
 
-// entrySize is about what one object takes in a listing.
+// entrySize is the approximate size of one object in a listing.
 const entrySize = 400
 
 func (l lister) contents(d *document, p store.Page, owner string) {

@@ -146,7 +146,7 @@ func (q *request) lockHeaders() (store.Lock, error) {
 	return l, nil
 }
 
-// protected refuses to remove a version that a lock protects.
+// protected returns an error if a lock protects a version from deletion.
 func (q *request) protected(v *store.Version) error {
 	if v == nil || v.DeleteMarker {
 		return nil

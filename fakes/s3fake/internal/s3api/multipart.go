@@ -37,7 +37,7 @@ func (q *request) createUpload() error {
 	if err != nil {
 		return err
 	}
-	if guard != nil { // what decides is the completion: that clients send the condition here, too, is not documented
+	if guard != nil { // only the completion decides: it is not documented that clients also send the condition here
 		current, err := q.Store.Get(q.bucket, q.key, "")
 		if err != nil {
 			current = nil
@@ -161,8 +161,8 @@ func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
 	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + upload.Algorithm + ", actual checksum Type: " + actual)
 }
 
-// part is a received body as part n. The object's checksum is computed from those of its parts: from those of the
-// client's algorithm if the upload was created with one, otherwise from CRC64NVME.
+// part returns a received body as part n. The object's checksum is computed from those of its parts: with the
+// client's algorithm if the upload was created with one, otherwise with CRC64NVME.
 func (g received) part(n int) store.Part {
 	sum := g.checksum
 	if g.own.Algorithm != "" {
@@ -413,7 +413,7 @@ func (q *request) assemble(u *store.Upload, listed []completePart) (store.Versio
 		if err != nil {
 			return v, err
 		}
-		raw, _ := hex.DecodeString(p.ETag) // our own ETag
+		raw, _ := hex.DecodeString(p.ETag) // the fake's own ETag
 		_, _ = etags.Write(raw)            // a hash never fails
 		v.Size += p.Size
 		v.Segments = append(v.Segments, p.Segments...)
@@ -439,7 +439,7 @@ func (q *request) assemble(u *store.Upload, listed []completePart) (store.Versio
 	return v, nil
 }
 
-// checkOrder judges the list of parts by itself.
+// checkOrder checks the list of parts without the stored parts.
 func checkOrder(u *store.Upload, listed []completePart) error {
 	last := 0
 	for _, c := range listed {
@@ -478,7 +478,7 @@ func (q *request) completePart(u *store.Upload, c completePart, final bool) (sto
 	return p, nil
 }
 
-// checkListed judges the checksum of a part in the list by itself.
+// checkListed checks the checksum of a part in the list without the stored part.
 func checkListed(c completePart, upload store.Checksum, number int) error {
 	sums := c.all()
 	if len(sums) > 1 {
@@ -498,7 +498,7 @@ func checkListed(c completePart, upload store.Checksum, number int) error {
 	return nil
 }
 
-// joinChecksums computes the object's checksum from those of its parts and holds it against the client's.
+// joinChecksums computes the object's checksum from those of its parts and compares it with the client's.
 func (q *request) joinChecksums(u *store.Upload, parts []store.Part) (store.Checksum, error) {
 	algorithm, kind := checksum.Algorithm(u.Checksum.Algorithm), u.Checksum.Type
 	if algorithm == "" {

@@ -37,7 +37,7 @@ func archived(v *store.Version) bool {
 	return v.StorageClass == "GLACIER" || v.StorageClass == "DEEP_ARCHIVE"
 }
 
-// withObject responds with the head of an object, and then with what body writes.
+// withObject writes the headers of an object and then calls body.
 func (q *request) withObject(body func(v *store.Version, s span) error) error {
 	v, release, err := q.openObject()
 	if err != nil {
@@ -60,7 +60,7 @@ func (s span) status() int {
 	return http.StatusOK
 }
 
-// openObject finds the version and refuses delete markers as S3 does.
+// openObject finds the version and rejects delete markers as S3 does.
 func (q *request) openObject() (*store.Version, func(), error) {
 	const encryption = "x-amz-server-side-encryption"
 	if v := q.header(encryption); v != "" { // it is for writes (API Reference, GetObject and HeadObject)
@@ -87,7 +87,7 @@ func (q *request) openObject() (*store.Version, func(), error) {
 
 // respondHead judges conditions and ranges and sets all headers.
 func (q *request) respondHead(v *store.Version) (span, error) {
-	// HEAD reads nothing that is encrypted, but for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
+	// HEAD reads nothing that is encrypted, except for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
 	if q.r.Method != http.MethodHead || q.wantsChecksum() {
 		if err := q.decrypt(v); err != nil {
 			return span{}, err
@@ -285,7 +285,7 @@ func outOfParts(n, count int) error {
 		With("PartNumberRequested", itoa(n)).With("ActualPartCount", itoa(count))
 }
 
-// parseRange reads one byte range. ok is false when the header is to be ignored: bad syntax or several ranges.
+// parseRange parses a single byte range. ok is false if the header must be ignored: invalid syntax or several ranges.
 func parseRange(header string, size int64) (offset, length int64, ok bool, err error) {
 	spec, found := strings.CutPrefix(header, "bytes=")
 	first, last, dash := strings.Cut(spec, "-")

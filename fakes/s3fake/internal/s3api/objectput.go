@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// writePermissions are those of PutObject, CopyObject and CreateMultipartUpload: each thing that a header sets has
-// an action of its own.
+// writePermissions returns the permissions for PutObject, CopyObject and CreateMultipartUpload: each setting in a
+// header requires a separate action.
 func (q *request) writePermissions() ([]permission, error) {
 	needs := q.conditional("s3:PutObject")
 	for header, action := range map[string]string{
@@ -26,9 +26,9 @@ func (q *request) writePermissions() ([]permission, error) {
 	return needs, nil
 }
 
-// conditional are the permissions of an operation that may depend on the ETag of what is there. Only those who may read
-// the object are told it ("How to prevent object overwrites with conditional writes", "How to perform conditional
-// deletes" in the Amazon S3 User Guide).
+// conditional returns the permissions for an operation that may depend on the ETag of the existing object. Only
+// callers who may read the object get its ETag ("How to prevent object overwrites with conditional writes", "How to
+// perform conditional deletes" in the Amazon S3 User Guide).
 func (q *request) conditional(action string) []permission {
 	needs := []permission{{action, q.objectARN()}}
 	if etag := q.header("If-Match"); etag != "" && etag != "*" {

@@ -12,7 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// refusedHeaders ask for what is not served, by what that is. To ignore one would be to do something else.
+// refusedHeaders maps headers for unimplemented features to the features. Ignoring one would do something else than
+// requested.
 var refusedHeaders = map[string]string{ //nolint:gosec // names of headers, no credentials
 	"x-amz-mfa":                                   "Deletion with a second factor is not served by this fake.",
 	"x-amz-bucket-object-lock-token":              "Tokens for Object Lock are not served by this fake.",
@@ -43,7 +44,8 @@ const (
 	noDirectory = "This header is for directory buckets, which are not served by this fake."
 )
 
-// signing are the headers of signatures and of framed bodies, which every operation has, and what clients say of themselves.
+// signing are the headers of signatures and framed bodies, which every operation accepts, and those with which
+// clients describe themselves.
 var signing = accept.Names("x-amz-date", "x-amz-content-sha256", "x-amz-security-token", "x-amz-decoded-content-length", "x-amz-trailer", "x-amz-user-agent",
 	"x-amz-algorithm", "x-amz-credential", "x-amz-signature", "x-amz-expires", "x-amz-signedheaders")
 
@@ -57,8 +59,8 @@ var conditionalHeaders = map[string][]string{
 	"If-Range":            {"GetObject", "HeadObject"},
 }
 
-// checkHeaders refuses what is not served: a header for it, a header that nobody knows, which is of a feature newer than
-// this fake, and a condition of another operation.
+// checkHeaders rejects headers for unimplemented features, unknown headers, which belong to newer features, and
+// conditions of other operations.
 func (q *request) checkHeaders() error {
 	if _, listed := inputs[q.op.name]; !listed { // refused as a whole
 		return nil
@@ -85,15 +87,15 @@ func (q *request) checkHeaders() error {
 	return nil
 }
 
-// checkParameter refuses a parameter that the operation does not have. Readers of objects use parameters that nobody knows to
-// get past caches.
+// checkParameter rejects a parameter that the operation does not support. For reads of objects it accepts unknown
+// ones, which clients use to bypass caches.
 func (q *request) checkParameter(name string) error {
 	lower := strings.ToLower(name)
 	amz := strings.HasPrefix(lower, "x-amz-")
 	switch {
 	case name == "" || name == "x-id" || name == q.op.selector || inputs[q.op.name].Query.Has(name):
 		return nil
-	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that do not sign are headers by now
+	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that are not part of the signature have become headers
 		return nil
 	case (q.op.name == "GetObject" || q.op.name == "HeadObject") && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
 		return nil
@@ -101,7 +103,7 @@ func (q *request) checkParameter(name string) error {
 	return notImplemented(name, q.op.name+" has no such parameter.")
 }
 
-// aboutChecksums are the headers that begin as those of checksums do and are none.
+// aboutChecksums are the headers with the same prefix as checksums that are not checksums.
 var aboutChecksums = []string{"x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"}
 
 func (q *request) checkHeader(name string) error {
@@ -117,7 +119,7 @@ func (q *request) checkHeader(name string) error {
 	case signing.Has(name), headers.Has(name):
 		return nil
 	case headers.Has("x-amz-checksum-crc32") && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):
-		return nil // an algorithm that S3 does not have, which it says itself
+		return nil // an algorithm that S3 does not have; S3's own error is returned later
 	}
 	return notImplemented(name, q.op.name+" has no such header.")
 }
@@ -141,7 +143,7 @@ func (q *request) unhoist() error {
 	return q.singleHeaders()
 }
 
-// single refuses a request that says something more than once.
+// single rejects a request with duplicate parameters or headers.
 func (q *request) single() error {
 	if name := once.Parameter(q.query); name != "" {
 		return invalidArgument(name, "", "The parameter is there more than once.")
@@ -149,8 +151,8 @@ func (q *request) single() error {
 	return q.singleHeaders()
 }
 
-// singleHeaders joins the headers that may come in pieces, as S3 does with those of metadata ("Working with object metadata"
-// in the Amazon S3 User Guide), and refuses others that come more than once.
+// singleHeaders joins headers that may be sent in pieces, as S3 does for metadata ("Working with object metadata" in
+// the Amazon S3 User Guide), and rejects other duplicates.
 func (q *request) singleHeaders() error {
 	joined, twice := once.Headers(q.r.Header, []string{"X-Amz-"}, accept.Names("X-Amz-Object-Attributes", "X-Amz-Optional-Object-Attributes").Prefix("X-Amz-Meta-"))
 	if twice != "" {

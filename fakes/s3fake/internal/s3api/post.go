@@ -79,7 +79,7 @@ func (q *request) authenticateForm() (*postform.Policy, error) {
 	return policy, policy.Check(q.Now(), q.bucket, "x-amz-signature", q.form)
 }
 
-// formFields are the fields of a form without those that are headers of S3's own. Only the policy compares the bucket.
+// formFields are the fields of a form except those that are S3's own headers. Only the policy compares the bucket.
 var formFields = accept.Names("acl", "bucket", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "expires", "file",
 	"key", "policy", "success_action_redirect", "success_action_status", "tagging").Prefix("x-ignore-")
 

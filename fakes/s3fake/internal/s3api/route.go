@@ -13,7 +13,7 @@ type operation struct {
 	name string
 	// selector is the parameter that selects the operation, "" where none does.
 	selector string
-	// permissions lists what the caller needs; nil leaves the check to run.
+	// permissions returns the permissions that the caller needs; nil leaves the check to run.
 	permissions func(*request) ([]permission, error)
 	// describe adds the condition keys that are in the body.
 	describe func(*request) error
@@ -30,9 +30,9 @@ type operation struct {
 	signedOnly bool
 }
 
-// subresources are the query parameters that select an operation of a bucket or an object, in the order in which
-// they are looked for. Those that no served operation uses are listed too, so that they are never taken for
-// something else.
+// subresources are the query parameters that select an operation of a bucket or an object, in the order of
+// precedence. They include those without an implemented operation, so that these are never mistaken for something
+// else.
 var subresources = []string{
 	"acl", "tagging", "policy", "policyStatus", "versioning", "versions", "uploads", "uploadId", "delete", "location", "cors",
 	"lifecycle", "encryption", "publicAccessBlock", "ownershipControls", "object-lock", "retention", "legal-hold", "attributes",
@@ -81,7 +81,7 @@ func (q *request) unserved(scope, sub string) bool {
 	return slices.Contains(unserved, sub) || (sub == "encryption" && scope == "object" && q.r.Method == http.MethodPut)
 }
 
-// unservedOperation returns NotImplemented to whoever is known, whether there is such a bucket or not.
+// unservedOperation returns NotImplemented to authenticated callers, regardless of whether the bucket exists.
 func unservedOperation(method, scope, sub string) *operation {
 	name := unservedName(method, scope, sub)
 	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not served by this fake."))}
@@ -94,9 +94,9 @@ var parameters = []string{
 	"AWSAccessKeyId", "Expires", "Signature", // of Signature Version 2, which is refused by name
 }
 
-// strange finds a parameter that nobody knows: the name of a sub-resource, or a parameter of an operation, that is newer
-// than this fake. Served as if it were not there, a PUT would overwrite the object itself. Readers of objects use such
-// parameters to get past caches.
+// strange returns an unknown parameter: the name of a sub-resource, or a parameter of an operation, that is newer
+// than this fake. Ignoring it could make a PUT overwrite the object itself. For reads of objects unknown parameters
+// are accepted, because clients use them to bypass caches.
 func (q *request) strange(scope string) string {
 	if scope == "object" && (q.r.Method == http.MethodGet || q.r.Method == http.MethodHead) {
 		return ""
@@ -129,8 +129,8 @@ func (q *request) special(scope, sub string) *operation {
 	return nil
 }
 
-// elsewhere finds what is not recognised by a known sub-resource and is not served: operations of S3's other endpoints
-// (directory buckets, Object Lambda, S3 Control), and what is newer than this fake.
+// elsewhere recognizes unimplemented requests without a known sub-resource: operations of S3's other endpoints
+// (directory buckets, Object Lambda, S3 Control), and newer ones.
 func (q *request) elsewhere(scope, sub string) *operation {
 	m := q.r.Method
 	switch {
@@ -150,7 +150,7 @@ func refuse(err error) func(*request) error { return func(*request) error { retu
 
 func nothing(*request) ([]permission, error) { return nil, nil }
 
-// unserved are the sub-resources that Amazon S3 knows and this fake does not serve at all.
+// unserved are the sub-resources of Amazon S3 that this fake does not implement at all.
 var unserved = []string{
 	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
 	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
@@ -172,8 +172,7 @@ func Operations() []string {
 	return slices.Compact(out)
 }
 
-// operationTable returns the operations by "METHOD scope sub-resource". COPY stands for a PUT with
-// x-amz-copy-source.
+// operationTable returns the operations by "METHOD scope sub-resource". COPY means a PUT with x-amz-copy-source.
 func operationTable() map[string]*operation {
 	onBucket, onObject := bucketPermission, objectPermission
 	table := map[string]*operation{

@@ -26,7 +26,7 @@ type encryptionBody struct {
 	} `xml:"Rule"`
 }
 
-// defaultEncryption is what a bucket has when nobody configured anything.
+// defaultEncryption is the encryption of a bucket without a configuration.
 const defaultEncryption = xml.Header + `<ServerSideEncryptionConfiguration xmlns="` + namespace + `"><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault><BucketKeyEnabled>false</BucketKeyEnabled></Rule></ServerSideEncryptionConfiguration>`
 
 func (q *request) getEncryption() error {

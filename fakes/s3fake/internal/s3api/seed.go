@@ -18,7 +18,7 @@ func (a *API) newBucket(name string) store.Bucket {
 	return b
 }
 
-// Seed makes a bucket without a request, perhaps with versioning and a bucket policy.
+// Seed creates a bucket without a request, optionally with versioning and a bucket policy.
 func (a *API) Seed(name string, versioning bool, policy []byte) error {
 	if !validBucketName(name) {
 		return errInvalidBucket.With("BucketName", name)

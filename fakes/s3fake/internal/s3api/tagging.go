@@ -68,7 +68,7 @@ func (q *request) madeHeader(v *store.Version) {
 	}
 }
 
-// marked refuses a delete marker, which has no tags and no lock.
+// marked rejects a delete marker, which has no tags and no lock.
 func (q *request) marked(v *store.Version) error {
 	if v.DeleteMarker {
 		return errMethodNotAllowed.With("Method", q.r.Method).With("ResourceType", "DeleteMarker").
@@ -132,8 +132,8 @@ func (q *request) get() (*store.Version, error) {
 	return v, nil
 }
 
-// hide turns "no such key" into "access denied" for callers who may not list the bucket: S3 does not tell them
-// what exists.
+// hide replaces "no such key" by "access denied" for callers who may not list the bucket, because S3 does not tell
+// them which keys exist.
 func (q *request) hide(err error) error {
 	if (is(err, store.ErrNoKey) || is(err, store.ErrNoVersion)) && !q.may("s3:ListBucket", q.bucketARN()) {
 		return errAccessDenied

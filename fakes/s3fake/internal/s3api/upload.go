@@ -26,12 +26,12 @@ type received struct {
 	size     int64
 	etag     string
 	checksum store.Checksum
-	// own is a second checksum, of the algorithm that was asked for beside the client's.
+	// own is a second checksum, with the requested algorithm in addition to the client's.
 	own store.Checksum
 }
 
-// receive stores the request's body and verifies everything the client said about it. algorithm is what to
-// compute when the client sent no checksum.
+// receive stores the request's body and verifies it against everything that the client sent about it. algorithm is
+// the one to compute if the client sent no checksum.
 func (q *request) receive(algorithm checksum.Algorithm) (received, error) {
 	want, err := q.checksumHeader()
 	if err != nil {

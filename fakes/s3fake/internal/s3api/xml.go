@@ -177,10 +177,10 @@ func (q *request) writeError(e *awserr.Error) {
 	}
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	q.w.WriteHeader(e.Status)
-	_, _ = q.w.Write(b.Bytes()) // the client is gone if this fails
+	_, _ = q.w.Write(b.Bytes()) // fails only if the client has disconnected
 }
 
-// Malformed is the response to a request whose URL cannot be parsed.
+// Malformed returns the response to a request whose URL cannot be parsed.
 func Malformed() []byte {
 	return []byte(xml.Header + "<Error><Code>" + errInvalidURI.Code + "</Code><Message>Couldn't parse the specified URI.</Message></Error>")
 }
@@ -233,7 +233,7 @@ func (q *request) readDocument() ([]byte, error) {
 	return raw, nil
 }
 
-// requireChecksum refuses bodies that come without Content-MD5 or a checksum.
+// requireChecksum rejects bodies without Content-MD5 or a checksum.
 func (q *request) requireChecksum() error {
 	if q.r.Header.Get("Content-Md5") != "" {
 		return nil

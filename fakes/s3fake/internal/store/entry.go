@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// entry is one key with its versions, oldest first: a new version is appended, so that writing a key a hundred thousand
-// times takes no longer per write than writing it once. It is read and changed under the store's lock; the versions
-// themselves are never changed.
+// entry is one key with its versions, oldest first. A new version is appended, so each write takes the same time
+// regardless of the number of versions. It is read and changed under the store's lock; the versions themselves are
+// immutable.
 type entry struct {
 	key      string
 	versions []*Version
@@ -57,8 +57,8 @@ func (e *entry) search(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(e.versions, seq, func(v *Version, seq uint64) int { return cmp.Compare(v.Seq, seq) })
 }
 
-// before returns the versions that are older than id. A version that is gone since still has its place among the
-// others, but for a null version: then all are returned.
+// before returns the versions older than id. If the version has been deleted since, its former position is used,
+// except for a null version: then all are returned.
 func (e *entry) before(id string) []*Version {
 	if i := e.index(id); i >= 0 {
 		return e.versions[:i]

@@ -23,10 +23,10 @@ type Query struct {
 // Page is one page of a listing in key order; versions and prefixes are in separate lists as on the wire.
 type Page struct {
 	Versions []*Version
-	// Latest tells for each version whether it is the current one.
+	// Latest reports for each version whether it is the current one.
 	Latest   []bool
 	Prefixes []string
-	// Truncated says that more follows Last (a key or a common prefix) and LastVersion.
+	// Truncated means that there is more after Last (a key or a common prefix) and LastVersion.
 	Truncated   bool
 	Last        string
 	LastVersion string
@@ -72,8 +72,8 @@ func (p *Page) add(limit int, v *Version, latest bool) bool {
 	return true
 }
 
-// walk visits the keys of q in order, folding those behind a delimiter into prefixes. After a prefix it seeks
-// past all keys that share it.
+// walk visits the keys of q in order and folds those with a delimiter into prefixes. After a prefix it skips all keys
+// that share it.
 func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -153,7 +153,7 @@ func successor(prefix string) string {
 // UploadQuery selects uploads for a listing.
 type UploadQuery struct {
 	Bucket, Prefix, Delimiter string
-	// KeyMarker and IDMarker exclude what was listed before.
+	// KeyMarker and IDMarker exclude items that were listed before.
 	KeyMarker, IDMarker string
 	Max                 int
 }

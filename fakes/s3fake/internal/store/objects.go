@@ -142,7 +142,7 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 	return &next, nil
 }
 
-// Deleted says what a Delete did.
+// Deleted describes the effect of a Delete.
 type Deleted struct {
 	// Version is the version that went away, nil when nothing did.
 	Version *Version
@@ -218,8 +218,8 @@ func (s *Store) Read(w io.Writer, segments []Segment, offset, length int64) erro
 	return nil
 }
 
-// Open returns a version like Get and pins its body until release is called, so that a concurrent delete does
-// not cut the read short.
+// Open returns a version like Get and pins its body until release is called, so that a concurrent delete does not
+// interrupt the read.
 func (s *Store) Open(bucket, key, id string) (v *Version, release func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -51,7 +51,7 @@ func newBucketState(b Bucket) *bucketState {
 	return &bucketState{Bucket: b, keys: btree.NewG(32, byKey), uploads: map[string]*Upload{}}
 }
 
-// Options are what a store is made of.
+// Options are the arguments of New.
 type Options struct {
 	Journal journal.Journal
 	Blobs   *blob.Store
@@ -234,7 +234,7 @@ func (s *Store) DeleteBucket(name string) error {
 	return nil
 }
 
-// Count counts what a bucket holds.
+// Count counts the items in a bucket.
 func (s *Store) Count(bucket string) (Counts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store is the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
-// that keep them consistent (versioning, delete markers, locks, conditions). It knows no HTTP, no XML and no
+// Package store implements the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
+// that keep them consistent (versioning, delete markers, locks, conditions). It does not depend on HTTP, XML or
 // permissions. Bodies are in a blob.Store; every change is written to a journal before it is visible.
 package store
 
@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 )
 
-// Errors of the store; the service's front words them for the wire.
+// Errors of the store; the HTTP layer translates them.
 var (
 	ErrNoBucket       = errors.New("no such bucket")
 	ErrBucketExists   = errors.New("bucket exists")
@@ -82,7 +82,7 @@ type Encryption struct {
 	CustomerKeyMD5 string `json:"customerKeyMd5,omitempty"`
 }
 
-// Attributes are what a client sets at creation and what is copied with an object.
+// Attributes are the attributes that a client sets on creation and that are copied with an object.
 type Attributes struct {
 	// Headers are the stored standard headers, for example Content-Type, in canonical spelling.
 	Headers map[string]string `json:"headers,omitempty"`
@@ -110,7 +110,7 @@ type Version struct {
 	ETag     string    `json:"etag,omitempty"`
 	Segments []Segment `json:"segments,omitempty"`
 	Checksum Checksum  `json:"checksum,omitzero"`
-	// Parts are those of a multipart upload, in order.
+	// Parts are the parts of a multipart upload, in order.
 	Parts []Part `json:"parts,omitempty"`
 }
 
@@ -131,14 +131,14 @@ type Upload struct {
 	Key       string    `json:"key"`
 	ID        string    `json:"id"`
 	Initiated time.Time `json:"initiated"`
-	// Initiator is the ARN of who started it.
+	// Initiator is the ARN of the principal that started the upload.
 	Initiator string `json:"initiator,omitempty"`
 	// Checksum holds the algorithm and type that parts and completion must use.
 	Checksum Checksum     `json:"checksum,omitzero"`
 	Parts    map[int]Part `json:"-"`
 }
 
-// Counts says how much a bucket holds.
+// Counts are the numbers of items in a bucket.
 type Counts struct {
 	// Objects are keys with a current version, Versions all versions and delete markers.
 	Objects, Versions, Uploads int

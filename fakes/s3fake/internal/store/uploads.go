@@ -16,8 +16,8 @@ func uploadKey(u *Upload) string { return u.Bucket + "/" + u.ID }
 
 func partKey(u *Upload, number int) string { return fmt.Sprintf("%s/%s/%d", u.Bucket, u.ID, number) }
 
-// uploadMark ends the ID of an upload, so that it can be told whether an ID was given out for a key, be the upload
-// finished since or not.
+// uploadMark is the suffix of an upload's ID. It shows whether an ID was issued for a key, even after the upload has
+// been completed.
 func uploadMark(bucket, key string) []byte {
 	sum := sha256.Sum256([]byte(bucket + "/" + key))
 	return sum[:4]
@@ -135,7 +135,7 @@ func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version,
 // maxCompleted bounds how many completed uploads are remembered.
 const maxCompleted = 1000
 
-// remember keeps the outcome of a completion, whose response the client may not have seen.
+// remember stores the outcome of a completion, because the client may not have received the response.
 func (s *Store) remember(key string, v *Version) {
 	if len(s.completed) >= maxCompleted {
 		s.completed = map[string]*Version{}
@@ -143,7 +143,7 @@ func (s *Store) remember(key string, v *Version) {
 	s.completed[key] = v
 }
 
-// Completed returns the version that an upload was completed to, as long as it is still there.
+// Completed returns the version that an upload was completed to, as long as it exists.
 func (s *Store) Completed(bucket, key, id string) (*Version, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

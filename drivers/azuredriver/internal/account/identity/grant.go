@@ -15,7 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Grant makes sure that the service account may use the containers. The request has passed Check. It can be repeated after a failure at any point.
+// Grant ensures that the service account can use the containers. The request must have passed Check. Grant can be
+// repeated after a failure at any point.
 func (m *Manager) Grant(ctx context.Context, asked account.Request) error {
 	principal, err := m.ensureIdentity(ctx, asked)
 	if err != nil {
@@ -27,7 +28,7 @@ func (m *Manager) Grant(ctx context.Context, asked account.Request) error {
 	return m.federate(ctx, asked)
 }
 
-// ensureIdentity returns the object ID of the access's identity.
+// ensureIdentity ensures that the access's identity exists and returns its object ID.
 func (m *Manager) ensureIdentity(ctx context.Context, asked account.Request) (string, error) {
 	found, err := m.Identities.Get(ctx, m.Group, asked.ID, nil)
 	if apierror.Is(err, "ResourceNotFound") {
@@ -53,7 +54,7 @@ func (m *Manager) ensureIdentity(ctx context.Context, asked account.Request) (st
 	return principalOf(found.Identity)
 }
 
-// ensureRoles makes the role assignments of the access and removes what the identity has beyond them.
+// ensureRoles creates the role assignments of the access and removes any others that the identity has.
 func (m *Manager) ensureRoles(ctx context.Context, asked account.Request, principal string) error {
 	present, err := m.assignments(ctx, principal)
 	if err != nil {
@@ -76,23 +77,23 @@ func (m *Manager) ensureRoles(ctx context.Context, asked account.Request, princi
 func (m *Manager) assign(ctx context.Context, g grant, name, principal string) error {
 	wanted := armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
 		PrincipalID: to.Ptr(principal), RoleDefinitionID: to.Ptr(g.role),
-		// Without it, Azure would look the principal up, which it may not know everywhere yet.
+		// Without this, Azure would look up the principal, which may not have propagated everywhere yet.
 		PrincipalType: to.Ptr(armauthorization.PrincipalTypeServicePrincipal),
 	}}
 	_, err := m.Assignments.Create(ctx, g.scope, name, wanted, nil)
 	if apierror.Is(err, "RoleAssignmentUpdateNotPermitted") {
-		// It is that of an identity of this name that somebody deleted.
+		// The assignment belongs to a deleted identity with the same name.
 		if _, err = m.Assignments.Delete(ctx, g.scope, name, nil); err == nil {
 			_, err = m.Assignments.Create(ctx, g.scope, name, wanted, nil)
 		}
 	}
 	if apierror.Is(err, "RoleAssignmentExists") {
-		return nil // by hand, under another name; it goes with the others when the access does
+		return nil // assigned manually, under another name; it is removed with the others when the access is revoked
 	}
 	return err
 }
 
-// federate lets tokens of the service account log the identity in.
+// federate lets tokens of the service account authenticate as the identity.
 func (m *Manager) federate(ctx context.Context, asked account.Request) error {
 	subject := "system:serviceaccount:" + asked.ServiceAccount.Namespace + ":" + asked.ServiceAccount.Name
 	found, err := m.Federated.Get(ctx, m.Group, asked.ID, credential, nil)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity lets Kubernetes service accounts use containers, through Azure Resource Manager: each access has a
-// user-assigned managed identity of its own, which trusts the tokens of one service account and has a role at each of
+// Package identity lets Kubernetes service accounts use containers, through Azure Resource Manager. Each access has
+// its own user-assigned managed identity, which trusts the tokens of one service account and has a role on each of
 // the access's containers.
 //
-// The identity is made first and removed last, so that whatever a crash leaves is found again through it. Nothing is
-// kept anywhere else.
+// The identity is created first and deleted last, so everything that a crash leaves behind can be found through it.
+// No other state is kept.
 package identity
 
 import (
@@ -25,39 +25,39 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Audience is what tokens must be for, as Microsoft Entra asks in Azure's public cloud.
+// Audience is the required audience of tokens for Microsoft Entra in Azure's public cloud.
 const Audience = "api://AzureADTokenExchange"
 
-// credential is the name of the one federated credential of an identity.
+// credential is the name of an identity's only federated credential.
 const credential = "cosi"
 
-// Tags of an identity that make it ours and say what it is for.
+// Tags that mark an identity as the driver's and record its purpose.
 const (
 	tagDriver  = "cosi_driver"
 	tagCluster = "cosi_cluster"
 	tagAccess  = "cosi_access"
 )
 
-// Manager makes and removes identities. All fields but Cluster and ReadLag are required.
+// Manager creates and deletes identities. All fields except Cluster and ReadLag are required.
 type Manager struct {
 	Identities  *armmsi.UserAssignedIdentitiesClient
 	Federated   *armmsi.FederatedIdentityCredentialsClient
 	Assignments *armauthorization.RoleAssignmentsClient
-	// Subscription, Group and Location are where identities are made.
+	// Subscription, Group and Location are where identities are created.
 	Subscription, Group, Location string
-	// Issuer is the URL of the cluster that issues the tokens, Audience what they must be for.
+	// Issuer is the URL of the cluster's token issuer, and Audience the required audience of tokens.
 	Issuer, Audience string
-	// Driver and Cluster are marked on every identity.
+	// Driver and Cluster are written to the marks of every identity.
 	Driver, Cluster string
-	// Roles are the role definitions for object data, each by its UUID.
+	// Roles maps modes of access to object data to the UUIDs of role definitions.
 	Roles map[driverkit.Mode]string
 	// Scopes are the resource IDs of all storage accounts.
 	Scopes []string
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
-// Check refuses what a service account cannot have. It makes no calls.
+// Check returns an error for access that a service account cannot have. It makes no calls.
 func (m *Manager) Check(asked account.Request) error {
 	switch {
 	case asked.ServiceAccount.Namespace == "":
@@ -85,10 +85,10 @@ func (m *Manager) Check(asked account.Request) error {
 	return nil
 }
 
-// grant is a role at a container, each by its resource ID.
+// grant is a role on a container, both as resource IDs.
 type grant struct{ scope, role string }
 
-// namespace makes the names of role assignments from what they are for.
+// namespace is the UUID namespace for the names of role assignments, which are derived from their purpose.
 var namespace = uuid.MustParse("0f8d5be1-1d52-4f0a-9b7e-6a5fd1a3d0c4")
 
 // assignment returns the name of the role assignment for a grant.
@@ -100,7 +100,8 @@ func (m *Manager) assignment(id string, g grant) string {
 // roleUUID returns the last part of a role definition's resource ID.
 func roleUUID(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// digest returns what is equal for equal requests. Roles are left out: an administrator may configure others later.
+// digest returns a value that is equal for equal requests. It excludes roles, because an administrator may configure
+// others later.
 func digest(asked account.Request) string {
 	lines := []string{asked.ServiceAccount.Namespace, asked.ServiceAccount.Name}
 	for _, bucket := range asked.Buckets {

@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Revoke makes sure that the access has no role and no identity. Only IDs and names of the request are set; its buckets
-// need not exist.
+// Revoke ensures that the access has no role and no identity. Only IDs and names of the request are set; its buckets
+// do not need to exist.
 func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
 	found, err := driverkit.Reread(ctx, m.ReadLag, gone, func(ctx context.Context) (armmsi.UserAssignedIdentitiesClientGetResponse, error) {
 		return m.Identities.Get(ctx, m.Group, granted.ID, nil)
@@ -33,7 +33,7 @@ func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
 	if err != nil {
 		return err
 	}
-	// What the list leaves out has a name of its own, too.
+	// Assignments that the list omits can be found by name.
 	for _, one := range m.possible(granted) {
 		if !slices.ContainsFunc(present, func(listed assigned) bool { return listed.name == one.name }) {
 			present = append(present, one)
@@ -42,7 +42,7 @@ func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
 	if err := m.unassign(ctx, present); err != nil {
 		return err
 	}
-	// The federated credential goes with it.
+	// This also deletes the federated credential.
 	_, err = m.Identities.Delete(ctx, m.Group, granted.ID, nil)
 	if gone(err) {
 		return nil
@@ -50,8 +50,8 @@ func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
 	return err
 }
 
-// possible returns all role assignments that the access may have had, to find those of an identity that somebody
-// deleted.
+// possible returns all role assignments that the access may have had, to find those of an identity that was deleted
+// manually.
 func (m *Manager) possible(granted account.Request) []assigned {
 	var all []assigned
 	for _, bucket := range granted.Buckets {

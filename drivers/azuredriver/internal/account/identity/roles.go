@@ -14,22 +14,23 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// The role definitions of Azure that fit access modes, by ID. There is none for writing alone.
+// The built-in Azure roles that match access modes, by ID. There is none for write-only access.
 const (
 	RoleReader      = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1" // Storage Blob Data Reader
 	RoleContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe" // Storage Blob Data Contributor
 	roleOwner       = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b" // Storage Blob Data Owner
 )
 
-// containerRights returns what a role lets an identity do with the container's own properties and metadata.
-// A custom role is taken to leave them alone, since that is what administrators make one for.
+// containerRights returns the access to the container's own properties and metadata that a role includes. Custom
+// roles are assumed to include none, because that is the usual reason for creating one.
 func containerRights(role string) driverkit.Mode {
 	return map[string]driverkit.Mode{
 		RoleReader: driverkit.ReadOnly, RoleContributor: driverkit.ReadWrite, roleOwner: driverkit.ReadWrite,
 	}[strings.ToLower(role)]
 }
 
-// at returns a role at the container of a bucket. An access keeps the mode that it was granted with, whatever role the driver has for that mode by now.
+// at returns the grant of a role on a bucket's container. An access keeps the role that it was granted with, even if
+// another role has been configured for its mode since.
 func (m *Manager) at(bucket account.Bucket, role string) grant {
 	return grant{
 		scope: bucket.ResourceID + "/blobServices/default/containers/" + bucket.Name,
@@ -40,10 +41,10 @@ func (m *Manager) at(bucket account.Bucket, role string) grant {
 // assigned is a role assignment.
 type assigned struct{ scope, name string }
 
-// assignments are those of a principal at the storage accounts and below.
+// assignments returns the role assignments of a principal on the storage accounts and their containers.
 func (m *Manager) assignments(ctx context.Context, principal string) ([]assigned, error) {
 	var found []assigned
-	// The SDK sends the filter as it is.
+	// The SDK does not escape the filter.
 	filter := url.PathEscape("principalId eq '" + principal + "'")
 	for _, scope := range m.Scopes {
 		pages := m.Assignments.NewListForScopePager(scope, &armauthorization.RoleAssignmentsClientListForScopeOptions{Filter: &filter})
@@ -63,13 +64,14 @@ func (m *Manager) assignments(ctx context.Context, principal string) ([]assigned
 	return found, nil
 }
 
-// under reports whether a resource is the scope or below it.
+// under reports whether a resource is the scope or is below it.
 func under(resource, scope string) bool {
 	return strings.HasPrefix(strings.ToLower(resource)+"/", strings.ToLower(scope)+"/")
 }
 
-// unassign removes role assignments. The condition of the driver's own role allows none that is not there, since that has no
-// role that the condition could ask about, so that such a refusal counts only for one that is.
+// unassign removes role assignments. The condition of the driver's own role denies requests for missing assignments,
+// because they have no role that the condition could check. A denial is therefore an error only if the assignment
+// exists.
 func (m *Manager) unassign(ctx context.Context, all []assigned) error {
 	var refused []assigned
 	var refusal error

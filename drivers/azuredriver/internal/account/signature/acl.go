@@ -13,9 +13,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
 )
 
-// change edits the policies of a container. The service only replaces the whole list, without a
-// condition on what it was, so that two editors would undo each other's changes: a lock keeps those of
-// this process apart, and a lease those of different processes.
+// change edits the policies of a container. The service can only replace the whole list, unconditionally, so two
+// concurrent editors would undo each other's changes. A lock serializes the changes of this process, and a lease
+// those of different processes.
 func (m *Manager) change(ctx context.Context, name string, edit func([]policy.Policy) ([]policy.Policy, error)) error {
 	unlock, err := m.locks.Lock(ctx, name)
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *Manager) change(ctx context.Context, name string, edit func([]policy.Po
 		return err
 	}
 	_, err = m.container(name).SetAccessPolicy(ctx, &container.SetAccessPolicyOptions{
-		// Without it the call would end anonymous access that an administrator gave.
+		// Without this the call would end anonymous access that an administrator configured.
 		Access:           acl.public,
 		ContainerACL:     identifiers(next),
 		AccessConditions: &container.AccessConditions{LeaseAccessConditions: &lease.AccessConditions{LeaseID: held.LeaseID()}},
@@ -44,7 +44,7 @@ func (m *Manager) change(ctx context.Context, name string, edit func([]policy.Po
 	return err
 }
 
-// acl is what a container's access control list says.
+// acl is the access control list of a container.
 type acl struct {
 	public   *container.PublicAccessType
 	policies []policy.Policy
@@ -77,8 +77,8 @@ func value[T any](pointer *T) T {
 	return *pointer
 }
 
-// identifiers returns the policies as the service takes them. An empty list is not nil, which the SDK
-// would leave out of the request.
+// identifiers converts policies to the SDK's type. The result is never nil, because the SDK would omit a nil list
+// from the request.
 func identifiers(policies []policy.Policy) []*container.SignedIdentifier {
 	out := []*container.SignedIdentifier{}
 	for _, one := range policies {

@@ -20,13 +20,13 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Delegator signs for accounts that do not accept their keys.
+// Delegator creates signatures for accounts that do not accept their keys.
 type Delegator interface {
-	// SignDelegated returns the query of a signature that holds everything itself.
+	// SignDelegated returns the query string of a self-contained signature.
 	SignDelegated(ctx context.Context, container string, asked Delegated) (cosi.Secret, error)
 }
 
-// Delegated is what a signature by a user delegation key says.
+// Delegated contains the values of a signature by a user delegation key.
 type Delegated struct {
 	Window
 
@@ -35,25 +35,26 @@ type Delegated struct {
 	Correlation string
 }
 
-// Window is a time, in UTC and whole seconds.
+// Window is a time interval, in UTC and whole seconds.
 type Window struct{ Start, End time.Time }
 
 const (
-	// MaxDelegated is how long Azure lets a user delegation key live, and MinDelegated the shortest life
-	// that leaves room for clocks and renewals.
+	// MaxDelegated is the maximum lifetime of a user delegation key in Azure. MinDelegated is the shortest lifetime that
+	// leaves enough time for clock skew and renewal.
 	MaxDelegated = 7 * 24 * time.Hour
 	MinDelegated = time.Hour
-	// backdated is how far the clocks of driver and service may differ.
+	// backdated is the maximum clock skew between driver and service.
 	backdated = 15 * time.Minute
-	// shares of the life pass until a repeated call gets a later end: the responses in between are the same.
+	// shares is the number of steps into which the lifetime is divided. Calls within one step return the same result;
+	// each step moves the expiry.
 	shares = 8
 )
 
-// namespace makes correlation IDs from names.
+// namespace is the UUID namespace for correlation IDs.
 var namespace = uuid.MustParse("6c6f6b2e-5f0c-4f2c-8a53-3f2d8d6f3c11")
 
-// grantDelegated returns a signature that nothing at the service stands for: only the record of the
-// account is made. It cannot be revoked singly and ends by itself.
+// grantDelegated returns a signature without a stored access policy. The only stored state is the record of the
+// account. The signature cannot be revoked individually, but it expires.
 func (m *Manager) grantDelegated(ctx context.Context, name string, want policy.Request) (Signature, error) {
 	life := want.Lifetime
 	if life == 0 {
@@ -74,21 +75,21 @@ func (m *Manager) grantDelegated(ctx context.Context, name string, want policy.R
 	return Signature{Query: query, Expiry: asked.End}, err
 }
 
-// Delegation signs with user delegation keys. It implements Delegator.
+// Delegation creates signatures with user delegation keys. It implements Delegator.
 type Delegation struct {
 	client *service.Client
 
 	mu sync.Mutex
-	// keys are kept by their times, so that repeated calls return the same bytes whatever the
-	// service makes of a repeated request for a key.
+	// keys caches keys by their window, so that repeated calls return the same bytes even if the service returns a
+	// different key for a repeated request.
 	keys map[Window]*service.UserDelegationCredential
 }
 
-// maxKeys bounds the keys that are kept; classes with different expiries have different ones.
+// maxKeys is the maximum number of cached keys. Classes with different expiries have different keys.
 const maxKeys = 64
 
-// NewDelegation makes a client of its own: the SDK takes the name of the storage account, which it
-// signs, from the first label of the host, where a path-style endpoint does not have it.
+// NewDelegation creates its own client: the SDK signs the name of the storage account and takes it from the first
+// label of the host, which is wrong for a path-style endpoint.
 func NewDelegation(account, endpoint string, identity azcore.TokenCredential, options azcore.ClientOptions) (*Delegation, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Check refuses what no signature can give. It makes no calls. The kit lets only requests for one bucket through.
+// Check returns an error for access that no signature can grant. It makes no calls. The kit rejects requests for
+// several buckets.
 func (m *Manager) Check(asked account.Request) error {
 	if len(asked.Buckets) != 1 {
 		return driverkit.InvalidArgument("buckets must be one")
@@ -22,8 +23,8 @@ func (m *Manager) Check(asked account.Request) error {
 	return nil
 }
 
-// Grant makes sure that the container has the stored access policy for the request, which has passed Check, and returns
-// the signature that names it.
+// Grant ensures that the container has the stored access policy for the request, which must have passed Check, and
+// returns the signature that refers to it.
 func (m *Manager) Grant(ctx context.Context, asked account.Request) (Signature, error) {
 	name := asked.Buckets[0].Name
 	want := policy.Request{
@@ -41,7 +42,7 @@ func (m *Manager) Grant(ctx context.Context, asked account.Request) (Signature, 
 		return Signature{}, err
 	}
 	if len(policy.Remove(acl.policies, want.Account)) == len(acl.policies) {
-		// Without a policy here, there may be one in another container.
+		// If this container has no policy, another container may have one.
 		err = m.keepRecord(ctx, want.Account, name, want.Permission)
 	} else {
 		err = m.checkRecord(ctx, want.Account, driverkit.AlreadyExists)

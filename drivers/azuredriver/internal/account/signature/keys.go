@@ -22,9 +22,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// SharedKey authenticates the driver by a key of the storage account, and signs with it. It implements Signer.
+// SharedKey authenticates the driver with a key of the storage account, and signs with it. It implements Signer.
 type SharedKey struct {
-	// read returns the key as it is now.
+	// read returns the current key.
 	read       func(context.Context) (string, error)
 	credential *service.SharedKeyCredential
 	protocol   sas.Protocol
@@ -33,8 +33,8 @@ type SharedKey struct {
 	key string
 }
 
-// NewSharedKey makes no call and does not need the key yet, which read returns as it is now: one that cannot be read
-// does not keep the driver from starting. The signatures are for https alone, unless workloads have a URL without TLS.
+// NewSharedKey returns a SharedKey for the key that read returns. It makes no calls and does not read the key yet, so
+// an unreadable key does not prevent the driver from starting. The signatures require https if tls is true.
 func NewSharedKey(account string, tls bool, read func(context.Context) (string, error)) (*SharedKey, error) {
 	credential, err := service.NewSharedKeyCredential(account, "")
 	if err != nil {
@@ -47,7 +47,7 @@ func NewSharedKey(account string, tls bool, read func(context.Context) (string, 
 	return &SharedKey{credential: credential, protocol: protocol, read: read}, nil
 }
 
-// Client returns a client that authenticates by the key.
+// Client returns a client that authenticates with the key.
 func (s *SharedKey) Client(endpoint string, options azcore.ClientOptions) (*service.Client, error) {
 	client, err := service.NewClientWithSharedKeyCredential(endpoint, s.credential, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *SharedKey) Client(endpoint string, options azcore.ClientOptions) (*serv
 	return client, nil
 }
 
-// Refresh takes the key as it is now.
+// Refresh reads the current key.
 func (s *SharedKey) Refresh(ctx context.Context) error {
 	key, err := s.read(ctx)
 	if err != nil {
@@ -74,10 +74,11 @@ func (s *SharedKey) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// fingerprintTimeout bounds how long a response about the driver waits for the key.
+// fingerprintTimeout limits how long a response about the driver waits for the key.
 const fingerprintTimeout = 5 * time.Second
 
-// Fingerprint changes with the key and does not show it. The former key counts until there is another.
+// Fingerprint returns a value that changes with the key and does not reveal it. If no current key can be read, it
+// uses the previous one.
 func (s *SharedKey) Fingerprint() string {
 	ctx, cancel := context.WithTimeout(context.Background(), fingerprintTimeout)
 	defer cancel()
@@ -90,7 +91,7 @@ func (s *SharedKey) Fingerprint() string {
 
 // SignPolicy implements Signer.
 func (s *SharedKey) SignPolicy(container, id string) (cosi.Secret, error) {
-	// All else is in the policy, so that the signature stays the same when the policy is extended.
+	// Everything else is in the policy, so the signature does not change when the policy is extended.
 	values := sas.BlobSignatureValues{Protocol: s.protocol, ContainerName: container, Identifier: id}
 	query, err := values.SignWithSharedKey(s.credential)
 	if err != nil {
@@ -99,12 +100,12 @@ func (s *SharedKey) SignPolicy(container, id string) (cosi.Secret, error) {
 	return cosi.NewSecret(query.Encode()), nil
 }
 
-// ListedKey is an account key from Azure Resource Manager. All fields are required.
+// ListedKey is an account key read from Azure Resource Manager. All fields are required.
 type ListedKey struct {
 	API *armstorage.AccountsClient
-	// Group and Account are where the key is, Name is key1 or key2.
+	// Group and Account locate the key; Name is key1 or key2.
 	Group, Account, Name string
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 
 	mu    sync.Mutex
@@ -114,13 +115,13 @@ type ListedKey struct {
 }
 
 const (
-	// keyLife is how long a key is used before the driver asks whether it is still the one, and keyPause how long it
-	// waits after an attempt that failed.
+	// keyLife is how long a key is used before the driver reads it again, and keyPause how long the driver waits after a
+	// failed attempt.
 	keyLife  = time.Minute
 	keyPause = 5 * time.Second
 )
 
-// Read returns the last known key, or asks for it. A key that is known survives an outage of Azure Resource Manager.
+// Read returns the cached key or reads it. A cached key remains usable during an outage of Azure Resource Manager.
 func (l *ListedKey) Read(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,14 +154,14 @@ func (l *ListedKey) ask(ctx context.Context) (string, error) {
 	return "", errors.New("storage account " + l.Account + " has no " + l.Name)
 }
 
-// doubt makes the next call ask again.
+// doubt makes the next call read the key again.
 func (l *ListedKey) doubt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = time.Time{}
 }
 
-// Watch doubts the key when the service does not take it.
+// Watch returns a transport that invalidates the cached key when the service rejects it.
 func (l *ListedKey) Watch(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
@@ -176,7 +177,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// CheckKey does not show the key, nor the part of it that is wrong.
+// CheckKey returns an error if key is not a valid account key. The error contains no part of the key.
 func CheckKey(key string) error {
 	if decoded, err := base64.StdEncoding.DecodeString(key); err != nil || len(decoded) == 0 {
 		return errors.New("the account key is not base64")

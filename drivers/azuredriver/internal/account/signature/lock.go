@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// leaseSeconds is the shortest lease that Azure gives. A process that died leaves it behind for so
-	// long.
+	// leaseSeconds is the shortest lease that Azure grants. A lease of a crashed process expires after this time.
 	leaseSeconds = 15
-	// leaseWait is how long another holder is waited for, longer than a lease left behind lasts.
+	// leaseWait is how long to wait for another holder. It exceeds the lifetime of a lease left behind by a crash.
 	leaseWait = 20 * time.Second
-	// firstPause and lastPause are between attempts to get a lease.
+	// firstPause and lastPause are the shortest and longest pause between attempts to acquire a lease.
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
-	// releaseTimeout bounds the release, which also happens when the call has ended.
+	// releaseTimeout limits the release, which also happens after the call has ended.
 	releaseTimeout = 5 * time.Second
 )
 
-// acquire takes the lease of a container, and waits while another process has it.
+// acquire acquires the lease of a container, and waits while another process holds it.
 func (m *Manager) acquire(ctx context.Context, name string) (*lease.ContainerClient, error) {
 	client, err := lease.NewContainerClient(m.container(name), nil)
 	if err != nil {
@@ -48,8 +47,7 @@ func (m *Manager) acquire(ctx context.Context, name string) (*lease.ContainerCli
 	}
 }
 
-// release gives the lease back, also when the call was cancelled. One that is not given back ends by
-// itself.
+// release releases the lease, even if the call was canceled. A lease that is not released expires.
 func release(ctx context.Context, held *lease.ContainerClient) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()

@@ -18,22 +18,22 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Azure knows no accounts, only policies of single containers: it would let one account ID have
-// policies in several of them, and a revocation that names one leave the others. So there is a record
-// of each account, an empty blob with the name of its container in the metadata. It is made before the
-// first policy and removed after the last one.
+// Azure has no accounts, only policies of single containers. One account ID could therefore have policies in several
+// containers, and revoking it in one would leave the others. To prevent this, each account has a record: an empty
+// blob whose metadata contains the name of the container. It is created before the first policy and deleted after the
+// last one.
 
-// recordBucket is the metadata of a record that names the container. Azure does not tell cases apart.
+// recordBucket is the record's metadata key for the container. Azure ignores the case of keys.
 const recordBucket = "cosi_bucket"
 
-// recordPermission is the metadata with what the account may do.
+// recordPermission is the record's metadata key for the account's permissions.
 const recordPermission = "cosi_permission"
 
 func (m *Manager) record(account string) *blockblob.Client {
 	return m.container(m.Records).NewBlockBlobClient(path.Join(m.Driver, m.Cluster, account))
 }
 
-// keepRecord makes the record of the account, or compares the one that exists.
+// keepRecord creates the record of the account, or compares the existing one.
 func (m *Manager) keepRecord(ctx context.Context, account, bucket, permission string) error {
 	err := m.writeRecord(ctx, account, bucket, permission)
 	if apierror.Is(err, "ContainerNotFound") {
@@ -57,8 +57,8 @@ func (m *Manager) keepRecord(ctx context.Context, account, bucket, permission st
 	return nil
 }
 
-// checkRecord refuses an account that has policies and no record of ours: those of a clone of the cluster, in which all
-// objects have the same UIDs, have the same names.
+// checkRecord returns an error for an account that has policies but no record of this driver. This detects the
+// accounts of a clone of the cluster, whose objects have the same UIDs and therefore the same names.
 func (m *Manager) checkRecord(ctx context.Context, account string, foreign func(string, ...any) *driverkit.Error) error {
 	_, err := m.record(account).GetProperties(ctx, nil)
 	if apierror.Is(err, "BlobNotFound") || apierror.Gone(err) {
@@ -75,7 +75,7 @@ func (m *Manager) writeRecord(ctx context.Context, account, bucket, permission s
 	return err
 }
 
-// dropRecord removes the record of the account; none is fine.
+// dropRecord deletes the record of the account. A missing record is not an error.
 func (m *Manager) dropRecord(ctx context.Context, account string) error {
 	_, err := m.record(account).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
 	if apierror.Is(err, "BlobNotFound") || apierror.Gone(err) {
@@ -84,7 +84,7 @@ func (m *Manager) dropRecord(ctx context.Context, account string) error {
 	return err
 }
 
-// metadata returns the value of a key, whose case HTTP changes.
+// metadata returns the value of a key, ignoring its case, which HTTP changes.
 func metadata(found map[string]*string, key string) string {
 	for name, text := range found {
 		if strings.EqualFold(name, key) {

@@ -10,12 +10,12 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Revoke makes sure that the container has no policy of the account, which ends its signatures, and
-// that there is no record of it. A missing container has no policy.
+// Revoke ensures that the container has no policy of the account, which invalidates its signatures, and that the
+// account has no record. A missing container has no policies.
 func (m *Manager) Revoke(ctx context.Context, name, account string) error {
 	acl, err := m.readACL(ctx, name)
 	if m.Delegator != nil && apierror.Is(err, "AuthorizationPermissionMismatch") {
-		// An identity with less than Storage Blob Data Owner does not see policies, and has made none.
+		// An identity with fewer permissions than Storage Blob Data Owner cannot read policies, and has created none.
 		return m.dropRecord(ctx, account)
 	}
 	if err == nil && len(policy.Remove(acl.policies, account)) != len(acl.policies) {

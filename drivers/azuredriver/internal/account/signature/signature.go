@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signature manages accounts that use a container by a shared access signature: by one that names a stored
-// access policy of the container or, where the storage account does not accept its keys, by one that holds everything
-// itself.
+// Package signature manages accounts that use a container with a shared access signature. The signature refers to a
+// stored access policy of the container or, if the storage account does not accept its keys, is self-contained.
 package signature
 
 import (
@@ -15,36 +14,36 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Manager manages the accounts of one storage account. All fields but Cluster are required.
+// Manager manages the accounts of one storage account. All fields except Cluster are required.
 type Manager struct {
 	// API is the client, with the driver's own credentials.
 	API *service.Client
-	// Signer makes the signatures; Delegator does instead if it is set.
+	// Signer creates the signatures, unless Delegator is set.
 	Signer    Signer
 	Delegator Delegator
 	// Driver and Cluster are parts of the names of records.
 	Driver, Cluster string
-	// Records is the name of the container with the records of accounts. It is made when needed.
+	// Records is the name of the container with the records of accounts. It is created when needed.
 	Records string
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 
-	// locks keeps the changes of one container by this process apart.
+	// locks serializes this process's changes of one container.
 	locks keylock.Locks
 }
 
-// Signer makes shared access signatures.
+// Signer creates shared access signatures.
 type Signer interface {
-	// SignPolicy returns the query of a signature that names a stored access policy and nothing else,
-	// the identical one for the same names.
+	// SignPolicy returns the query string of a signature that contains only a reference to a stored access policy. The
+	// result is identical for the same names.
 	SignPolicy(container, policy string) (cosi.Secret, error)
 }
 
 // Signature lets a workload use a container.
 type Signature struct {
-	// Query is the query of a URL.
+	// Query is the query string of a URL.
 	Query cosi.Secret
-	// Expiry is when it stops working; zero if it does not.
+	// Expiry is when the signature expires; zero if it does not.
 	Expiry time.Time
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// Grant gives a Kubernetes service account exactly the requested access. Several accesses
-// can be for the same one: each has bindings of its own, so that revoking one leaves the others.
+// Grant gives a Kubernetes service account exactly the requested access. Several accesses can be for the same service
+// account. Each has its own bindings, so revoking one does not affect the others.
 //
-// What was granted is noted in the credential store first, since the buckets of another request
-// would not tell. There is no secret in it: if the store is lost, the bindings still tell most.
+// The grant is first recorded in the credential store, because the buckets of a later request may differ. The record
+// contains no secret. If the store is lost, most of the information can be recovered from the bindings.
 func (a *Principals) Grant(ctx context.Context, request account.Request) error {
 	if err := a.note(ctx, request); err != nil {
 		return err

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package principal manages accounts without keys: a Kubernetes service account uses buckets as the principal that
-// Google knows it by.
+// Package principal manages accounts without keys: a Kubernetes service account uses buckets as a Google principal.
 package principal
 
 import (
@@ -20,8 +19,8 @@ type Principals struct {
 	*account.Project
 }
 
-// claim is what tells the bindings of this access on a bucket from those of others. The condition
-// says nothing that the binding would not: a bucket's policy is about that bucket alone.
+// claim returns the claim that distinguishes the bindings of this access on a bucket from those of others. Its
+// condition does not restrict the binding, because a bucket's policy applies only to that bucket.
 func (a *Principals) claim(request account.Request, bucket string) policy.Claim {
 	owner := account.MarkPrefix + a.Owner() + ";"
 	return policy.Claim{

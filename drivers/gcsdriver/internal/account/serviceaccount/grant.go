@@ -18,9 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
-// Grant makes sure that the account's service account exists with exactly the requested access,
-// and returns its keys: the same ones on every repeat. Every step can be repeated after a failure at
-// any point.
+// Grant ensures that the account's service account exists with exactly the requested access, and returns its keys.
+// Repeated calls return the same keys. Every step can be repeated after a failure at any point.
 func (a *Accounts) Grant(ctx context.Context, request account.Request) (driverkit.GCSCredential, error) {
 	storeID, err := a.Store.ID(ctx)
 	if err != nil {
@@ -39,7 +38,7 @@ func (a *Accounts) Grant(ctx context.Context, request account.Request) (driverki
 	return a.keys(ctx, request, found, isNew)
 }
 
-// keys returns the keys that are asked for.
+// keys returns the requested keys.
 func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.ServiceAccount, isNew bool) (driverkit.GCSCredential, error) {
 	var credential driverkit.GCSCredential
 	if request.Credentials.WantsHMAC() {
@@ -60,12 +59,12 @@ func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.Se
 	return credential, nil
 }
 
-// jsonEntry is where the credential store has the account's service account key. No account ID of
-// this driver has a '/'.
+// jsonEntry returns the name of the credential store's entry for the account's service account key. The driver's
+// account IDs contain no '/'.
 func jsonEntry(id string) string { return id + "/json" }
 
-// ensureServiceAccount makes the service account with its mark, or checks the mark of the one that
-// exists. isNew says that this call made it.
+// ensureServiceAccount creates the service account with its mark, or checks the mark of the existing one. isNew
+// reports whether this call created it.
 func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Request, storeID string) (found *iam.ServiceAccount, isNew bool, err error) {
 	want := mark{account: request.ID, hash: request.Hash, store: storeID, owner: a.Owner()}
 	email := a.email(request.Name)
@@ -74,7 +73,8 @@ func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Req
 	if err == nil && exists {
 		known, err = a.known(ctx, request.ID)
 	}
-	// One of which nothing is stored may have been removed a moment ago. Making it tells.
+	// A service account without stored keys may have been deleted recently. Trying to create it shows whether it still
+	// exists.
 	if err == nil && !known {
 		made, refusal := a.createServiceAccount(ctx, request, want)
 		switch {

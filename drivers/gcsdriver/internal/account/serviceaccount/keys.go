@@ -31,15 +31,15 @@ const (
 )
 
 const (
-	// createAttempts is how often one call tries to make a key for an account that Google does not
-	// know everywhere yet: for about ten seconds.
+	// createAttempts is how often one call tries to create a key for an account that has not propagated yet, for about
+	// ten seconds in total.
 	createAttempts = 8
-	// deleteAttempts is how often one call tries to delete a key that does not count as inactive
-	// everywhere yet. That can take three minutes, which are for the next calls to wait.
+	// deleteAttempts is how often one call tries to delete a key whose deactivation has not propagated yet. Propagation
+	// can take three minutes, which later calls wait out.
 	deleteAttempts = 4
 )
 
-// nothing is the response of calls that have none.
+// nothing is the result of calls without one.
 type nothing struct{}
 
 // hmacKeys are the HMAC keys of one service account.
@@ -86,7 +86,8 @@ func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
 }
 
-// Delete implements credentials.ShownOnceKeys. Both steps can be repeated: a key that is inactive already stays so.
+// Delete implements credentials.ShownOnceKeys. Both steps can be repeated: deactivating an inactive key changes
+// nothing.
 func (k hmacKeys) Delete(ctx context.Context, id string) error {
 	updated, err := call.Do(ctx, call.Storage, "projects.hmacKeys.update", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
 		return k.api().Update(k.accounts.ID, id, &storage.HmacKeyMetadata{State: stateInactive}).Context(ctx).Do()
@@ -105,11 +106,11 @@ func (k hmacKeys) Delete(ctx context.Context, id string) error {
 	return apierror.Translate("HMAC key "+id, account.UnlessMissing(err))
 }
 
-// maxKeys is how many keys of a kind Google allows a service account ("HMAC keys"; "Quotas and limits" of IAM).
+// maxKeys is the maximum number of keys of each kind per service account ("HMAC keys"; "Quotas and limits" of IAM).
 const maxKeys = 10
 
-// whyNoKey words the refusal of a new key. Google refuses the eleventh with codes that mean other things too, a rate or a
-// policy of the organization, so the keys are counted.
+// whyNoKey returns the error for a rejected new key. Google rejects the eleventh key with codes that have other
+// meanings too, such as a rate limit or an organization policy, so the keys are counted.
 func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email string, refusal error) error {
 	if !apierror.Is(refusal, http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusPreconditionFailed, http.StatusTooManyRequests) {
 		return refusal
@@ -121,8 +122,8 @@ func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email s
 	return driverkit.ResourceExhausted("service account %s has all the %s that Google allows for one (ten); delete those that nobody uses", email, kind).WithDetail(refusal)
 }
 
-// unlessDeleted passes over a refused change of a key that is deleted already, which Google remembers
-// for a while. Reads may lag behind the deletion.
+// unlessDeleted ignores the rejected change of a key that is already deleted, which Google still lists for a while.
+// Reads may not show the deletion yet.
 func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) error {
 	_, deleted, err := driverkit.Find(ctx, k.accounts.ReadLag, func(ctx context.Context) (*storage.HmacKeyMetadata, bool, error) {
 		found, err := call.Do(ctx, call.Storage, "projects.hmacKeys.get", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
@@ -145,7 +146,7 @@ func stillActive(err error) bool {
 
 func (k hmacKeys) api() *storage.ProjectsHmacKeysService { return k.accounts.Storage.Projects.HmacKeys }
 
-// jsonKeys are the keys of one service account that were made by users, and not by Google itself.
+// jsonKeys are the user-managed keys of one service account, as opposed to those that Google manages.
 type jsonKeys struct {
 	accounts *Accounts
 	email    string
@@ -181,7 +182,7 @@ func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 	return parseKey(made.PrivateKeyData)
 }
 
-// parseKey reads the file that a user would download.
+// parseKey parses the key file that a user would download.
 func parseKey(encoded string) (credstore.Credential, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -191,7 +192,7 @@ func parseKey(encoded string) (credstore.Credential, error) {
 		PrivateKeyID string `json:"private_key_id"`
 		PrivateKey   string `json:"private_key"`
 	}
-	// The error of the decoder could quote the key.
+	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.PrivateKeyID == "" || file.PrivateKey == "" {
 		return credstore.Credential{}, errors.New("make a service account key: the response is not a credentials file")
 	}

@@ -8,12 +8,11 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
 )
 
-// mark is what the driver writes into the description of a service account:
-// "cosi:ACCOUNT;PARAMETERS;STORE;OWNER".
+// mark is the driver's mark in the description of a service account: "cosi:ACCOUNT;PARAMETERS;STORE;OWNER".
 type mark struct {
 	// account is the COSI account ID.
 	account string
-	// hash is that of the request.
+	// hash is the hash of the request.
 	hash string
 	// store is the ID of the credential store that has the account's keys.
 	store string
@@ -25,7 +24,7 @@ func (m mark) String() string {
 	return account.MarkPrefix + strings.Join([]string{m.account, m.hash, m.store, m.owner}, ";")
 }
 
-// parseMark reads a description; one that is not a mark is the mark of nobody.
+// parseMark parses a description. It returns the zero mark if the description is not a mark.
 func parseMark(description string) mark {
 	text, ours := strings.CutPrefix(description, account.MarkPrefix)
 	parts := strings.Split(text, ";")

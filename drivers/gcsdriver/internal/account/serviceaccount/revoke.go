@@ -17,9 +17,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
-// Revoke makes sure that the service account, its keys and its bindings do not exist. The keys go
-// first, so that the access ends even if a later step fails, and the bindings even if a key cannot be
-// removed yet; what is stored goes last, so that a repeated call still finds everything.
+// Revoke ensures that the service account, its keys and its bindings do not exist. Keys are removed first, so the
+// access ends even if a later step fails. Bindings are removed even if a key cannot be deleted yet. Stored entries
+// are deleted last, so a repeated call still has all information.
 func (a *Accounts) Revoke(ctx context.Context, request account.Request) error {
 	email := a.email(request.Name)
 	found, exists, err := a.findServiceAccount(ctx, email)
@@ -36,7 +36,8 @@ func (a *Accounts) Revoke(ctx context.Context, request account.Request) error {
 	if err := first(keysLeft, err); err != nil {
 		return err
 	}
-	// Only an account that was ours has keys in the store: then Google has the last word on whether it is there.
+	// Only the driver's own accounts have keys in the store. For those, Google's response decides whether the service
+	// account exists.
 	if exists || known {
 		if err := a.deleteServiceAccount(ctx, email); err != nil {
 			return err
@@ -45,9 +46,10 @@ func (a *Accounts) Revoke(ctx context.Context, request account.Request) error {
 	return a.Forget(ctx, request.ID, jsonEntry(request.ID))
 }
 
-// removeKeys removes the keys: all of them are tried, since one that is inactive already can take
-// minutes until it can be deleted, and the others must not work so long; known says whether there were any. It removes those of the service account itself only if the class asked for some:
-// they end with it, and a driver for HMAC keys alone need not have the right to list them.
+// removeKeys removes the keys; known reports whether there were any. It tries all keys, because an inactive key can
+// take minutes until it can be deleted, and the others must not work for that long. It lists the service account's
+// own keys only if the class requested some: they are deleted with the service account, and a driver that only uses
+// HMAC keys need not have permission to list them.
 func (a *Accounts) removeKeys(ctx context.Context, email string, request account.Request, exists bool) (known bool, left error) {
 	kinds := map[string]credentials.ShownOnceKeys{request.ID: hmacKeys{a, email}}
 	if request.Credentials.WantsJSON() {
@@ -64,7 +66,7 @@ func (a *Accounts) removeKeys(ctx context.Context, email string, request account
 	return known, left
 }
 
-// revocable are the keys of a service account that may not exist, or not any more.
+// revocable manages the keys of a service account that may not exist or may have been deleted.
 type revocable struct {
 	credentials.ShownOnceKeys
 
@@ -80,7 +82,7 @@ func (r revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error)
 	return keys, account.UnlessMissing(err)
 }
 
-// first returns the first error, nil if there is none.
+// first returns the first error that is not nil.
 func first(failures ...error) error {
 	for _, err := range failures {
 		if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceaccount manages accounts with keys: a Google service account each, with HMAC keys, keys of its own,
-// or both.
+// Package serviceaccount manages accounts with keys: each has its own Google service account with HMAC keys, service
+// account keys, or both.
 package serviceaccount
 
 import (
@@ -22,14 +22,14 @@ type Accounts struct {
 	*account.Project
 }
 
-// findServiceAccount is readServiceAccount that reads again while there is none.
+// findServiceAccount is readServiceAccount with repeated reads while the service account is missing.
 func (a *Accounts) findServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
 	return driverkit.Find(ctx, a.ReadLag, func(ctx context.Context) (*iam.ServiceAccount, bool, error) {
 		return a.readServiceAccount(ctx, email)
 	})
 }
 
-// readServiceAccount returns a service account, and whether it exists.
+// readServiceAccount returns a service account and reports whether it exists.
 func (a *Accounts) readServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
 	found, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.get", func(ctx context.Context) (*iam.ServiceAccount, error) {
 		return a.IAM.Projects.ServiceAccounts.Get(a.resource(email)).Context(ctx).Do()
@@ -40,8 +40,8 @@ func (a *Accounts) readServiceAccount(ctx context.Context, email string) (*iam.S
 	return found, err == nil, err
 }
 
-// checkStore refuses service accounts whose keys are in another credential store: with their keys
-// unknown, live ones would look like keys that were never delivered.
+// checkStore returns an error for service accounts whose keys are in another credential store. The driver could not
+// distinguish their live keys from keys that were never delivered.
 func checkStore(found *iam.ServiceAccount, is mark, storeID string) error {
 	if is.store == storeID {
 		return nil
@@ -53,13 +53,13 @@ func checkStore(found *iam.ServiceAccount, is mark, storeID string) error {
 		found.Email, is.store, storeID, found.Email, repaired)
 }
 
-// resource is the full name of a service account.
+// resource returns the full resource name of a service account.
 func (a *Accounts) resource(email string) string {
 	return "projects/" + a.ID + "/serviceAccounts/" + email
 }
 
-// email is the address of the service account that stands for an account. In a project of a domain,
-// "example.com:project", it ends with the parts in the other order.
+// email returns the address of the service account for an account. For a domain-scoped project,
+// "example.com:project", the two parts are in reverse order at the end of the address.
 func (a *Accounts) email(name string) string {
 	project := a.ID
 	if domain, id, found := strings.Cut(project, ":"); found {

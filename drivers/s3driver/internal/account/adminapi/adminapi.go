@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adminapi calls administration APIs that stores add to S3: plain HTTP, signed as S3 is, or with a bearer token.
+// Package adminapi calls the administration APIs that stores add to S3: plain HTTP, signed like S3 requests or with a
+// bearer token.
 package adminapi
 
 import (
@@ -27,21 +28,21 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// maxAnswer bounds the responses that are read.
+// maxAnswer limits the size of responses.
 const maxAnswer = 4 << 20
 
-// Client sends requests to one endpoint. All fields are required, but for those that the kind of authentication does not
+// Client sends requests to one endpoint. All fields are required except those that the authentication method does not
 // need.
 type Client struct {
 	// Name of the API, for errors.
 	Name string
 	// Endpoint is the URL without a path.
 	Endpoint string
-	// Token, if set, returns the bearer token of the API, for each call anew. Without it requests are signed.
+	// Token, if set, returns the API's bearer token; it is called for each request. Without it, requests are signed.
 	Token func(ctx context.Context) (cosi.Secret, error)
-	// Region to sign for.
+	// Region for the signature.
 	Region string
-	// Credentials are the driver's own, to sign with.
+	// Credentials for the signature: the driver's own.
 	Credentials aws.CredentialsProvider
 	// HTTP sends the requests.
 	HTTP aws.HTTPClient
@@ -49,7 +50,7 @@ type Client struct {
 
 // Request is one call.
 type Request struct {
-	// Operation names the call in errors.
+	// Operation is the call's name in errors.
 	Operation string
 	Method    string
 	// Path begins with '/'.
@@ -58,10 +59,10 @@ type Request struct {
 	Body  []byte
 }
 
-// Call sends the request and returns the body. Any status but 2xx is an error of the same kind as
-// the SDK's, with the API's own code.
+// Call sends the request and returns the response body. For any status other than 2xx it returns an error of the same
+// type as the SDK's, with the API's own code.
 func (c *Client) Call(ctx context.Context, request Request) ([]byte, error) {
-	// The names are where the SDK leaves those of its own calls.
+	// The SDK stores the names of its own calls in the same place.
 	named := middleware.WithOperationName(middleware.WithServiceID(ctx, c.Name), request.Operation)
 	body, err := c.send(named, request)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Grant makes sure that the user exists with exactly the requested access, and returns its key: the
-// same one on every repeat. Every step can be repeated after a failure at any point.
+// Grant ensures that the user exists with exactly the requested access, and returns its key. Repeated calls return
+// the same key. Every step can be repeated after a failure at any point.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := u.document(request)
 	if err != nil {
@@ -32,7 +32,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	var held []string // before another process may revoke the account
+	var held []string // the keys before another process may revoke the account
 	if !found.isNew {
 		if held, err = credentials.StoredIDs(ctx, u.Store, request.ID); err != nil {
 			return credentials.Credential{}, err
@@ -51,7 +51,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	return credentials.GrantShownOnce(ctx, u.Store, asked, keysOf{u.API, request.Name})
 }
 
-// ensureUser makes the user with its marks, or checks the marks of the one that exists.
+// ensureUser creates the user with its marks, or checks the marks of the existing one.
 func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID string) (user, error) {
 	found, exists, err := u.readUser(ctx, request.Name)
 	if err == nil && !exists {
@@ -74,8 +74,9 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 	return found, nil
 }
 
-// replaceUser makes a user again that this call has seen and that is missing: it was removed manually, or the read was
-// stale. If the store held keys of the user and holds none any more, another process has revoked the account meanwhile.
+// replaceUser recreates a user that was read earlier in this call and is missing now. The user was removed manually,
+// or the read was stale. If the store held keys of the user and no longer does, another process has revoked the
+// account in the meantime.
 func (u *Users) replaceUser(ctx context.Context, request account.Request, storeID string, held []string) (user, error) {
 	ids, err := credentials.StoredIDs(ctx, u.Store, request.ID)
 	if err != nil {
@@ -105,8 +106,8 @@ func (u *Users) createUser(ctx context.Context, request account.Request, storeID
 	return u.readBack(ctx, request.Name)
 }
 
-// readBack returns the user that was made just now, or removes it: at a store that forgets its marks nobody could revoke
-// a key of it.
+// readBack reads the user that was just created. If the store did not keep its marks, readBack deletes the user,
+// because nothing could revoke its keys.
 func (u *Users) readBack(ctx context.Context, name string) (user, error) {
 	made, exists, err := u.findUser(ctx, name)
 	switch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iamuser manages accounts as IAM users: one user an account, with one policy and at most
-// two access keys. It works with AWS and with stores that serve the same API.
+// Package iamuser manages accounts as IAM users: one user per account, with one policy and at most two access keys.
+// It works with AWS and with stores that serve the same API.
 package iamuser
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// policyName is the name of the inline policy, which the driver owns whole.
+// policyName is the name of the inline policy, which the driver manages exclusively.
 const policyName = "cosi"
 
-// nobody is a name that no account gets.
+// nobody is a name that no account has.
 const nobody = "cosi-nobody"
 
-// Names of the tags that mark a user as ours.
+// Names of the tags that mark a user as the driver's.
 const (
 	tagDriver  = "cosi-driver"
 	tagCluster = "cosi-cluster"
@@ -31,21 +31,21 @@ const (
 	tagParams  = "cosi-params"
 )
 
-// Users manages the users of one store. All fields but Cluster, Boundary and ReadLag are required.
+// Users manages the users of one store. All fields except Cluster, Boundary and ReadLag are required.
 type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *iam.Client
-	// Store keeps the access keys.
+	// Store stores the access keys.
 	Store credentials.Store
-	// Driver and Cluster are marked on every user.
+	// Driver and Cluster are written to the marks of every user.
 	Driver, Cluster string
-	// Path groups the users.
+	// Path is the IAM path of the users.
 	Path string
-	// Boundary is the ARN of the permissions boundary of every user; empty for none.
+	// Boundary is the ARN of the permissions boundary of every user, or empty for none.
 	Boundary string
 	// Partition is the second part of ARNs.
 	Partition string
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
@@ -55,20 +55,20 @@ func (u *Users) Check(request account.Request) error {
 	return err
 }
 
-// user is what matters of an existing IAM user.
+// user is the relevant state of an IAM user.
 type user struct {
 	arn  string
 	tags map[string]string
-	// isNew says that it was made by this call, and has nothing yet.
+	// isNew means that this call created the user, so it has no keys or policies yet.
 	isNew bool
 }
 
-// findUser is readUser that reads again while there is none.
+// findUser is readUser with repeated reads while the user is missing.
 func (u *Users) findUser(ctx context.Context, name string) (user, bool, error) {
 	return driverkit.Find(ctx, u.ReadLag, func(ctx context.Context) (user, bool, error) { return u.readUser(ctx, name) })
 }
 
-// readUser returns a user, and whether it exists.
+// readUser returns a user and reports whether it exists.
 func (u *Users) readUser(ctx context.Context, name string) (user, bool, error) {
 	out, err := u.API.GetUser(ctx, &iam.GetUserInput{UserName: &name})
 	if apierror.Is(err, "NoSuchEntity") {
@@ -84,8 +84,8 @@ func (u *Users) readUser(ctx context.Context, name string) (user, bool, error) {
 	return found, true, nil
 }
 
-// checkOwner refuses users of somebody else, and users whose keys are in another credential store:
-// with their keys unknown, live ones would look like keys that were never delivered.
+// checkOwner returns an error for users of other owners and for users whose keys are in another credential store. In
+// the latter case the driver could not distinguish live keys from keys that were never delivered.
 func (u *Users) checkOwner(name string, found user, storeID string) error {
 	if found.tags[tagDriver] != u.Driver || found.tags[tagCluster] != u.Cluster {
 		return driverkit.AlreadyExists("user %s exists and was not made by this driver; it is left alone", name)
@@ -105,7 +105,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// unlessUnknown passes over calls that a compatible store does not have.
+// unlessUnknown ignores errors of calls that a compatible store does not support.
 func unlessUnknown(err error) error {
 	if apierror.Unsupported(err) {
 		return nil
@@ -113,7 +113,7 @@ func unlessUnknown(err error) error {
 	return unlessMissing(err)
 }
 
-// Ping asks for a user that is not there.
+// Ping reads a user that does not exist.
 func (u *Users) Ping(ctx context.Context) error {
 	_, _, err := u.readUser(ctx, nobody)
 	return err

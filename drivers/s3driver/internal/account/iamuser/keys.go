@@ -19,7 +19,7 @@ type keysOf struct {
 	user string
 }
 
-// List implements credentials.ShownOnceKeys. A user that is not seen yet has no keys that are.
+// List implements credentials.ShownOnceKeys. A user that is not visible yet has no visible keys.
 func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	var keys []credentials.ShownOnceKey
 	pages := iam.NewListAccessKeysPaginator(k.api, &iam.ListAccessKeysInput{UserName: &k.user})
@@ -35,8 +35,8 @@ func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	return keys, nil
 }
 
-// Create implements credentials.ShownOnceKeys. The client's own retries are off: after a lost response they would
-// make a second key.
+// Create implements credentials.ShownOnceKeys. The client's retries are disabled, because a retry after a lost
+// response would create a second key.
 func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
 	out, err := k.api.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.user}, func(o *iam.Options) { o.RetryMaxAttempts = 1 })
 	if err != nil {

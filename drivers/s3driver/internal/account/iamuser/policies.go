@@ -21,11 +21,11 @@ import (
 
 // Limits of IAM, in characters without white space.
 const (
-	// maxInlinePolicy is for all inline policies of a user together.
+	// maxInlinePolicy applies to all inline policies of a user together.
 	maxInlinePolicy = 2048
-	// maxManagedPolicy is for one managed policy.
+	// maxManagedPolicy applies to one managed policy.
 	maxManagedPolicy = 6144
-	// maxVersions is how many versions a managed policy can have.
+	// maxVersions is the maximum number of versions of a managed policy.
 	maxVersions = 5
 )
 
@@ -42,10 +42,11 @@ func (u *Users) document(request account.Request) (string, error) {
 	return document, nil
 }
 
-// putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise. The other kind goes:
-// it is of a time when the policy had another size, and may allow the use of a key that a bucket has no more. What is so
-// already is not written again: IAM takes few calls, and a write takes a while to reach all of AWS. A read that lags may
-// show the policy of before, so that it is so only when that repeats.
+// putPolicy gives the user exactly this policy: inline if it is small enough, managed otherwise. The other kind is
+// removed: it dates from when the policy had another size, and may allow the use of a key that a bucket no longer
+// has. A policy that is already correct is not written again, because IAM limits the rate of calls and a write takes
+// a while to propagate through AWS. A stale read may show an old policy, so a policy counts as correct only if
+// repeated reads agree.
 func (u *Users) putPolicy(ctx context.Context, name string, found user, document string) error {
 	if !found.isNew {
 		_, differs, err := driverkit.Find(ctx, u.ReadLag, func(ctx context.Context) (struct{}, bool, error) {
@@ -74,7 +75,7 @@ func (u *Users) putPolicy(ctx context.Context, name string, found user, document
 
 func inline(document string) bool { return len(document) <= maxInlinePolicy }
 
-// hasPolicy reports whether the user has this policy, and none of the other kind.
+// hasPolicy reports whether the user has this policy and none of the other kind.
 func (u *Users) hasPolicy(ctx context.Context, name string, found user, document string) (bool, error) {
 	out, err := u.API.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
 	switch {
@@ -95,7 +96,7 @@ func (u *Users) hasPolicy(ctx context.Context, name string, found user, document
 	return current == document, err
 }
 
-// decode reads a document as IAM returns it, encoded as in a URL.
+// decode decodes a policy document, which IAM returns URL-encoded.
 func decode(document *string) (string, error) {
 	text, err := url.QueryUnescape(aws.ToString(document))
 	if err != nil {
@@ -104,7 +105,7 @@ func decode(document *string) (string, error) {
 	return text, nil
 }
 
-// isAttached reports whether the user has its managed policy.
+// isAttached reports whether the user's managed policy is attached.
 func (u *Users) isAttached(ctx context.Context, name string) (bool, error) {
 	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
 	for pages.HasMorePages() {
@@ -124,7 +125,7 @@ func (u *Users) dropInlinePolicy(ctx context.Context, user, name string) error {
 	return unlessMissing(err)
 }
 
-// dropManagedPolicy removes the user's own managed policy, whether it is attached or was left by an interrupted call.
+// dropManagedPolicy removes the user's managed policy, whether it is attached or left over from an interrupted call.
 func (u *Users) dropManagedPolicy(ctx context.Context, name, arn string) error {
 	_, err := u.API.DetachUserPolicy(ctx, &iam.DetachUserPolicyInput{UserName: &name, PolicyArn: &arn})
 	if apierror.Unsupported(err) {
@@ -136,7 +137,7 @@ func (u *Users) dropManagedPolicy(ctx context.Context, name, arn string) error {
 	return u.deleteManagedPolicy(ctx, arn)
 }
 
-// putManagedPolicy makes the user's managed policy, or changes the one that exists.
+// putManagedPolicy creates or updates the user's managed policy.
 func (u *Users) putManagedPolicy(ctx context.Context, name string, found user, document string) error {
 	_, err := u.API.CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName: &name, Path: aws.String(u.policyPath(name)), PolicyDocument: &document,
@@ -168,7 +169,8 @@ func (u *Users) updateManagedPolicy(ctx context.Context, arn, document string) e
 	return err
 }
 
-// versions returns the document of a managed policy, empty if it is not seen, and its versions that are not in force.
+// versions returns the document of a managed policy, which is empty if the policy is not visible, and its non-default
+// versions.
 func (u *Users) versions(ctx context.Context, arn string) (document string, old []types.PolicyVersion, err error) {
 	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
 	if err != nil {
@@ -201,7 +203,7 @@ func (u *Users) deleteVersion(ctx context.Context, arn string, version types.Pol
 	return unlessMissing(err)
 }
 
-// deleteManagedPolicy removes a policy that nothing is attached to any more, its versions first if it has several.
+// deleteManagedPolicy deletes a policy that is no longer attached to anything, after its non-default versions.
 func (u *Users) deleteManagedPolicy(ctx context.Context, arn string) error {
 	_, err := u.API.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
 	if !apierror.InUse(err) {
@@ -220,8 +222,7 @@ func (u *Users) deleteManagedPolicy(ctx context.Context, arn string) error {
 	return unlessMissing(err)
 }
 
-// deleteStrayPolicies removes the managed policy of a user that was removed by hand. Nothing else is
-// below its path.
+// deleteStrayPolicies deletes the managed policy of a user that was removed manually. The path contains nothing else.
 func (u *Users) deleteStrayPolicies(ctx context.Context, name string) error {
 	pages := iam.NewListPoliciesPaginator(u.API, &iam.ListPoliciesInput{
 		PathPrefix: aws.String(u.policyPath(name)), Scope: types.PolicyScopeTypeLocal,
@@ -240,11 +241,11 @@ func (u *Users) deleteStrayPolicies(ctx context.Context, name string) error {
 	return nil
 }
 
-// policyPath is a path of each user's own, so that its policy is found without knowing the number of
-// the AWS account.
+// policyPath is a separate path for each user, so that the user's policy can be found without the number of the AWS
+// account.
 func (u *Users) policyPath(name string) string { return u.Path + name + "/" }
 
-// policyARN is the ARN of the user's managed policy. It has the AWS account of the user.
+// policyARN returns the ARN of the user's managed policy. It is in the same AWS account as the user.
 func (u *Users) policyARN(name string, found user) string {
 	awsAccount := ""
 	if parts := strings.Split(found.arn, ":"); len(parts) > 4 {

@@ -13,10 +13,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke makes sure that the user, its keys and its policies do not exist. The keys go first, so
-// that the access ends even if a later step fails; the stored credential goes last, so that a
-// repeated Revoke still finds everything. What the driver made is removed by its name; what else there is has to be listed,
-// and is in the way of the user's deletion until it is.
+// Revoke ensures that the user, its keys and its policies do not exist. Keys are deleted first, so the access ends
+// even if a later step fails. The stored credential is deleted last, so a repeated Revoke still has all information.
+// Resources that the driver created are deleted by name. Others must be listed, and block the deletion of the user
+// until they are removed.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	found, exists, err := u.findUser(ctx, request.Name)
 	if err != nil {
@@ -40,12 +40,12 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	})
 }
 
-// revocable are the keys of a user that may not exist, or not any more.
+// revocable manages the keys of a user that may not exist or may have been deleted.
 type revocable struct {
 	keysOf
 
 	exists bool
-	// deleted says that there was one.
+	// deleted reports whether a key was deleted.
 	deleted bool
 }
 
@@ -110,7 +110,7 @@ func (u *Users) removeInlinePolicies(ctx context.Context, name string) error {
 	return nil
 }
 
-// detachPolicies detaches what an administrator attached, since a user cannot be deleted otherwise.
+// detachPolicies detaches policies that an administrator attached, because they prevent the deletion of the user.
 func (u *Users) detachPolicies(ctx context.Context, name string) error {
 	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
 	for pages.HasMorePages() {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The envelope of the admin API for bodies with secrets: a salt, the number of the cipher, a nonce
-// and the encrypted stream. The key is derived from the secret key of whoever sends.
+// The envelope of the admin API for bodies with secrets: a salt, the number of the cipher, a nonce and the encrypted
+// stream. The key is derived from the sender's secret key.
 const (
 	saltSize = 32
 	// cipherArgonAES is Argon2id for the key and AES-256-GCM for the stream.
@@ -25,13 +25,13 @@ const (
 	keySize      = 32
 )
 
-// deriving keeps several calls from taking argonMemory each.
+// deriving prevents concurrent calls from each using argonMemory.
 var deriving sync.Mutex
 
-// encrypt returns data as the admin API wants it from the owner of secret.
+// encrypt returns data encrypted with secret, in the format of the admin API.
 func encrypt(secret string, data []byte) ([]byte, error) {
 	salt := make([]byte, saltSize)
-	// crypto/rand.Read never fails; it ends the program when the system has no randomness.
+	// crypto/rand.Read never returns an error; it crashes the program if the system has no randomness.
 	_, _ = rand.Read(salt)
 	stream, err := newStream(secret, salt)
 	if err != nil {

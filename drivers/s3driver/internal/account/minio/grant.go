@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Grant makes sure that the account's policy and user exist, and returns the user's key.
+// Grant ensures that the account's policy and user exist, and returns the user's key.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	// The policy comes before the user, so that its mark is there as long as there is a user.
+	// The policy is created before the user, so the mark exists for as long as the user does.
 	if err := u.putPolicy(ctx, request.Name, u.mark(storeID)+request.Hash, document, found.document); err != nil {
 		return credentials.Credential{}, err
 	}
@@ -64,13 +64,13 @@ func (u *Users) putPolicy(ctx context.Context, name, mark, document string, foun
 	return err
 }
 
-// same reports whether two policies are equal but for the order in lists, which MinIO changes.
+// same reports whether two policies are equal apart from the order of lists, which MinIO changes.
 func same(a, b json.RawMessage) bool {
 	var one, other any
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(sorted(one), sorted(other))
 }
 
-// sorted sorts the lists of texts in a policy.
+// sorted sorts the string lists in a policy.
 func sorted(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

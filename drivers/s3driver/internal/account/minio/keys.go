@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// keysOf are the users that have the policy of one account, which has its name.
+// keysOf manages the users that have the policy of one account, which is named after the account.
 type keysOf struct {
 	users  *Users
 	policy string
@@ -24,8 +24,8 @@ type keysOf struct {
 // Make implements credentials.SuppliedKeys.
 func (k keysOf) Make() credentials.Credential { return account.NewKey(k.policy) }
 
-// Ensure implements credentials.SuppliedKeys. A user that has the policy was completed before, with the stored
-// secret; one that an administrator disabled stays so.
+// Ensure implements credentials.SuppliedKeys. A user that has the policy was completed earlier, with the stored
+// secret. A user that an administrator disabled remains disabled.
 func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	found, err := k.info(ctx, key.ID)
 	switch {
@@ -45,7 +45,7 @@ func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	return err
 }
 
-// addUser makes the user or replaces its secret.
+// addUser creates the user or replaces its secret.
 func (k keysOf) addUser(ctx context.Context, key credentials.Credential) error {
 	body, err := json.Marshal(map[string]string{"secretKey": key.Secret.Reveal(), "status": statusEnabled})
 	if err != nil {
@@ -63,7 +63,7 @@ func (k keysOf) addUser(ctx context.Context, key credentials.Credential) error {
 	return err
 }
 
-// userInfo is a user as MinIO describes it; empty if there is none.
+// userInfo is MinIO's description of a user, or empty if the user does not exist.
 type userInfo struct {
 	Status string `json:"status"`
 	Policy string `json:"policyName"`

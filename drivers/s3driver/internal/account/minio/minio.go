@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minio manages accounts on MinIO through its admin API: one policy an account, and one user
-// for each of its keys. The client is our own; no code of MinIO is linked.
+// Package minio manages accounts on MinIO through its admin API: one policy per account, and one user for each of its
+// keys. It has its own client and does not link any MinIO code.
 package minio
 
 import (
@@ -27,21 +27,21 @@ const (
 	codeNoUser    = "XMinioAdminNoSuchUser"
 	codeNoQuota   = "XMinioAdminNoSuchQuotaConfiguration"
 	statusEnabled = "enabled"
-	// nobody is a name that no account gets.
+	// nobody is a name that no account has.
 	nobody = "cosi-nobody"
 )
 
-// Users manages the users of one MinIO. All fields but Cluster are required.
+// Users manages the users of one MinIO server. All fields except Cluster are required.
 type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *adminapi.Client
-	// Store keeps the keys.
+	// Store stores the keys.
 	Store credentials.Store
-	// Driver and Cluster are marked on every policy.
+	// Driver and Cluster are written to the marks of every policy.
 	Driver, Cluster string
 }
 
-// dialect leaves out what MinIO does not have.
+// dialect omits what MinIO does not support.
 var dialect = policy.Dialect{
 	Partition: "aws",
 	Without: []string{
@@ -49,28 +49,28 @@ var dialect = policy.Dialect{
 	},
 }
 
-// Check implements the checks of phase 1: MinIO takes policies of any size that COSI can ask for.
+// Check implements the checks of phase 1. MinIO accepts policies of any size that COSI can request.
 func (u *Users) Check(request account.Request) error {
 	_, err := policy.Build(dialect, request.Buckets)
 	return err
 }
 
-// mark is how the ID of a policy begins that says whose it is. The hash of the request follows.
+// mark returns the prefix of a policy's ID that identifies the owner. The hash of the request follows it.
 func (u *Users) mark(storeID string) string {
 	return u.markOfAnyStore() + storeID + ";"
 }
 
 func (u *Users) markOfAnyStore() string { return "cosi;" + u.Driver + ";" + u.Cluster + ";" }
 
-// existing is the policy of an account; empty if there is none.
+// existing is the policy of an account, or empty if there is none.
 type existing struct {
-	// hash is that of the request that made the account.
+	// hash is the hash of the request that created the account.
 	hash     string
 	document json.RawMessage
 }
 
-// checkOwner returns the account's policy. It refuses that of somebody else, with the code of foreign, and one whose
-// users have their keys in another credential store.
+// checkOwner returns the account's policy. If the policy has another owner, it returns an error made by foreign. It
+// also returns an error if the users' keys are in another credential store.
 func (u *Users) checkOwner(ctx context.Context, name, storeID string, foreign func(string, ...any) *driverkit.Error) (existing, error) {
 	answer, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {name}, "v": {"2"}}, nil)
 	if apierror.Is(err, codeNoPolicy) {
@@ -105,7 +105,7 @@ func (u *Users) call(ctx context.Context, method, operation string, query url.Va
 	return u.API.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: base + operation, Query: query, Body: body})
 }
 
-// Ping asks for a policy that is not there.
+// Ping reads a policy that does not exist.
 func (u *Users) Ping(ctx context.Context) error {
 	_, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {nobody}, "v": {"2"}}, nil)
 	if apierror.Is(err, codeNoPolicy) {

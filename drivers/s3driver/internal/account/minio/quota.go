@@ -19,7 +19,7 @@ type Quota struct {
 	API *adminapi.Client
 }
 
-// quota is a limit as MinIO has it: under its former name, quota, and under the present one.
+// quota is a limit in MinIO's format: quota is the former name of the field, followed by the current one.
 type quota struct {
 	Former int64  `json:"quota"`
 	Size   int64  `json:"size"`
@@ -36,7 +36,7 @@ func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
 	return err
 }
 
-// Is reports whether that is the limit.
+// Is reports whether the limit has this value.
 func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error) {
 	answer, err := q.call(ctx, http.MethodGet, "get-bucket-quota", bucket, nil)
 	if apierror.Is(err, codeNoQuota) {

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke removes the account's users, then its policy, and the stored key last.
+// Revoke removes the account's users, then its policy, and finally the stored key.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {

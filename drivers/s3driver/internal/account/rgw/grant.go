@@ -18,9 +18,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Grant makes sure that the account's user exists, and returns its key. The policy comes last, because Ceph forgets it at
-// every other change of the user: if this ends before, the user can do nothing until the next grant, but with what it wrote
-// itself: read it, which the policy denied where that was not asked for, and read and write its ACL and its tags.
+// Grant ensures that the account's user exists, and returns its key. The policy is written last, because Ceph
+// discards it whenever the user is changed in another way. If Grant is interrupted before that, the user has no
+// access until the next grant, except to objects that it wrote itself. It can read those, which the policy would deny
+// if reading was not requested, and can read and write their ACLs and tags.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {
@@ -53,8 +54,8 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	return granted, err
 }
 
-// ensureUser returns the user of the account, which it makes if there is none: without a key, and without the right to make
-// buckets, which a user of Ceph has unless it is taken away.
+// ensureUser returns the user of the account and creates it if necessary. The new user has no key and may not create
+// buckets, which Ceph allows by default.
 func (u *Users) ensureUser(ctx context.Context, id string, request account.Request) (user, error) {
 	found, exists, err := u.readUser(ctx, "uid", id)
 	if err != nil {
@@ -81,13 +82,14 @@ func (u *Users) ensureUser(ctx context.Context, id string, request account.Reque
 // hasPolicy reports whether the user has this policy.
 func (u *Users) hasPolicy(ctx context.Context, id, document string) (bool, error) {
 	out, err := u.IAM.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &id, PolicyName: aws.String(policyName)})
-	if apierror.NotFound(err) { // the text is the beginning of a success with the error in it, which no parser reads
+	if apierror.NotFound(err) { // the body is the beginning of a success response with the error in it, which no parser reads
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	// AWS encodes a document as in a URL, Ceph returns it as it is; ours has nothing to decode.
+	// AWS returns the document URL-encoded, Ceph does not. The driver's documents contain nothing that decoding would
+	// change.
 	text, err := url.QueryUnescape(aws.ToString(out.PolicyDocument))
 	if err != nil {
 		return false, fmt.Errorf("read the policy of user %s: %w", id, err)

@@ -16,17 +16,17 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// keysOf are the keys of one user. Their IDs are their marks.
+// keysOf manages the keys of one user. The IDs of the keys are their marks.
 type keysOf struct {
 	*Users
 
 	user  string
 	found []key
-	// changed says that the user was, and with it lost its policy.
+	// changed means that the user was changed and has therefore lost its policy.
 	changed bool
 }
 
-// List implements credentials.ReadableKeys. A key that somebody made by hand has no mark.
+// List implements credentials.ReadableKeys. Keys that were created manually have no mark.
 func (k *keysOf) List(context.Context) ([]credentials.ReadableKey, error) {
 	var keys []credentials.ReadableKey
 	for _, one := range k.found {
@@ -36,8 +36,8 @@ func (k *keysOf) List(context.Context) ([]credentials.ReadableKey, error) {
 	return keys, nil
 }
 
-// Create implements credentials.ReadableKeys. The gateway makes the secret up: one of ours would be in the address of the
-// request, and so in the log of whatever passes it on.
+// Create implements credentials.ReadableKeys. The gateway generates the secret. A secret chosen by the driver would
+// be part of the request's URL, and would appear in the logs of proxies.
 func (k *keysOf) Create(ctx context.Context, mark credentials.Mark) (credentials.Credential, error) {
 	k.changed = true
 	answer, err := k.call(ctx, http.MethodPut, "CreateKey", url.Values{
@@ -61,7 +61,7 @@ func (k *keysOf) Create(ctx context.Context, mark credentials.Mark) (credentials
 func (k *keysOf) Remove(ctx context.Context, id string) error {
 	k.changed = true
 	_, err := k.call(ctx, http.MethodDelete, "DeleteKey", url.Values{"key": {""}, "uid": {k.user}, "access-key": {id}})
-	if apierror.Is(err, "InvalidAccessKeyId") { // the key's, which is gone
+	if apierror.Is(err, "InvalidAccessKeyId") { // the key does not exist
 		return nil
 	}
 	return err

@@ -13,9 +13,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 )
 
-// Quota limits the size of buckets, for which the driver's user needs the capability buckets.
+// Quota limits the size of buckets. The driver's user needs the capability buckets for this.
 type Quota struct {
-	// Users are those of the same gateway.
+	// Users manages the users of the same gateway.
 	Users *Users
 }
 
@@ -26,16 +26,16 @@ func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
 		return err
 	}
 	_, err = q.call(ctx, http.MethodPut, "SetBucketQuota", url.Values{
-		// The tenant is that of the user: this call takes it from there, where GetBucketInfo wants it with the bucket.
+		// This call takes the tenant from the user ID, whereas GetBucketInfo expects it with the bucket name.
 		"quota": {""}, "uid": {own.inTenant(own.ID)}, "bucket": {bucket}, "max-size-kb": {strconv.FormatInt(kibibytes(bytes), 10)}, "max-objects": {"-1"}, "enabled": {"true"},
 	})
 	return err
 }
 
-// kibibytes rounds up what the gateway takes in KiB.
+// kibibytes converts bytes to KiB, the gateway's unit, and rounds up.
 func kibibytes(bytes int64) int64 { return (bytes + 1023) / 1024 }
 
-// Is reports whether that is the limit.
+// Is reports whether the limit has this value.
 func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error) {
 	own, err := q.Users.self(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error)
 	return found.Quota.Enabled && found.Quota.Size == kibibytes(bytes), nil
 }
 
-// bucket is the name by which the admin operations know a bucket of the user.
+// bucket returns the name of the user's bucket in the admin operations.
 func (u user) bucket(name string) string {
 	if u.Tenant == "" {
 		return name

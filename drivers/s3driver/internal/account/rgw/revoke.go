@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke removes the account's user, and with it its keys, those made by hand too, and its policy.
+// Revoke deletes the account's user, and with it its policy and its keys, including manually created ones.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	own, err := u.self(ctx)
 	if err != nil {

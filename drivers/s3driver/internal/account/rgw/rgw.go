@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rgw manages accounts on the RADOS Gateway of Ceph: one user an account, made through the admin operations,
-// with one policy, written through the part of the IAM API that the gateway has.
+// Package rgw manages accounts on the RADOS Gateway of Ceph: one user per account with one policy. Users are created
+// through the admin operations, and policies are written through the gateway's subset of the IAM API.
 //
-// The gateway shows secrets again to whoever may read users, so that nothing is kept beside it (docs/adr/0043).
+// The gateway returns secrets again to clients that may read users, so the driver does not store them
+// (docs/adr/0043).
 package rgw
 
 import (
@@ -24,22 +25,24 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// policyName is the name of the one policy of a user.
+// policyName is the name of a user's only policy.
 const policyName = "cosi"
 
-// Users manages the users of one gateway. All fields but Cluster are required.
+// Users manages the users of one gateway. All fields except Cluster are required.
 type Users struct {
 	// Admin is the client of the admin operations, with the driver's own credentials.
 	Admin *adminapi.Client
 	// IAM is the client for the policies of users.
 	IAM *iam.Client
-	// Driver and Cluster are marked on every user.
+	// Driver and Cluster are written to the marks of every user.
 	Driver, Cluster string
 }
 
-// dialect leaves out what the gateway does not have, and would refuse the whole policy for. Who wrote an object owns it there,
-// and could read it with the right to write alone, so that everything else is denied, action by action: of NotAction in a
-// denial the gateway makes nothing. It asks for DeleteObjects at the bucket first, and then at each object. Its sessions are denied as those of AWS are: they outlive the key that asked for them.
+// dialect omits everything that the gateway does not support, because it would reject the whole policy. On the
+// gateway, the writer of an object owns it and could read it with only the permission to write, so everything else is
+// denied, action by action: the gateway ignores NotAction in a denial. For DeleteObjects the gateway checks the
+// permission first on the bucket and then on each object. Sessions are denied as on AWS, because they outlive the key
+// that requested them.
 var dialect = policy.Dialect{
 	Partition: "aws", NoSessions: true, DeletesAtBucket: true, Elsewhere: true,
 	Without: []string{"s3:GetBucketOwnershipControls", "s3:GetEncryptionConfiguration", "s3:GetObjectAttributes"},
@@ -58,15 +61,15 @@ func (u *Users) Check(request account.Request) error {
 	return err
 }
 
-// user is what the gateway tells of a user.
+// user is the gateway's description of a user.
 type user struct {
 	ID          string `json:"user_id"`
 	Tenant      string `json:"tenant"`
 	DisplayName string `json:"display_name"`
-	// Suspended is a number in some versions and a truth value in others.
+	// Suspended is a number in some versions and a boolean in others.
 	Suspended any   `json:"suspended"`
 	Keys      []key `json:"keys"`
-	// Account is that of newer versions (Squid).
+	// Account is set by newer versions (Squid).
 	Account string `json:"account_id"`
 }
 
@@ -77,7 +80,7 @@ type key struct {
 
 func (u user) suspended() bool { return u.Suspended == true || u.Suspended == float64(1) }
 
-// readUser returns a user by its ID or its key, and whether it exists.
+// readUser returns a user by its ID or its key, and reports whether it exists.
 func (u *Users) readUser(ctx context.Context, by, value string) (found user, exists bool, err error) {
 	answer, err := u.call(ctx, http.MethodGet, "GetUser", url.Values{by: {value}})
 	if apierror.Is(err, "NoSuchUser") {
@@ -92,7 +95,7 @@ func (u *Users) readUser(ctx context.Context, by, value string) (found user, exi
 	return found, true, nil
 }
 
-// inTenant returns the full ID of a user in the tenant of this one: a policy reaches no bucket of another tenant.
+// inTenant returns the full ID of a user in the same tenant: policies cannot apply to buckets of another tenant.
 func (u user) inTenant(name string) string {
 	if u.Tenant == "" {
 		return name
@@ -113,27 +116,28 @@ func (u *Users) self(ctx context.Context) (user, error) {
 	return own, err
 }
 
-// Own reports whether the owner of a bucket is the driver's own user or, with newer versions, the account that it is in.
+// Own reports whether the owner of a bucket is the driver's own user or, with newer versions, the account of that
+// user.
 func (u *Users) Own(ctx context.Context, owner string) (bool, error) {
 	own, err := u.self(ctx)
 	return err == nil && owner != "" && (owner == own.inTenant(own.ID) || owner == own.Account), err
 }
 
-// mark is the display name of a user, which says whose it is and what it was made for.
+// mark returns the display name of a user, which identifies its owner and the request that created it.
 func (u *Users) mark(hash string) string { return u.owner() + hash }
 
 func (u *Users) owner() string { return strings.Join([]string{"cosi", u.Driver, u.Cluster, ""}, ";") }
 
-// checkOwner refuses the user of somebody else, with the code of foreign.
+// checkOwner returns an error made by foreign if the user has another owner.
 func (u *Users) checkOwner(id string, found user, foreign func(string, ...any) *driverkit.Error) error {
-	// A cluster may have a name that goes on with a ';': a hash does not.
+	// The name of a cluster may contain ';', but a hash does not.
 	if hash, ours := strings.CutPrefix(found.DisplayName, u.owner()); !ours || strings.Contains(hash, ";") {
 		return foreign("user %s exists and was not made by this driver; it is left alone", id)
 	}
 	return nil
 }
 
-// marked is the request as the marks of keys tell it.
+// marked returns the request with the owner and hash for the marks of keys.
 func (u *Users) marked(request account.Request) credentials.MarkedRequest {
 	return credentials.MarkedRequest{
 		Request: credentials.Request{Account: request.ID, Rotation: request.Rotation}, Owner: u.owner(), Hash: request.Hash,
@@ -144,7 +148,7 @@ func (u *Users) call(ctx context.Context, method, operation string, query url.Va
 	return u.Admin.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: "/admin/user", Query: query})
 }
 
-// Ping asks for the driver's own user.
+// Ping reads the driver's own user.
 func (u *Users) Ping(ctx context.Context) error {
 	_, err := u.self(ctx)
 	return err

@@ -14,22 +14,22 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// PodIdentity binds service accounts of one EKS cluster to roles.
+// PodIdentity associates service accounts of one EKS cluster with roles.
 type PodIdentity struct {
 	// API is the client, with the driver's own credentials.
 	API associations
-	// Cluster is the name of the EKS cluster, Region where it is: another one can have the same name there.
+	// Cluster is the name of the EKS cluster and Region is its region, because names are unique only within a region.
 	Cluster, Region string
-	// Driver is marked on every association.
+	// Driver is written to the mark of every association.
 	Driver string
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
-// association is one that exists.
+// association is an existing association.
 type association struct{ id, roleARN string }
 
-// ensure makes sure that the service account is bound to the role. EKS binds it to one role only.
+// ensure ensures that the service account is associated with the role. EKS allows only one role per service account.
 func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef, arn string) error {
 	existing, _, err := driverkit.Find(ctx, p.ReadLag, func(ctx context.Context) (association, bool, error) {
 		existing, _, err := p.find(ctx, of)
@@ -57,12 +57,12 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 	return nil
 }
 
-// findAgain is find that looks again while there is none.
+// findAgain is find with repeated reads while there is no association.
 func (p *PodIdentity) findAgain(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
 	return driverkit.Find(ctx, p.ReadLag, func(ctx context.Context) (association, bool, error) { return p.find(ctx, of) })
 }
 
-// find returns the association of a service account, and whether there is one.
+// find returns the association of a service account and reports whether there is one.
 func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
 	pages := eks.NewListPodIdentityAssociationsPaginator(p.API, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster, Namespace: &of.Namespace, ServiceAccount: &of.Name,
@@ -77,7 +77,7 @@ func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) 
 				ClusterName: &p.Cluster, AssociationId: listed.AssociationId,
 			})
 			if apierror.Is(err, "ResourceNotFound") {
-				continue // it is listed, and gone
+				continue // it was deleted after it was listed
 			}
 			if err != nil {
 				return association{}, false, err
@@ -88,8 +88,8 @@ func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) 
 	return association{}, false, nil
 }
 
-// remove removes the association of the service account with our role, whose ARN ends as given.
-// Others are left alone.
+// remove deletes the association of the service account with the driver's role, whose ARN ends with suffix. Other
+// associations are not changed.
 func (p *PodIdentity) remove(ctx context.Context, of driverkit.ServiceAccountRef, suffix string) error {
 	existing, exists, err := p.findAgain(ctx, of)
 	if err != nil || !exists || !strings.HasSuffix(existing.roleARN, suffix) {

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Grant makes sure that pods of the service account have exactly the requested access, beside that
-// of other accesses. Every step can be repeated after a failure at any point.
+// Grant ensures that pods of the service account have exactly the requested access, in addition to that of other
+// accesses. Every step can be repeated after a failure at any point.
 func (r *Roles) Grant(ctx context.Context, request account.Request) error {
 	if err := r.Check(request); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (r *Roles) Grant(ctx context.Context, request account.Request) error {
 	}
 	err = r.putPolicy(ctx, name, request)
 	if apierror.Is(err, "NoSuchEntity") {
-		// A role that was removed a moment ago is still seen.
+		// A role that was just deleted may still be visible.
 		if made, failure := r.create(ctx, name, request.ServiceAccount); failure == nil {
 			arn, err = made.arn, r.putPolicy(ctx, name, request)
 		}
@@ -49,7 +49,7 @@ func (r *Roles) Grant(ctx context.Context, request account.Request) error {
 	return r.PodIdentity.ensure(ctx, request.ServiceAccount, arn)
 }
 
-// ensureRole makes the role with its marks, or checks the one that exists, and returns its ARN.
+// ensureRole creates the role with its marks, or checks the existing one, and returns its ARN.
 func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.ServiceAccountRef) (string, error) {
 	trust, err := r.trust(of)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAcc
 	return r.readBack(ctx, name)
 }
 
-// readBack returns the role that was made just now, or removes it: at a store that forgets its marks nobody could revoke
-// an access of it.
+// readBack reads the role that was just created. If the store did not keep its marks, readBack deletes the role,
+// because nothing could revoke its accesses.
 func (r *Roles) readBack(ctx context.Context, name string) (found, error) {
 	made, exists, err := r.find(ctx, name)
 	switch {
@@ -115,7 +115,8 @@ func (r *Roles) readBack(ctx context.Context, name string) (found, error) {
 	return found{}, account.ForgetsTags("roles")
 }
 
-// putPolicy gives the role the policy of one access, unless the access was granted otherwise before.
+// putPolicy gives the role the policy of one access. It returns an error if the access was granted with another
+// policy before.
 func (r *Roles) putPolicy(ctx context.Context, name string, request account.Request) error {
 	document, err := r.document(request)
 	if err != nil {

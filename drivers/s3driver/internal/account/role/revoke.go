@@ -16,14 +16,14 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke makes sure that the access is not granted. Its policy goes first, which ends it for pods
-// that have assumed the role before, too; the role goes with the last access. As long as something
-// is left the role is there to find it by. A list that lags shows what is gone, and not what is in the way of the role's
-// deletion, so that both are looked at again.
+// Revoke ensures that the access is not granted. It first deletes the access's policy, which also ends the access of
+// pods that have already assumed the role. It deletes the role with the last access. The role remains for as long as
+// anything else does, so that the rest can be found. A stale list shows deleted policies and omits ones that prevent
+// the role's deletion, so both are read again.
 func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 	of := request.ServiceAccount
 	if of.Namespace == "" {
-		// Grant refuses this, so that nothing was granted.
+		// Grant rejects this, so nothing was granted.
 		return nil
 	}
 	name := r.name(of)
@@ -37,7 +37,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if !exists {
-		// Somebody removed it by hand; EKS does not notice that.
+		// The role was deleted manually, which EKS does not notice.
 		return r.removeAssociation(ctx, of, name)
 	}
 	trust, err := r.trust(of)
@@ -57,11 +57,12 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 	if err != nil {
 		return err
 	}
-	// The association goes last: a role that could not be deleted may be that of another access, which was not listed.
+	// The association is deleted last: a role that could not be deleted may belong to another access that was not
+	// listed.
 	return r.removeAssociation(ctx, of, name)
 }
 
-// errUsed says that a role has other accesses.
+// errUsed means that a role has other accesses.
 var errUsed = errors.New("the role has other accesses")
 
 func isUsed(err error) bool { return errors.Is(err, errUsed) || apierror.InUse(err) }
@@ -73,8 +74,8 @@ func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccou
 	return r.PodIdentity.remove(ctx, of, ":role"+r.Path+name)
 }
 
-// removeRole removes a role whose last access had this policy, and what an administrator added too, since a role cannot be
-// deleted otherwise. It is errUsed if there are policies of other accesses.
+// removeRole deletes a role whose last access had this policy. It also removes what an administrator added, because
+// that prevents the deletion of the role. It returns errUsed if there are policies of other accesses.
 func (r *Roles) removeRole(ctx context.Context, name, last string) error {
 	policies, err := r.policies(ctx, name)
 	if err != nil {

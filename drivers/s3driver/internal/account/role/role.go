@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package role lets pods use buckets as their Kubernetes service account, without a key: one IAM
-// role for each service account, with one inline policy for each access. Pods get the role through
-// an association of EKS Pod Identity, or by exchanging their token, which the role then trusts.
+// Package role lets pods use buckets as their Kubernetes service account, without a key. It manages one IAM role per
+// service account, with one inline policy per access. Pods get the role through an EKS Pod Identity association or by
+// exchanging their token, which the role then trusts.
 //
-// A role belongs to a service account and not to an access, since EKS has room for only one
-// association of a service account. It goes with the last access.
+// A role belongs to a service account rather than to an access, because EKS allows only one association per service
+// account. The role is deleted with the last access.
 package role
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Names of the tags that mark a role as ours.
+// Names of the tags that mark a role as the driver's.
 const (
 	tagDriver         = "cosi-driver"
 	tagCluster        = "cosi-cluster"
@@ -36,13 +36,13 @@ const (
 )
 
 const (
-	// policyPrefix begins the names of the inline policies of accesses.
+	// policyPrefix is the prefix of the names of the accesses' inline policies.
 	policyPrefix = "cosi-"
-	// nobody is a name that no role of ours has: it has no dots.
+	// nobody is a name that no role of the driver has, because it contains no dots.
 	nobody = "cosi-nobody"
-	// maxRoleName is the longest name of a role.
+	// maxRoleName is the maximum length of a role name.
 	maxRoleName = 64
-	// maxPolicies is for all inline policies of a role together, in characters without white space.
+	// maxPolicies is the limit for all inline policies of a role together, in characters without white space.
 	maxPolicies = 10240
 )
 
@@ -51,36 +51,36 @@ const (
 type Roles struct {
 	// API is the client, with the driver's own credentials.
 	API *iam.Client
-	// Driver and Cluster are marked on every role.
+	// Driver and Cluster are written to the marks of every role.
 	Driver, Cluster string
-	// Path groups the roles.
+	// Path is the IAM path of the roles.
 	Path string
-	// Prefix begins the name of every role.
+	// Prefix is the prefix of all role names.
 	Prefix string
-	// Boundary is the ARN of the permissions boundary of every role; empty for none.
+	// Boundary is the ARN of the permissions boundary of every role, or empty for none.
 	Boundary string
 	// Partition is the second part of ARNs.
 	Partition string
-	// PodIdentity is set to bind service accounts through EKS.
+	// PodIdentity is set to associate service accounts through EKS.
 	PodIdentity *PodIdentity
 	// WebIdentity is set to let roles trust tokens of the cluster.
 	WebIdentity *WebIdentity
-	// Locks keeps calls about one role apart: the kit keeps only those of one access apart, and the
-	// accesses of a service account share its role.
+	// Locks serializes calls about one role. The kit serializes only calls for one access, but all accesses of a service
+	// account share its role.
 	Locks *keylock.Locks
-	// ReadLag is how long what was written may be missing from reads.
+	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
 
 // WebIdentity describes the tokens that roles trust.
 type WebIdentity struct {
-	// Provider is the ARN of IAM's OpenID Connect provider of the cluster.
+	// Provider is the ARN of the IAM OpenID Connect provider for the cluster.
 	Provider string
-	// Audience is whom tokens must be for.
+	// Audience is the required audience of tokens.
 	Audience string
 }
 
-// Check returns why the access cannot be granted, or nil. It makes no calls.
+// Check returns an error if the access cannot be granted. It makes no calls.
 func (r *Roles) Check(request account.Request) error {
 	if request.ServiceAccount.Namespace == "" {
 		return driverkit.InvalidArgument("service_account_namespace is required: a name alone does not tell service accounts apart; use a sidecar that sends it")
@@ -101,13 +101,14 @@ func (r *Roles) document(request account.Request) (string, error) {
 	return document, nil
 }
 
-// mark names the access that a policy was made for. A statement's ID takes letters and digits only.
+// mark returns the statement ID that identifies the access that a policy was created for. Statement IDs may contain
+// only letters and digits.
 func mark(hash string) string { return "cosi" + hash }
 
-// name is the same for the same service account. A person can foretell it, for the annotation with
-// which pods find a role that they assume by a token, as long as it is short enough.
+// name returns the role name for a service account, which is always the same. If it is short enough, users can
+// predict it for the annotation with which pods find a role that they assume by token.
 func (r *Roles) name(of driverkit.ServiceAccountRef) string {
-	// The name of a namespace has no dots, so that the parts can be told apart.
+	// Namespace names contain no dots, so the parts are unambiguous.
 	if plain := r.Prefix + "." + of.Namespace + "." + of.Name; len(plain) <= maxRoleName {
 		return plain
 	}
@@ -116,14 +117,15 @@ func (r *Roles) name(of driverkit.ServiceAccountRef) string {
 	return r.Prefix + ".h-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:digits])
 }
 
-// found is what matters of an existing role.
+// found is the relevant state of an existing role.
 type found struct {
 	arn   string
 	trust string
 	tags  map[string]string
 }
 
-// notOurs says why a role is not ours, with which trust it would be; empty if it is.
+// notOurs returns why a role does not belong to this driver, given the trust policy that it would have, or "" if it
+// does.
 func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string) string {
 	switch {
 	case role.tags[tagDriver] != r.Driver || role.tags[tagCluster] != r.Cluster || role.tags[tagServiceAccount] != of.Namespace+"/"+of.Name:
@@ -135,12 +137,12 @@ func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string
 	return ""
 }
 
-// find is read that reads again while there is none.
+// find is read with repeated reads while the role is missing.
 func (r *Roles) find(ctx context.Context, name string) (found, bool, error) {
 	return driverkit.Find(ctx, r.ReadLag, func(ctx context.Context) (found, bool, error) { return r.read(ctx, name) })
 }
 
-// read returns a role, and whether it exists.
+// read returns a role and reports whether it exists.
 func (r *Roles) read(ctx context.Context, name string) (found, bool, error) {
 	out, err := r.API.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if apierror.Is(err, "NoSuchEntity") {
@@ -156,7 +158,7 @@ func (r *Roles) read(ctx context.Context, name string) (found, bool, error) {
 	return role, true, nil
 }
 
-// plain is a document as IAM returns it, without the encoding of URLs.
+// plain decodes a document, which IAM returns URL-encoded.
 func plain(document *string) string {
 	text, err := url.QueryUnescape(aws.ToString(document))
 	if err != nil {
@@ -165,7 +167,7 @@ func plain(document *string) string {
 	return text
 }
 
-// associations is the part of the EKS API that is used.
+// associations is the subset of the EKS API that is used.
 type associations interface {
 	CreatePodIdentityAssociation(ctx context.Context, in *eks.CreatePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
 	DescribePodIdentityAssociation(ctx context.Context, in *eks.DescribePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
@@ -173,8 +175,8 @@ type associations interface {
 	ListPodIdentityAssociations(ctx context.Context, in *eks.ListPodIdentityAssociationsInput, options ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
 }
 
-// Ping asks for a role that is not there, and for the associations of the cluster. A cluster that
-// EKS does not know is a failure.
+// Ping reads a role that does not exist and the associations of the cluster. It fails if EKS does not know the
+// cluster.
 func (r *Roles) Ping(ctx context.Context) error {
 	if _, _, err := r.read(ctx, nobody); err != nil && !apierror.Denied(err) {
 		return err

@@ -27,12 +27,12 @@ type trustStatement struct {
 	Condition map[string]map[string]string `json:"Condition"`
 }
 
-// trust returns who may assume the role: pods of the one service account and nobody else, not even
-// pods that somebody binds to the role by an association of their own.
+// trust returns the trust policy of the role. Only pods of this service account may assume the role, which excludes
+// pods that another association binds to it.
 func (r *Roles) trust(of driverkit.ServiceAccountRef) (string, error) {
 	document := trustDocument{Version: "2012-10-17"}
 	if r.PodIdentity != nil {
-		// These are the tags that EKS gives to the sessions of pods.
+		// EKS gives these tags to the sessions of pods.
 		document.add("Service", podPrincipal, []string{"sts:AssumeRole", "sts:TagSession"}, "StringLike", map[string]string{
 			"aws:RequestTag/eks-cluster-arn":            "arn:" + r.Partition + ":eks:" + r.PodIdentity.Region + ":*:cluster/" + r.PodIdentity.Cluster,
 			"aws:RequestTag/kubernetes-namespace":       of.Namespace,
@@ -60,9 +60,9 @@ func (d *trustDocument) add(kind, principal string, actions []string, operator s
 	})
 }
 
-// sameCluster reports whether two trust policies have a statement in common. What a role trusts is what tells clusters
-// apart for certain: its name and marks are as long as they are configured. One way to trust may come or go with the
-// configuration; of a role with none of ours the pods are another cluster's.
+// sameCluster reports whether two trust policies have a statement in common. Only the trust policy reliably
+// identifies the cluster, because names and marks depend on configuration. The configuration may add or remove one of
+// the ways to authenticate, but a role that trusts none of them belongs to pods of another cluster.
 func sameCluster(a, b string) bool {
 	var one, other trustDocument
 	if json.Unmarshal([]byte(a), &one) != nil || json.Unmarshal([]byte(b), &other) != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package static is for stores without accounts: everybody gets the one key pair that the
-// administrator configured. It is refused unless the class accepts exactly that.
+// Package static supports stores without accounts: every access gets the one key pair that the administrator
+// configured. Requests are rejected unless the class explicitly accepts that.
 package static
 
 import (
@@ -17,16 +17,16 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Key returns one key pair for every account. The store at the other end knows no accounts, so what
-// an account was granted for is kept in the credential store, without the key.
+// Key returns one key pair for every account. The store has no accounts, so the credential store records what each
+// account was granted for, without the key.
 type Key struct {
 	// Credentials is the key pair for workloads.
 	Credentials aws.CredentialsProvider
-	// Store keeps what accounts are for.
+	// Store records what accounts are for.
 	Store credentials.Store
 }
 
-// Check refuses everything that a key with all rights cannot honour.
+// Check rejects requests that a key with all permissions cannot satisfy.
 func (k *Key) Check(request account.Request) error {
 	if !request.AcceptShared {
 		return driverkit.InvalidArgument("this backend has no accounts: every access gets the same key, which reaches all buckets and is not revoked; " +
@@ -67,12 +67,12 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
-// Revoke forgets the account. The key goes on to work, which the class has accepted.
+// Revoke deletes the record of the account. The key continues to work, which the class has accepted.
 func (k *Key) Revoke(ctx context.Context, request account.Request) error {
 	return credentials.ForgetGiven(ctx, k.Store, request.ID)
 }
 
-// Ping reports whether the key can be read: there is nobody to ask.
+// Ping reports whether the key can be read, because there is no account API to call.
 func (k *Key) Ping(ctx context.Context) error {
 	if _, err := k.Credentials.Retrieve(ctx); err != nil {
 		return fmt.Errorf("the key for workloads cannot be read: %w", err)

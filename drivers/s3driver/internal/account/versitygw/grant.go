@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 )
 
-// Grant makes sure that the account's user and its statements exist, and returns the user's key.
+// Grant ensures that the account's user and its statements exist, and returns the user's key.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	present, err := u.checkStore(ctx, request)
 	if err != nil {

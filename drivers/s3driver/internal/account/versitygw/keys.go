@@ -12,11 +12,11 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// keysOf are the users of one account.
+// keysOf manages the users of one account.
 type keysOf struct {
 	users   *Users
 	request account.Request
-	// present are the users that the gateway had before: with the secrets that they were made with.
+	// present lists the users that the gateway already had, with the secrets that they were created with.
 	present []string
 }
 
@@ -35,8 +35,8 @@ func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	return k.users.call(ctx, "update-user", url.Values{"access": {key.ID}}, xmlProperties{Secret: key.Secret.Reveal()})
 }
 
-// Remove implements credentials.SuppliedKeys. The gateway refuses policies that name a user it does not have,
-// so the name leaves the policies first.
+// Remove implements credentials.SuppliedKeys. The gateway rejects policies that name a user that does not exist, so
+// the user is removed from the policies first.
 func (k keysOf) Remove(ctx context.Context, id string) error {
 	for _, bucket := range k.request.Buckets {
 		if err := k.users.Policies.Drop(ctx, bucket.Name, func(user string) bool { return user == id }); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke removes the account's statements, then its users, and the stored key last. A bucket that is
-// gone took its policy along.
+// Revoke removes the account's statements, then its users, and finally the stored key. The policy of a deleted bucket
+// was deleted with it.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	if _, err := u.checkStore(ctx, request); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	return credentials.RevokeSupplied(ctx, u.Store, request.ID, keysOf{users: u}, nil)
 }
 
-// bucketsOf returns the buckets of the grant, as the store has them, and those of the request.
+// bucketsOf returns the buckets recorded for the grant and those of the request.
 func (u *Users) bucketsOf(ctx context.Context, request account.Request) ([]string, error) {
 	note, err := credentials.StoredNote(ctx, u.Store, request.ID, account.NoteBuckets)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versitygw manages accounts on versitygw: users through its admin API, and their rights in
-// bucket policies, the only policies that its own accounts have.
+// Package versitygw manages accounts on versitygw: users through its admin API, and their permissions in bucket
+// policies, which are the only policies that its own accounts have.
 package versitygw
 
 import (
@@ -26,23 +26,23 @@ import (
 const (
 	codeUserExists   = "XAdminUserExists"
 	codeUserNotFound = "XAdminUserNotFound"
-	// roleUser can do nothing by itself.
+	// roleUser is the role without any permissions of its own.
 	roleUser = "user"
 )
 
-// Users manages the users of one gateway. New makes one.
+// Users manages the users of one gateway. Create it with New.
 type Users struct {
 	// API is the admin API, with the driver's own credentials.
 	API *adminapi.Client
 	// Policies edits the bucket policies.
 	Policies *bucketpolicy.Editor
-	// Store keeps the keys.
+	// Store stores the keys.
 	Store credentials.Store
 }
 
 var dialect = policy.Dialect{Partition: "aws"}
 
-// New makes Users. The gateway refuses policies that name a user it does not have.
+// New returns Users for one gateway. The gateway rejects policies that name a user that does not exist.
 func New(api *adminapi.Client, client *s3.Client, store credentials.Store) *Users {
 	users := &Users{API: api, Store: store}
 	users.Policies = &bucketpolicy.Editor{S3: client, Dialect: dialect, Kind: "AWS", Present: users.list}
@@ -59,8 +59,8 @@ func (u *Users) Check(request account.Request) error {
 	return nil
 }
 
-// checkStore returns all users. It refuses an account with a user that the credential store does not know. The store knows
-// every user before the gateway does, so it must be another store than the one that made the user.
+// checkStore returns all users. It returns an error if the account has a user that is not in the credential store.
+// Every user is stored before it is created at the gateway, so such a user was created with another credential store.
 func (u *Users) checkStore(ctx context.Context, request account.Request) ([]string, error) {
 	names, err := u.list(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (u *Users) checkStore(ctx context.Context, request account.Request) ([]stri
 	return names, nil
 }
 
-// isUserOf knows the access keys of an account, which are named after it.
+// isUserOf returns a function that reports whether an access key belongs to an account, according to its name.
 func isUserOf(accountName string) func(key string) bool {
 	const suffix = "-00000000"
 	return func(key string) bool {
@@ -134,7 +134,7 @@ func (u *Users) call(ctx context.Context, operation string, query url.Values, do
 	return err
 }
 
-// Ping asks for the users.
+// Ping lists the users.
 func (u *Users) Ping(ctx context.Context) error {
 	_, err := u.list(ctx)
 	return err
