@@ -32,7 +32,7 @@ func Documented(pkgs []Package) []Violation {
 	var found []Violation
 	for _, pkg := range pkgs {
 		if pkg.Doc == "" && len(pkg.GoFiles) > 0 {
-			found = append(found, Violation(pkg.ImportPath+": no package comment: say what it is for and what it must not do"))
+			found = append(found, Violation(pkg.ImportPath+": no package comment: state what the package is for"))
 		}
 	}
 	return found
