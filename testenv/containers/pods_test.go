@@ -74,6 +74,7 @@ func TestComposeFormat(t *testing.T) {
 func differs(variable string) bool {
 	switch variable {
 	case "KUBECONFIG", // Pods use their service account token
+		"GOMEMLIMIT",                      // a field of the Pod
 		"COOPER_METRICS_SECURE",           // Compose does not publish these ports
 		"COOPER_OWNER",                    // name of the Deployment or of the Compose project
 		"COOPER_CONFIG",                   // a ConfigMap; compose.yaml configures one backend by variables
