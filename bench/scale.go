@@ -127,7 +127,7 @@ func (s *system) newNamespaces(ctx context.Context, n int) ([]string, error) {
 	return all, nil
 }
 
-// restarts restarts each program that reports readiness, one at a time.
+// restarts measures a restart of each program that reports readiness, one at a time.
 func (s *system) restarts(ctx context.Context) ([]column, error) {
 	var columns []column
 	for _, p := range s.programs {
