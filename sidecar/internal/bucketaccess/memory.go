@@ -54,8 +54,7 @@ type remembered struct {
 	// budget limits the grants that users cause, for one epoch of the driver.
 	budget *rate.Limiter
 	epoch  uint64
-	// granting is the access, with its account ID, for which a grant has started and whose ID the cache does not show
-	// yet.
+	// granting is the access, with its account ID, whose grant has started and is not in the cache yet.
 	granting *cosiapi.BucketAccess
 	// orphans are the last states of accesses that were deleted without cleanup, by UID.
 	orphans map[types.UID]*cosiapi.BucketAccess
@@ -198,8 +197,7 @@ func (m *Memory) spendBudget(req reconcile.Request, now time.Time) {
 	m.with(req, func(known *remembered) { known.budget.AllowN(now, 1) })
 }
 
-// awaitBackground returns how long the access must wait for a grant that no user requested. Its slot is kept until
-// setCurrent.
+// awaitBackground returns how long the access must wait for a grant that no user requested. setCurrent frees its slot.
 func (m *Memory) awaitBackground(req reconcile.Request, now time.Time) (wait time.Duration) {
 	m.with(req, func(known *remembered) {
 		if known.background.IsZero() {
