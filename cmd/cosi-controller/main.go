@@ -48,7 +48,7 @@ func command() serve.Command {
 			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of claims, and of accesses, worked on at a time")
 			f.DurationVar(&o.Controller.LostClaimGrace, "lost-claim-grace", 0, "Time until a Bucket whose claim was lost is released unconfirmed. 0 means never.")
-			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "longest time between two looks at an object that nobody changed")
+			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "maximum time between reconciles of an unchanged object")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			o.Logger = apiserver.LogTo(log)

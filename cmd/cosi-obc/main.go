@@ -44,7 +44,7 @@ func server() serve.Command {
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")
 			f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 			f.IntVar(&o.Workers, "workers", reconciler.DefaultWorkers, "number of claims worked on at a time")
-			f.DurationVar(&o.Resync, "resync", reconciler.DefaultResync, "longest time between two looks at a claim that nobody changed")
+			f.DurationVar(&o.Resync, "resync", reconciler.DefaultResync, "maximum time between reconciles of an unchanged claim")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			o.Logger = apiserver.LogTo(log)

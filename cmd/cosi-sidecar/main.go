@@ -74,7 +74,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	o := &s.manager.Sidecar
 	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time; a quarter of them on those of one class")
-	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "longest time between two looks at an object that nobody changed")
+	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "maximum time between reconciles of an unchanged object")
 	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
 	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted again although nothing changed; 0 means never")
 	f.Float64Var(&o.RegrantRate, "regrant-rate", sidecar.DefaultRegrantRate, "maximum background re-grants per second, such as after a change of the driver")
