@@ -221,9 +221,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestADriverThatDoesNotCome verifies that the command reports at once what it waits for, and reports the
+// TestUnavailableDriver verifies that the command reports at once what it waits for, and reports the
 // timeout at the end.
-func TestADriverThatDoesNotCome(t *testing.T) {
+func TestUnavailableDriver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sanity.yaml")
 	if err := os.WriteFile(path, []byte("endpoint: unix://nothing\nlimits: {start: 10ms}\n"), 0o600); err != nil {

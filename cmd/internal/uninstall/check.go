@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
 
-// Options select what is uninstalled.
+// Options select the objects to check before an uninstallation.
 type Options struct {
 	// Driver is the name of the driver to uninstall; empty means all of COSI.
 	Driver string
