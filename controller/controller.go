@@ -29,6 +29,9 @@ const (
 	DefaultWorkers = reconciler.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
 	DefaultPatience = time.Minute
+	// DefaultDeletionPatience is the DeletionPatience of Options that set none. Kubernetes needs minutes to delete a
+	// namespace with thousands of claims.
+	DefaultDeletionPatience = 5 * time.Minute
 	// component is the name of the Controller in metrics and Events.
 	component = "controller"
 )
@@ -47,9 +50,12 @@ type Options struct {
 	Resync time.Duration
 	// Workers is the number of concurrent reconciles, for claims and for accesses each. Zero means DefaultWorkers.
 	Workers int
-	// Patience is how long an access may wait for its claims, and a terminating claim may be in use, before the
-	// conditions report it. Most waits end earlier and cost no write. Zero means DefaultPatience.
+	// Patience is how long an access may wait for its claims before its conditions report it. Most waits end earlier
+	// and cost no write. Zero means DefaultPatience.
 	Patience time.Duration
+	// DeletionPatience is how long a terminating claim may be in use before the conditions of the claim and of its
+	// accesses report it. Zero means DefaultDeletionPatience.
+	DeletionPatience time.Duration
 	// LostClaimGrace is how long a Bucket is held if its claim no longer exists and the Controller did not see its
 	// deletion, as after a restored backup. After that time the Bucket is released as if an administrator had
 	// confirmed it. Zero means no limit.
@@ -65,6 +71,9 @@ type Options struct {
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Patience == 0 {
 		o.Patience = DefaultPatience
+	}
+	if o.DeletionPatience == 0 {
+		o.DeletionPatience = DefaultDeletionPatience
 	}
 	if o.Resync == 0 {
 		o.Resync = DefaultResync
@@ -83,13 +92,13 @@ func Add(mgr ctrl.Manager, o Options) error {
 	orphans := ofClaims
 	orphans.Runner = ofClaims.Runner.Separate()
 	claims := bucketclaim.Reconciler{
-		Base: ofClaims, Orphans: orphans, LostClaimGrace: o.LostClaimGrace, Patience: o.Patience,
+		Base: ofClaims, Orphans: orphans, LostClaimGrace: o.LostClaimGrace, DeletionPatience: o.DeletionPatience,
 	}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}
 	accesses := bucketaccess.Reconciler{
-		Base: newBase(metrics.KindBucketAccess), Patience: o.Patience,
+		Base: newBase(metrics.KindBucketAccess), Patience: o.Patience, DeletionPatience: o.DeletionPatience,
 	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)

@@ -134,7 +134,7 @@ func (s *system) run() (stop func()) {
 	}
 	err = controller.Add(mgr, controller.Options{
 		Scope: reconciler.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics, Name: s.namespace,
-		Resync: never, Backoff: s.backoff, Patience: s.patience,
+		Resync: never, Backoff: s.backoff, Patience: s.patience, DeletionPatience: s.patience,
 	})
 	if err != nil {
 		s.t.Fatal(err)

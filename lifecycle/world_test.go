@@ -320,7 +320,7 @@ func (w *world) runController() *process {
 	o := controller.ManagerOptions{
 		Controller: controller.Options{
 			Scope: w.scope(), Registerer: w.registry(theController), Name: w.namespace,
-			Resync: orNever(w.setup.resync), Backoff: w.backoff(), Patience: w.setup.patience, TracerProvider: w.tracer(),
+			Resync: orNever(w.setup.resync), Backoff: w.backoff(), Patience: w.setup.patience, DeletionPatience: w.setup.patience, TracerProvider: w.tracer(),
 			LostClaimGrace: w.setup.lostClaimGrace,
 		},
 		Logger: w.logger(theController), GracePeriod: graceful,

@@ -146,7 +146,7 @@ func TestTheSidecarEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	process := processtest.StartProgram(t, []string{"KUBECONFIG=" + env.Kubeconfig(env.Config(), "default")},
-		"--driver-address="+drivertest.Endpoint(t), "--leader-elect=false")
+		"--driver-address="+drivertest.Endpoint(t), "--leader-elect=false", "--health-address=", "--metrics-address=")
 	process.Await("Waiting for the driver")
 	process.Terminate()
 	if code := process.Exit(); code != 0 {

@@ -100,10 +100,10 @@ func (r *Reconciler) reportClaims(ctx context.Context, w *work) (reconciler.Verd
 // deletionPatienceLeft returns how long the deletion of the claims is not reported yet. If the whole namespace is
 // being deleted, the access will be deleted, too.
 func (r *Reconciler) deletionPatienceLeft(w *work) time.Duration {
-	left := r.Patience
+	left := r.DeletionPatience
 	for _, claim := range w.facts.claims {
 		if claim.DeletionTimestamp != nil {
-			left = min(left, claim.DeletionTimestamp.Add(r.Patience).Sub(r.Now()))
+			left = min(left, claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
 		}
 	}
 	return left

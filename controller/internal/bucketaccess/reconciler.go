@@ -27,9 +27,10 @@ import (
 type Reconciler struct {
 	reconciler.Base
 
-	// Patience is how long an access may wait for its claims, and a terminating claim may be in use, before the
-	// conditions report it.
+	// Patience is how long an access may wait for its claims before its conditions report it.
 	Patience time.Duration
+	// DeletionPatience is how long a terminating claim may be in use before the conditions of its accesses report it.
+	DeletionPatience time.Duration
 }
 
 // provisioning returns the steps for an access that is not handed off yet.

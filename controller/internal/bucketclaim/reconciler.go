@@ -36,8 +36,8 @@ type Reconciler struct {
 	// LostClaimGrace is how long a Bucket with a lost claim is held before it is released without a confirmation. Zero
 	// means no limit.
 	LostClaimGrace time.Duration
-	// Patience is how long a terminating claim may be in use before its conditions report it.
-	Patience time.Duration
+	// DeletionPatience is how long a terminating claim may be in use before its conditions report it.
+	DeletionPatience time.Duration
 
 	// unbound has the UIDs of claims for which this process created a Bucket, or tried to, and which it has not seen
 	// bound. Such a claim may disappear in spite of its finalizer: the API server removes an object if its deletion

@@ -86,14 +86,14 @@ func (r *Reconciler) awaitAccesses(ctx context.Context, w *work) (reconciler.Ver
 }
 
 // reportInUse reports which accesses the claim waits for, unless they are being deleted. It does so only after
-// Patience: if the namespace is deleted, Kubernetes deletes the accesses as well.
+// DeletionPatience: if the namespace is deleted, Kubernetes deletes the accesses as well.
 func (r *Reconciler) reportInUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (reconciler.Verdict, error) {
 	waitsFor := reconciler.ObjectName(blockers[0])
 	staying := slices.DeleteFunc(blockers, func(a *cosiapi.BucketAccess) bool { return !a.DeletionTimestamp.IsZero() })
 	if len(staying) == 0 {
 		return reconciler.Wait(waitsFor), nil
 	}
-	left := min(r.Patience, w.claim.DeletionTimestamp.Add(r.Patience).Sub(r.Now()))
+	left := min(r.DeletionPatience, w.claim.DeletionTimestamp.Add(r.DeletionPatience).Sub(r.Now()))
 	if left > 0 {
 		return reconciler.WaitAtMost(left, waitsFor), nil
 	}
