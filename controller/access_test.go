@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,73 +131,6 @@ func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	})
 }
 
-// Each row has a refusal and a change that lets the access pass.
-func TestAccessIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		class  func(*cosiapi.BucketAccessClassSpec)
-		access func(*cosiapi.BucketAccess)
-		want   conditions.Reason
-	}{
-		"two claims, and the class says nothing of several": {
-			func(*cosiapi.BucketAccessClassSpec) {},
-			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
-			conditions.MultiBucketDisallowed,
-		},
-		"two claims, and the class allows one": {
-			func(spec *cosiapi.BucketAccessClassSpec) {
-				spec.MultiBucketAccess = cosiapi.MultiBucketAccessSingleBucket
-			},
-			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
-			conditions.MultiBucketDisallowed,
-		},
-		"no ServiceAccount for a class that needs one": {
-			func(spec *cosiapi.BucketAccessClassSpec) {
-				spec.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
-			},
-			func(*cosiapi.BucketAccess) {},
-			conditions.ServiceAccountRequired,
-		},
-		"a mode that the class disallows": {
-			func(spec *cosiapi.BucketAccessClassSpec) {
-				spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
-			},
-			func(*cosiapi.BucketAccess) {},
-			conditions.AccessModeDisallowed,
-		},
-		"a class for another driver": {
-			func(spec *cosiapi.BucketAccessClassSpec) { spec.DriverName = "other" },
-			func(*cosiapi.BucketAccess) {},
-			conditions.DriverMismatch,
-		},
-		"a protocol that the claim has not got": {
-			func(*cosiapi.BucketAccessClassSpec) {},
-			func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure },
-			conditions.ProtocolUnsupported,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			s.newClass("fast")
-			s.newAccessClass("keys", tc.class)
-			claim, _ := s.provisioned("photos", "fast")
-			access := s.access("app", "keys", "photos")
-			tc.access(access)
-			s.newAccess(access)
-			s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, tc.want)
-			s.untilCondition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, tc.want)
-			if access.Status.DriverName != "" {
-				t.Errorf("handed off to %s", access.Status.DriverName)
-			}
-			s.Delete(access) // no sidecar is needed
-			s.Gone(access)
-			s.Delete(claim)
-			s.Gone(claim)
-		})
-	}
-}
-
 func addClaim(a *cosiapi.BucketAccess, name string) {
 	more := a.Spec.BucketClaims[0]
 	more.BucketClaimName, more.AccessSecretName = name, a.Name+"-"+name
@@ -272,35 +204,6 @@ func TestAccessIsRetriedWhenTheBindingIsCorrected(t *testing.T) {
 	s.untilHandedOff(access)
 }
 
-// A claim that is being deleted does not wait for a new access.
-func TestAccessToDeletedClaimIsRefused(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.newClass("fast")
-	s.newAccessClass("keys")
-	claim, bucket := s.provisioned("photos", "fast")
-	first := s.newAccess(s.access("first", "keys", "photos"))
-	s.untilHandedOff(first)
-	s.Delete(claim)
-	late := s.newAccess(s.access("late", "keys", "photos"))
-	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	// If the access got its finalizer before the cache had the claim's deletion, the next reconcile removes it.
-	testenv.Until(s.Env, late, "the refused access holds no finalizer", func(a *cosiapi.BucketAccess) error {
-		if cosiapi.HasProtection(a) {
-			return fmt.Errorf("finalizers %q", a.Finalizers)
-		}
-		return nil
-	})
-	s.Delete(first)
-	s.cleanedUp(first)
-	s.Gone(claim)
-	s.untilReleased(bucket, true)
-	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
-	again := s.newClaim("photos", "fast")
-	s.provision(s.bound(again))
-	s.untilHandedOff(late)
-}
-
 func TestWaitingAccessReleasesDeletedClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -345,46 +248,6 @@ func TestAccessToMissingClaimHoldsNoOther(t *testing.T) {
 	films := s.newClaim("films", "fast")
 	s.provision(s.bound(films))
 	s.untilHandedOff(access)
-}
-
-func TestAccessToClaimsThatShareABucket(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		disallowed []cosiapi.BucketAccessMode
-		refused    bool
-	}{
-		"read-only and write-only make read-write, which the class disallows": {[]cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}, true},
-		"the class does not mind": {nil, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			s.newAccessClass("keys", multiBucket, func(spec *cosiapi.BucketAccessClassSpec) {
-				spec.DisallowedBucketAccessModes.ObjectData = tc.disallowed
-			})
-			for _, name := range []string{"photos", "films"} {
-				bucket := s.newImported("archive-for-"+name, name, func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "shared" })
-				s.provision(bucket)
-				claim := s.importing(name, "archive-for-"+name)
-				s.Create(claim)
-				s.untilProvisioned(claim)
-			}
-			access := s.access("app", "keys", "photos", "films")
-			access.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
-			access.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
-			s.newAccess(access)
-			if tc.refused {
-				s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.AccessModeDisallowed)
-				return
-			}
-			s.untilHandedOff(access)
-			for _, b := range access.Status.AccessedBuckets {
-				if b.BucketID != "shared" {
-					t.Errorf("bucket ID of %s: want shared, got %s", b.BucketClaimName, b.BucketID)
-				}
-			}
-		})
-	}
 }
 
 // The mark is removed before the finalizer of the last access.
@@ -432,38 +295,6 @@ func lastIndex(all []string, what string) int {
 		}
 	}
 	return -1
-}
-
-// Controller and sidecar both write ResourcesValidated.
-func TestAccessConditionWithTwoCauses(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t)
-	s.patience = time.Nanosecond
-	s.run()
-	s.newClass("fast")
-	s.newAccessClass("keys")
-	claim, _ := s.provisioned("photos", "fast")
-	access := s.newAccess(s.access("app", "keys", "photos"))
-	s.untilHandedOff(access)
-	s.grant(access)
-	sidecar := func(status metav1.ConditionStatus, reason conditions.Reason) {
-		testenv.ChangeStatus(s.Env, access, func(a *cosiapi.BucketAccess) {
-			conditions.Merge(&a.Status.Conditions, conditions.Change{
-				Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: reason, Message: string(reason), Generation: a.Generation,
-			})
-		})
-	}
-	sidecar(metav1.ConditionFalse, conditions.SecretTaken)
-	s.settled()
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	s.Delete(claim)
-	s.settled()
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	sidecar(metav1.ConditionTrue, conditions.SidecarValidated)
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	sidecar(metav1.ConditionTrue, conditions.SidecarValidated)
-	s.settled()
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 }
 
 // If a user removes our marks, they are added again.

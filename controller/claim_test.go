@@ -61,18 +61,6 @@ func (s *system) untilWrites(want ...string) {
 	s.UntilWrites(s.writes, 0, want...)
 }
 
-// Without a sidecar, nothing remains.
-func TestClaimDeletedBeforeAnySidecarSawItsBucket(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.newClass("fast")
-	claim := s.newClaim("photos", "fast")
-	bucket := s.bound(claim)
-	s.Delete(claim)
-	s.Gone(claim)
-	s.Gone(bucket)
-}
-
 // KEP-1979: ResourcesValidated is Unknown while the class is missing. Only the creation of the class triggers the
 // claim.
 func TestClaimWaitsForItsClass(t *testing.T) {
@@ -91,27 +79,6 @@ func TestClaimWaitsForItsClass(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-func TestLostBucketIsNotCreatedAgain(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.newClass("fast")
-	claim := s.newClaim("photos", "fast")
-	bucket := s.bound(claim)
-	s.provision(bucket)
-	s.untilProvisioned(claim)
-	s.dropFinalizer(bucket)
-	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
-	if got := testenv.Condition(claim, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
-		t.Errorf("Provisioned may not be taken back: %+v", got)
-	}
-	s.settled()
-	if got := strings.Count(strings.Join(s.writes(), "\n"), "create buckets"); got != 1 {
-		t.Errorf("Buckets created: want 1, got %d", got)
-	}
-	s.Delete(claim) // a missing Bucket does not block it
-	s.Gone(claim)
-}
-
 // lateBuckets is a client with a cache that has no Bucket yet.
 type lateBuckets struct{ client.Client }
 
@@ -120,73 +87,6 @@ func (c lateBuckets) Get(ctx context.Context, key client.ObjectKey, obj client.O
 		key.Name = "no-such-bucket"
 	}
 	return c.Client.Get(ctx, key, obj, opts...)
-}
-
-// A stale cache must not make a Bucket count as lost.
-func TestClaimWhoseBucketIsNotInTheCache(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t)
-	s.wrapClient = func(c client.Client) client.Client { return lateBuckets{c} }
-	s.run()
-	s.newClass("fast")
-	claim := s.newClaim("photos", "fast")
-	bucket := s.bound(claim)
-	s.provision(bucket)
-	s.untilProvisioned(claim)
-	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
-}
-
-// A Bucket with the right name is adopted only if it belongs to this claim.
-func TestClaimFindsABucketOfItsName(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		uid    string // of the claim in the Bucket, if it is another one
-		status metav1.ConditionStatus
-		reason conditions.Reason
-	}{
-		"its own, from a reconcile that was cut short": {"", metav1.ConditionTrue, conditions.ControllerValidated},
-		"of another claim": {"another", metav1.ConditionFalse, conditions.BindingInvalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSystem(t)
-			s.newClass("fast")
-			claim := s.newClaim("photos", "fast")
-			ref := cosiapi.BucketClaimReference{Namespace: s.namespace, Name: "photos", UID: claim.UID}
-			if tc.uid != "" {
-				ref = cosiapi.BucketClaimReference{Namespace: s.namespace, Name: "films", UID: "another"}
-			}
-			bucket := &cosiapi.Bucket{
-				ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(claim.UID)},
-				Spec:       cosiapi.BucketSpec{DriverName: s.namespace, DeletionPolicy: cosiapi.DeletionPolicyRetain, BucketClaimRef: ref},
-			}
-			s.Create(bucket)
-			s.run()
-			s.untilCondition(claim, cosiapi.ConditionResourcesValidated, tc.status, tc.reason)
-			if adopted := claim.Status.BoundBucketName != ""; adopted != (tc.uid == "") {
-				t.Errorf("bound to %q", claim.Status.BoundBucketName)
-			}
-			s.Delete(claim)
-			s.Gone(claim)
-		})
-	}
-}
-
-// The class is copied only once.
-func TestClaimOutlivesItsClass(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	class := s.newClass("fast")
-	claim, bucket := s.provisioned("photos", "fast")
-	s.Delete(class)
-	s.Gone(class)
-	s.newClass("fast", func(c *cosiapi.BucketClass) { c.Spec.Parameters = map[string]string{"tier": "cold"} })
-	s.settled()
-	if got := testenv.Get(s.Env, bucket).Spec.Parameters["tier"]; got != "hot" {
-		t.Errorf("parameters of the Bucket changed to %q", got)
-	}
-	s.Delete(claim)
-	s.Gone(claim)
 }
 
 // True and False are copied, Unknown never. Nothing is written if nothing has changed.

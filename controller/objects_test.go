@@ -5,10 +5,8 @@ package controller_test
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -34,8 +32,6 @@ func (s *system) newClass(name string, alter ...func(*cosiapi.BucketClass)) *cos
 	s.Create(class)
 	return class
 }
-
-func retain(class *cosiapi.BucketClass) { class.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 
 // claim returns a claim of a class. It does not create it.
 func (s *system) claim(name, class string, protocols ...cosiapi.Protocol) *cosiapi.BucketClaim {
@@ -221,7 +217,5 @@ func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 func marked(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
 }
-
-func namespaceKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Namespace") }
 
 func inNamespace(s *system) client.ListOption { return client.InNamespace(s.namespace) }

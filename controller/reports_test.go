@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,68 +84,6 @@ func TestEvents(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// Each operation is observed once, with the driver's name if it is known.
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.newClass("fast")
-	s.newAccessClass("keys")
-	claim, bucket := s.provisioned("photos", "fast")
-	access := s.newAccess(s.access("app", "keys", "photos"))
-	s.untilHandedOff(access)
-	s.grant(access)
-	s.provision(bucket) // nothing new
-	s.settled()         // the claim and access of settled end before they are provisioned
-	s.Delete(access)
-	s.cleanedUp(access)
-	s.Gone(access)
-	s.Delete(claim)
-	s.Gone(claim)
-	s.canceled("photos", "fast", "keys")
-	want := `
-# HELP cosi_operation_count Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).
-# TYPE cosi_operation_count counter
-cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketAccess",status="Canceled"} 1
-cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1
-cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Succeeded"} 1
-cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketAccess",status="Succeeded"} 2
-cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 2
-cosi_operation_count{driver_name="unknown",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1
-cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
-`
-	want = strings.ReplaceAll(want, "DRIVER", s.namespace)
-	s.Eventually("the operations are counted", func(context.Context) error {
-		return testutil.GatherAndCompare(s.metrics, strings.NewReader(want), "cosi_operation_count")
-	})
-	if got, err := testutil.GatherAndCount(s.metrics, "cosi_operation_total_seconds"); err != nil || got != 4 {
-		t.Errorf("durations: want 4 series (three of the driver, one unknown), got %d, %v", got, err)
-	}
-	if got, err := testutil.GatherAndCount(s.metrics, "cosi_step_duration_seconds"); err != nil || got == 0 {
-		t.Errorf("step durations: got %d, %v", got, err)
-	}
-}
-
-// canceled deletes a claim and an access of two classes before they are provisioned. The claim's Bucket no longer
-// exists then.
-func (s *system) canceled(name, class, accessClass string) {
-	s.t.Helper()
-	claim := s.newClaim(name, class)
-	bucket := s.bound(claim)
-	access := s.newAccess(s.access("early", accessClass, name))
-	testenv.Until(s.Env, access, "the access is protected", func(a *cosiapi.BucketAccess) error {
-		if !cosiapi.HasProtection(a) {
-			return fmt.Errorf("its finalizers are %v", a.Finalizers)
-		}
-		return nil
-	})
-	s.dropFinalizer(bucket)
-	s.Gone(bucket)
-	s.Delete(access)
-	s.Gone(access)
-	s.Delete(claim)
-	s.Gone(claim)
 }
 
 // KEP-1979, "User Self-Service": users with the role edit in a namespace can claim buckets, and users with the role

@@ -409,6 +409,9 @@ func TestServiceAccounts(t *testing.T) {
 			access.Spec.ServiceAccountName = "robot"
 			w.create(access)
 			w.ready(access)
+			if _, has := get(w, secret(access, 0)).Data["AWS_SECRET_ACCESS_KEY"]; has != (authentication == cosiapi.AuthenticationTypeKey) {
+				t.Errorf("the Secret holds a key: %v", has)
+			}
 			w.delete(access)
 			w.gone(access)
 			name, namespace := "", ""

@@ -252,6 +252,11 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 		"not the protocol that was asked for": {
 			"bucket-protocols-missing", memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
 		},
+		"a protocol that the driver does not serve": {
+			"bucket-protocols-missing", memdriver.CreateBucket, &cosi.DriverCreateBucketResponse{
+				Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}, Azure: &cosi.AzureBucketInfo{}},
+			}, 1,
+		},
 	}, "an ID with forbidden characters", "no protocol") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -185,6 +185,7 @@ func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 	w.refused(claim, conditions.BindingInvalid)
 	w.runSidecar()
 	w.delete(claim)
+	w.condition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid)
 	w.settled()
 	if get(w, claim); !cosiapi.HasProtection(claim) {
 		t.Error("the claim is not held")

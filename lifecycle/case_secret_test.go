@@ -342,6 +342,7 @@ func TestSecrets(t *testing.T) {
 			"a missing finalizer": func(s *corev1.Secret) { s.Finalizers = nil },
 			"a missing reference": func(s *corev1.Secret) { s.Annotations = nil },
 			"a missing label":     func(s *corev1.Secret) { s.Labels = nil },
+			"a missing owner":     func(s *corev1.Secret) { s.OwnerReferences = nil },
 		} {
 			change(w, one.DeepCopy(), spoil)
 			until(w, one.DeepCopy(), what+" is repaired", sameAs(one))
@@ -359,7 +360,8 @@ func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
 		if len(want.Annotations) != len(got.Annotations) {
 			return fmt.Errorf("it has other annotations: %v", got.Annotations)
 		}
-		if d := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations, ofAny) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Finalizers, got.Finalizers); d != "" {
+		if d := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations, ofAny) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Finalizers, got.Finalizers) +
+			cmp.Diff(want.OwnerReferences, got.OwnerReferences); d != "" {
 			return errors.New("it differs: " + d)
 		}
 		return nil

@@ -296,23 +296,6 @@ func TestDriverOfAnotherVersion(t *testing.T) {
 	s.ready(b)
 }
 
-func TestHangingDriverDelaysNothingElse(t *testing.T) {
-	t.Parallel()
-	s := start(t, memdriver.Options{})
-	hold := make(chan struct{})
-	slow := s.bucket()
-	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, ID: slow.Name, Hold: hold})
-	s.Create(slow)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	if _, err := s.driver.Await(ctx, memdriver.Started(1), memdriver.CreateBucket); err != nil {
-		t.Fatal(err)
-	}
-	s.readyAccess(s.readyBucket())
-	close(hold)
-	s.ready(slow)
-}
-
 func TestHangingDriverMeetsDeadline(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})

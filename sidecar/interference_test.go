@@ -5,7 +5,6 @@ package sidecar_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -25,12 +24,8 @@ var errLost = errors.New("the connection was lost")
 type interference struct {
 	// write is the number of the write that fails, from 1. Zero means none.
 	write int
-	// alternate makes every second write from there on fail.
-	alternate bool
-	// always makes all writes from there on fail, until relent.
-	always bool
-	// status is returned instead of the API server's response. The write has no effect.
-	status int
+	// busy returns 429 instead of the API server's response. The write has no effect.
+	busy bool
 	// lost means that the write takes effect and the response is lost.
 	lost bool
 	// crash kills the Sidecar: from then on all its requests fail.
@@ -60,13 +55,6 @@ func (i *interference) kill() {
 	}
 }
 
-// relent resets always.
-func (i *interference) relent() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.always = false
-}
-
 // next reports whether a request must fail, and whether the Sidecar is dead.
 func (i *interference) next(request *http.Request) (strike, fenced bool) {
 	i.mu.Lock()
@@ -78,8 +66,7 @@ func (i *interference) next(request *http.Request) (strike, fenced bool) {
 		return false, false
 	}
 	i.seen++
-	again := i.seen > i.write && (i.always || i.alternate && (i.seen-i.write)%2 == 0)
-	if i.seen != i.write && !again {
+	if i.seen != i.write {
 		return false, false
 	}
 	i.struck = append(i.struck, request.Method+" "+request.URL.Path)
@@ -99,16 +86,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errLost
 	case !strike:
 		return t.next.RoundTrip(request)
-	case t.status != 0:
-		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"struck","code":%d}`,
-			map[int]string{http.StatusConflict: "Conflict", http.StatusInternalServerError: "InternalError", http.StatusTooManyRequests: "TooManyRequests"}[t.status], t.status)
-		header := http.Header{"Content-Type": {"application/json"}}
-		if t.status == http.StatusTooManyRequests {
-			header.Set("Retry-After", "1")
-		}
+	case t.busy:
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","message":"struck","code":429}`
 		return &http.Response{
-			StatusCode: t.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-			Header: header, Body: io.NopCloser(strings.NewReader(body)),
+			StatusCode: http.StatusTooManyRequests, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+			Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}, Body: io.NopCloser(strings.NewReader(body)),
 		}, nil
 	}
 	if t.lost {

@@ -154,24 +154,6 @@ func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	}
 }
 
-func TestPolicyThatChangedIsHonoured(t *testing.T) {
-	t.Parallel()
-	s, l := lagSystem(t)
-	b := s.readyBucket()
-	s.driver.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.FailedPrecondition, Times: memdriver.Always})
-	s.leave(b)
-	s.await(memdriver.DeleteBucket, 2)
-	l.begin()
-	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
-	s.untilRead(l, b.Name, `"deletionPolicy":"Retain"`)
-	s.driver.ClearScript()
-	l.end()
-	s.Gone(b)
-	if buckets := s.driver.Inventory().Buckets; len(buckets) != 1 {
-		t.Errorf("the bucket was deleted though its policy is Retain: %v", buckets)
-	}
-}
-
 func TestAccessThatIsBeingDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
@@ -189,27 +171,5 @@ func TestAccessThatIsBeingDeletedIsNotGranted(t *testing.T) {
 	s.release(a)
 	if calls := s.driver.Calls(memdriver.GrantAccess); calls[len(calls)-1].Code == codes.OK {
 		t.Error("an access that was being deleted was granted")
-	}
-}
-
-func TestEventOfPersistentAPIProblem(t *testing.T) {
-	t.Parallel()
-	for name, status := range map[string]int{"conflicts": http.StatusConflict, "server errors": http.StatusInternalServerError} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSystem(t, memdriver.Options{})
-			s.options.Backoff = reconciler.BackoffOptions{Base: time.Millisecond, Max: 10 * time.Millisecond}
-			i := &interference{write: 1, always: true, status: status, dead: make(chan struct{})}
-			s.wrap = i.wrap
-			s.run()
-			b := s.bucket()
-			s.Create(b)
-			s.untilEvent(metav1.NamespaceDefault, "Bucket", b.Name, "FailedAPICall")
-			if c := testenv.Condition(testenv.Get(s.Env, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
-				t.Errorf("an API problem became a condition: %v", c)
-			}
-			i.relent()
-			s.ready(b)
-		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -41,5 +40,4 @@ func TestLifecycle(t *testing.T) {
 	if left := s.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
 		t.Errorf("the backend still has %+v", left)
 	}
-	_ = cosiapi.GroupName
 }

@@ -3,14 +3,18 @@
 package sidecar_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -120,4 +124,19 @@ func (s *system) release(a *cosiapi.BucketAccess) {
 	})
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
 	s.Gone(a)
+}
+
+// untilEvent waits for an Event on an access.
+func (s *system) untilEvent(a *cosiapi.BucketAccess, reason string) {
+	s.t.Helper()
+	s.Eventually(fmt.Sprintf("there is an Event %s on %s", reason, a.Name), func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := s.Client.List(ctx, &list, client.InNamespace(a.Namespace)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == reason && e.Regarding.Name == a.Name }) {
+			return fmt.Errorf("not among %d Events", len(list.Items))
+		}
+		return nil
+	})
 }

@@ -38,16 +38,6 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 		s.settled()
 		s.calledJust(memdriver.GenerateAccessID, memdriver.GrantAccess)
 	})
-	t.Run("a revocation", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, memdriver.Options{})
-		a := s.readyAccess(s.readyBucket())
-		s.slowRevocation(a)
-		s.Delete(a)
-		s.release(a)
-		s.settled()
-		s.calledJust(memdriver.RevokeAccess)
-	})
 	t.Run("a revocation that fails", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, memdriver.Options{})
@@ -58,42 +48,6 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 		s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 		s.settled()
 		s.calledJust(memdriver.RevokeAccess)
-	})
-}
-
-// The same for a Bucket, which users with access to Buckets may write.
-func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
-	t.Parallel()
-	t.Run("a creation", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, memdriver.Options{})
-		memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
-			s.labels(request.GetBucketId())
-			return nil
-		})
-		b := s.readyBucket()
-		if b.Labels["team"] == "" {
-			t.Error("the label is lost")
-		}
-		s.settled()
-		s.calledJust(memdriver.GenerateBucketID, memdriver.CreateBucket)
-	})
-	t.Run("a deletion", func(t *testing.T) {
-		t.Parallel()
-		s := newSystem(t, memdriver.Options{})
-		stop := s.run()
-		b := s.readyBucket()
-		s.driver.ForgetCalls()
-		stop() // so that mark and deletion are seen together
-		s.leave(b)
-		memdriver.On(s.driver, func(_ context.Context, request *cosi.DriverDeleteBucketRequest) error {
-			s.labels(request.GetBucketId())
-			return nil
-		})
-		s.run()
-		s.Gone(b)
-		s.settled()
-		s.calledJust(memdriver.DeleteBucket)
 	})
 }
 
@@ -137,12 +91,6 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 			s.await(memdriver.GetBucket, 1)
 		})
 	}
-}
-
-// labels sets a label on a Bucket, as an administrator does.
-func (s *system) labels(name string) {
-	s.t.Helper()
-	testenv.Change(s.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
 }
 
 // If the user changes the request during the call, the response belongs to the old request.

@@ -5,7 +5,6 @@ package sidecar_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,55 +43,6 @@ func TestRotationGrantsAgain(t *testing.T) {
 		}
 	}
 	s.ready(a)
-}
-
-func TestAnotherRevisionGrantsAgain(t *testing.T) {
-	t.Parallel()
-	s := start(t, memdriver.Options{Revision: "1"})
-	a := s.readyAccess(s.readyBucket())
-	before := testenv.Get(s.Env, s.secrets(a)[0])
-	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
-	s.await(memdriver.GrantAccess, 2)
-	after := testenv.Until(s.Env, before.DeepCopy(), "the Secret is of the new revision", func(secret *corev1.Secret) error {
-		if secret.Annotations["cooper.dev/grant"] == before.Annotations["cooper.dev/grant"] {
-			return fmt.Errorf("it is of the old one")
-		}
-		return nil
-	})
-	if diff := cmp.Diff(before.Data, after.Data); diff != "" {
-		t.Errorf("the credential changed without a rotation (-before, +after):\n%s", diff)
-	}
-}
-
-func TestNothingNewGrantsNothing(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t, memdriver.Options{})
-	s.options.Resync = 20 * time.Millisecond
-	s.run()
-	b := s.readyBucket()
-	a := s.readyAccess(b)
-	reads := func() int {
-		return len(s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{"secrets"}}))
-	}
-	writes := slices.Concat(writesOfBucket, writesOfAccess)
-	s.untilWrites(writes...)
-	before := reads()
-	bucketVersion, accessVersion := testenv.Get(s.Env, b).ResourceVersion, testenv.Get(s.Env, a).ResourceVersion
-	s.Eventually("there were ten resyncs", func(context.Context) error {
-		if n := reads() - before; n < 10 {
-			return fmt.Errorf("there were %d", n)
-		}
-		return nil
-	})
-	if n := len(s.driver.Calls(memdriver.GrantAccess)); n != 1 {
-		t.Errorf("DriverGrantBucketAccess: want 1 call, got %d", n)
-	}
-	if diff := cmp.Diff(writes, s.writes()); diff != "" {
-		t.Errorf("writes without a change (-want +got):\n%s", diff)
-	}
-	if testenv.Get(s.Env, b).ResourceVersion != bucketVersion || testenv.Get(s.Env, a).ResourceVersion != accessVersion {
-		t.Error("an object was written without a change")
-	}
 }
 
 func TestRegrantInterval(t *testing.T) {

@@ -27,13 +27,9 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
-	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 )
-
-// Secrets are read by a poll or, with the permission to watch them, reported by a watch.
-func secretModes() map[string]bool { return map[string]bool{"by poll": false, "by watch": true} }
 
 // startWatching calls start in one of the secretModes.
 func startWatching(t *testing.T, watch bool) *system {
@@ -48,54 +44,6 @@ func startWatching(t *testing.T, watch bool) *system {
 	}
 	s.run()
 	return s
-}
-
-func TestSecretNameThatIsTaken(t *testing.T) {
-	t.Parallel()
-	for name, watch := range fulltest.Rows(t, secretModes(), "by poll") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startWatching(t, watch)
-			one, two := s.readyBucket(), s.readyBucket()
-			a := s.access(one, two)
-			foreign := s.secrets(a)[1]
-			foreign.StringData = map[string]string{"mine": "keep out"}
-			s.Create(foreign)
-			s.handOff(a, one, two)
-			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.SecretTaken)
-			if calls := s.driver.Calls(memdriver.GenerateAccessID, memdriver.GrantAccess); len(calls) > 0 {
-				t.Errorf("the driver was called: %v", calls)
-			}
-			before := foreign.DeepCopy()
-			if diff := cmp.Diff(before, testenv.Get(s.Env, foreign)); diff != "" {
-				t.Errorf("the foreign Secret changed (-before, +after):\n%s", diff)
-			}
-			s.Delete(foreign)
-			s.ready(a)
-			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-		})
-	}
-}
-
-func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
-	t.Parallel()
-	s := startWatching(t, false)
-	b := s.readyBucket()
-	a := s.access(b)
-	leftover := s.secrets(a)[0]
-	leftover.Annotations = map[string]string{ // with an owner reference the garbage collector would delete it at once
-		"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/" + a.Name,
-	}
-	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
-	s.Create(leftover)
-	s.handOff(a, b)
-	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	s.Delete(leftover)
-	s.ready(a)
-	if !metav1.IsControlledBy(testenv.Get(s.Env, s.secrets(a)[0]), a) {
-		t.Error("the Secret does not belong to the access")
-	}
 }
 
 // An access that was deleted without cleanup, because its finalizer was removed manually, leaves a Secret that only
@@ -159,58 +107,6 @@ func TestOrphanedSecretIsReleased(t *testing.T) {
 	}
 }
 
-func TestSecretNameOfAnotherAccess(t *testing.T) {
-	t.Parallel()
-	s := start(t, memdriver.Options{})
-	b := s.readyBucket()
-	first := s.readyAccess(b)
-	second := s.access(b)
-	second.Spec.BucketClaims[0].AccessSecretName = first.Spec.BucketClaims[0].AccessSecretName
-	s.handOff(second, b)
-	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	if n := len(s.driver.Calls(memdriver.GenerateAccessID)); n != 1 {
-		t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the first access, got %d", n)
-	}
-	s.Delete(first)
-	s.release(first)
-	s.ready(second)
-}
-
-func TestSecretEditedAndDeleted(t *testing.T) {
-	t.Parallel()
-	for name, watch := range fulltest.Rows(t, secretModes(), "by poll") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startWatching(t, watch)
-			b := s.readyBucket()
-			a := s.readyAccess(b)
-			original := testenv.Get(s.Env, s.secrets(a)[0])
-			checkMarks(t, original, a, b)
-			for what, spoil := range map[string]func(*corev1.Secret){
-				"a missing key":        func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") },
-				"a changed value":      func(secret *corev1.Secret) { secret.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") },
-				"a stale key":          func(secret *corev1.Secret) { secret.Data["OLD"] = []byte("value") },
-				"a missing finalizer":  func(secret *corev1.Secret) { secret.Finalizers = nil },
-				"a missing annotation": func(secret *corev1.Secret) { secret.Annotations = nil },
-				"a missing label":      func(secret *corev1.Secret) { secret.Labels = nil },
-				"a missing owner":      func(secret *corev1.Secret) { secret.OwnerReferences = nil },
-			} {
-				testenv.Change(s.Env, original.DeepCopy(), spoil)
-				testenv.Until(s.Env, original.DeepCopy(), what+" is repaired", sameContent(original))
-			}
-			s.Delete(original.DeepCopy())
-			again := testenv.Until(s.Env, original.DeepCopy(), "the Secret is there again", func(secret *corev1.Secret) error {
-				if secret.UID == original.UID {
-					return errors.New("it is still the old one")
-				}
-				return sameContent(original)(secret)
-			})
-			checkMarks(t, again, a, b)
-			s.ready(a)
-		})
-	}
-}
-
 func sameContent(want *corev1.Secret) func(*corev1.Secret) error {
 	return func(got *corev1.Secret) error {
 		if diff := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations) + cmp.Diff(want.Finalizers, got.Finalizers) +
@@ -218,64 +114,6 @@ func sameContent(want *corev1.Secret) func(*corev1.Secret) error {
 			return fmt.Errorf("it differs: %s", diff)
 		}
 		return nil
-	}
-}
-
-func checkMarks(t *testing.T, secret *corev1.Secret, a *cosiapi.BucketAccess, b *cosiapi.Bucket) {
-	t.Helper()
-	if !cosiapi.HasProtection(secret) || !metav1.IsControlledBy(secret, a) || secret.Type != corev1.SecretTypeOpaque {
-		t.Errorf("finalizer, owner or type is wrong: %v", secret.ObjectMeta)
-	}
-	for key, want := range map[string]string{
-		cosiapi.BucketAccessReferenceAnnotation: a.Namespace + "/" + a.Name,
-		cosiapi.BucketClaimReferenceAnnotation:  a.Namespace + "/" + b.Spec.BucketClaimRef.Name,
-	} {
-		if got := secret.Annotations[key]; got != want {
-			t.Errorf("annotation %s: want %q, got %q", key, want, got)
-		}
-	}
-}
-
-func TestSecretKeysOfEachProtocol(t *testing.T) {
-	t.Parallel()
-	for name, tc := range fulltest.Rows(t, map[string]struct {
-		protocol cosiapi.Protocol
-		served   cosi.ObjectProtocol_Type
-		want     []string
-	}{
-		"S3": {cosiapi.ProtocolS3, cosi.ObjectProtocol_S3, []string{
-			"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_S3_ADDRESSING_STYLE", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME", "COSI_PROTOCOL",
-		}},
-		"Azure": {cosiapi.ProtocolAzure, cosi.ObjectProtocol_AZURE, []string{
-			"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP", "COSI_PROTOCOL",
-		}},
-		"GCS": {cosiapi.ProtocolGCS, cosi.ObjectProtocol_GCS, []string{
-			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
-		}},
-	}, "S3") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, memdriver.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})
-			b := s.bucket()
-			b.Spec.Protocols = []cosiapi.Protocol{tc.protocol}
-			s.Create(b)
-			s.ready(b)
-			a := s.access(b)
-			a.Spec.Protocol = tc.protocol
-			s.handOff(a, b)
-			s.ready(a)
-			got := map[string]bool{}
-			for key := range testenv.Get(s.Env, s.secrets(a)[0]).Data {
-				got[key] = true
-			}
-			want := map[string]bool{}
-			for _, key := range tc.want {
-				want[key] = true
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("keys (-want, +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -119,20 +119,6 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestOneAccountIsOneAccess(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	w.MustGrant(t, grantRequest(account, readOnly, bucket))
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "other access modes")
-	other := w.NewBucket(t, nil)
-	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readOnly, other))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "another bucket")
-	w.mustRevoke(t, account, bucket)
-	w.MustGrant(t, grantRequest(account, readOnly, other))
-}
-
 // TestParallelGrants lets 16 accesses of one bucket be granted at once by two driver processes: five
 // get one, as many as Azure has room for, and the others are told why.
 func TestParallelGrants(t *testing.T) {
@@ -190,47 +176,6 @@ func TestPoliciesOfOthersStay(t *testing.T) {
 	w.mustRevoke(t, account, bucket)
 	if after := inventory(t, w.server); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("inventory was\n%v\nand is\n%v", before, after)
-	}
-}
-
-func TestRotation(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	grant := func(rotation string) string {
-		request := grantRequest(account, readWrite, bucket)
-		request.Rotation = rotation
-		first, again := token(w.MustGrant(t, request)), token(w.MustGrant(t, request))
-		if first != again {
-			t.Errorf("rotation %q returns two tokens", rotation)
-		}
-		return first
-	}
-	tokens := []string{grant(""), grant("1"), grant("2"), grant("")}
-	for i, one := range tokens {
-		works := list(t.Context(), clientByURL(t, one)) == nil
-		if want := i >= 2; works != want {
-			t.Errorf("token %d works: %t, want %t", i, works, want)
-		}
-	}
-	w.mustRevoke(t, account, bucket)
-	for i, one := range tokens {
-		if list(t.Context(), clientByURL(t, one)) == nil {
-			t.Errorf("token %d works after revoke", i)
-		}
-	}
-}
-
-func TestATokenOfARevokedAccessStaysDead(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	first := w.MustGrant(t, grantRequest(account, readOnly, bucket))
-	w.mustRevoke(t, account, bucket)
-	again := w.MustGrant(t, grantRequest(account, readOnly, bucket))
-	wantNoError(t, list(t.Context(), workload(t, again)))
-	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
-		t.Errorf("the token of the revoked access: %q", code)
 	}
 }
 

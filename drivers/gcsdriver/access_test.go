@@ -4,9 +4,7 @@ package gcsdriver_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"cloud.google.com/go/iam/apiv1/iampb"
@@ -22,7 +20,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
@@ -140,102 +137,6 @@ func TestModes(t *testing.T) {
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY, ObjectMetadata: cosi.AccessMode_READ_ONLY}, bucket))
 	drivertest.WantCode(t, err, codes.InvalidArgument, "cannot be read without object data")
-}
-
-func TestRotation(t *testing.T) {
-	t.Parallel()
-	on := startGoogle(t, gcsfake.Options{})
-	store := credstore.NewMemory()
-	w := newWorld(t, on, worldOptions{store: store})
-	bucket := w.NewBucket(t, nil)
-	request := with(grantRequest(drivertest.NewAccount(), readWrite, bucket), "credentials", "both")
-	var given []*cosi.DriverGrantBucketAccessResponse
-	for _, rotation := range []string{"", "1", "2"} {
-		request.Rotation = rotation
-		granted := w.MustGrant(t, request)
-		if restarted := newWorld(t, on, worldOptions{store: store}).MustGrant(t, request); !proto.Equal(granted, restarted) {
-			t.Errorf("rotation %q: a restarted driver returns something else", rotation)
-		}
-		given = append(given, granted)
-	}
-	for i, works := range []bool{false, true, true} {
-		s3, key := s3List(t, hmacClient(t, on, given[i]), bucket), get(t.Context(), jsonClient(t, on, given[i]), bucket, "none")
-		if (s3 == nil) != works || (httpStatus(key) == 404 || strings.Contains(fmt.Sprint(key), "exist")) != works {
-			t.Errorf("after two rotations, credential %d: HMAC %v, JSON %v", i, s3, key)
-		}
-	}
-	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
-	if accounts := on.Inventory().Accounts; len(accounts) != 0 {
-		t.Errorf("left are %+v", accounts)
-	}
-}
-
-func TestMultiBucket(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	buckets := []string{w.NewBucket(t, nil), w.NewBucket(t, nil), w.NewBucket(t, nil)}
-	request := grantRequest(drivertest.NewAccount(), readWrite, buckets...)
-	s3 := hmacClient(t, w.google, w.MustGrant(t, request))
-	for _, bucket := range buckets {
-		if err := s3Put(t, s3, bucket, "key"); err != nil {
-			t.Errorf("%s: %v", bucket, err)
-		}
-	}
-	if accounts := w.google.Inventory().Accounts; len(accounts) != 1 {
-		t.Errorf("%d accounts", len(accounts))
-	}
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(request.GetAccountId(), readWrite, buckets[:2]...))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "other buckets")
-	drivertest.WantCode(t, w.Delete(t, buckets[1], map[string]string{"deleteNonEmpty": "true"}), codes.OK)
-	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
-	for _, bucket := range w.google.Inventory().Buckets {
-		for _, line := range bucket.Bindings {
-			if strings.Contains(line, "serviceAccount:ba-") {
-				t.Errorf("%s is left on %s", line, bucket.Name)
-			}
-		}
-	}
-}
-
-// TestParallelGrants grants 16 accesses to one bucket at a time, by two driver processes: every
-// binding is there, and the administrator's own are as they were.
-func TestParallelGrants(t *testing.T) {
-	t.Parallel()
-	on := startGoogle(t, gcsfake.Options{})
-	store := credstore.NewMemory()
-	worlds := []*world{newWorld(t, on, worldOptions{store: store}), newWorld(t, on, worldOptions{store: store})}
-	bucket := worlds[0].NewBucket(t, nil)
-	foreign := bindings(on, bucket)
-	var group sync.WaitGroup
-	requests := make([]*cosi.DriverGrantBucketAccessRequest, 16)
-	for i := range requests {
-		requests[i] = grantRequest(drivertest.NewAccount(), readWrite, bucket)
-		group.Go(func() {
-			granted, err := worlds[i%2].DriverGrantBucketAccess(t.Context(), requests[i])
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := s3Put(t, hmacClient(t, on, granted), bucket, fmt.Sprint(i)); err != nil {
-				t.Errorf("grant %d: %v", i, err)
-			}
-		})
-	}
-	group.Wait()
-	if got := len(bindings(on, bucket)) - len(foreign); got != 2*len(requests) {
-		t.Errorf("%d bindings for %d accesses of two roles", got, len(requests))
-	}
-	for i, request := range requests {
-		group.Go(func() {
-			if err := worlds[i%2].Revoke(t, request); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if diff := cmp.Diff(foreign, bindings(on, bucket)); diff != "" {
-		t.Errorf("bindings of others changed (-before +after)\n%s", diff)
-	}
 }
 
 func bindings(on google, bucket string) []string {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,7 +26,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
 )
@@ -206,98 +204,6 @@ func isDenial(code string) bool {
 	return code == "AccessDenied" || code == "Forbidden"
 }
 
-func testWholeLife(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
-	client := workload(t, granted)
-	if err := putObject(t, client, bucket, "key"); err != nil {
-		t.Errorf("put: %v", err)
-	}
-	if err := getObject(t, client, bucket, "key"); err != nil {
-		t.Errorf("get: %v", err)
-	}
-	drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
-	for range 2 {
-		if err := w.revoke(t, account, bucket); err != nil {
-			t.Fatalf("revoke: %v", err)
-		}
-	}
-	if code := apiCode(t, getObject(t, client, bucket, "key")); code != "InvalidAccessKeyId" {
-		t.Errorf("after revoke the key is answered with %q", code)
-	}
-	for range 2 {
-		if err := w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true", "unknown": "ignored"}); err != nil {
-			t.Fatalf("delete: %v", err)
-		}
-	}
-	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.NotFound, bucket)
-}
-
-func testRepeatedCallsReturnTheSame(t *testing.T, on target) {
-	store := credstore.NewMemory()
-	w := newWorld(t, on, worldOptions{store: store})
-	parameters := map[string]string{"versioning": "true", "tags": `{"team":"a"}`}
-	bucket, account := w.NewBucket(t, parameters), drivertest.NewAccount()
-	first := w.MustGrant(t, grantRequest(account, readWrite, bucket))
-	info := w.mustCreate(t, bucket, parameters)
-
-	restarted := newWorld(t, on, worldOptions{store: store})
-	if diff := cmp.Diff(info, restarted.mustCreate(t, bucket, parameters), protocmp.Transform()); diff != "" {
-		t.Errorf("the bucket is described differently after a restart:\n%s", diff)
-	}
-	for range 2 {
-		if diff := cmp.Diff(first, restarted.MustGrant(t, grantRequest(account, readWrite, bucket)), protocmp.Transform()); diff != "" {
-			t.Errorf("the grant returns something else after a restart:\n%s", diff)
-		}
-	}
-}
-
-func testAccountOfOtherBucketsOrModes(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	first, second, account := w.NewBucket(t, nil), w.NewBucket(t, nil), drivertest.NewAccount()
-	granted := w.MustGrant(t, grantRequest(account, readWrite, first))
-	for name, request := range map[string]*cosi.DriverGrantBucketAccessRequest{
-		"another bucket": grantRequest(account, readWrite, second),
-		"more buckets":   grantRequest(account, readWrite, first, second),
-		"another mode":   grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_READ_ONLY}, first),
-	} {
-		if _, err := w.DriverGrantBucketAccess(t.Context(), request); err == nil {
-			t.Errorf("%s: granted", name)
-		} else {
-			drivertest.WantCode(t, err, codes.AlreadyExists, account)
-		}
-	}
-	if code := apiCode(t, putObject(t, workload(t, granted), second, "key")); code != "AccessDenied" {
-		t.Errorf("a refused grant opened the other bucket: %q", code)
-	}
-}
-
-func testRotationKeepsExactlyThePreviousKey(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	var clients []*s3.Client
-	for _, rotation := range []string{"", "first", "second", "third"} {
-		request := grantRequest(account, readWrite, bucket)
-		request.Rotation = rotation
-		granted := w.MustGrant(t, request)
-		if diff := cmp.Diff(granted, w.MustGrant(t, request), protocmp.Transform()); diff != "" {
-			t.Fatalf("rotation %q repeated:\n%s", rotation, diff)
-		}
-		clients = append(clients, workload(t, granted))
-		for i, client := range clients {
-			want := ""
-			if i < len(clients)-2 {
-				want = "InvalidAccessKeyId"
-			}
-			if code := apiCode(t, putObject(t, client, bucket, "key")); code != want {
-				t.Errorf("after rotation %q, key %d of %d: %q, want %q", rotation, i+1, len(clients), code, want)
-			}
-		}
-	}
-}
-
 func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -324,28 +230,6 @@ func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 	}
 	if err := w.revoke(t, account, bucket); err != nil {
 		t.Errorf("revoke with the right store: %v", err)
-	}
-}
-
-func testGrantOnMissingBucketLeavesNoAccount(t *testing.T, on target) {
-	store := credstore.NewMemory()
-	w := newWorld(t, on, worldOptions{store: store})
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, "bc-"+uuid.NewString()))
-	drivertest.WantCode(t, err, codes.NotFound, "does not exist")
-	if accounts := store.Accounts(); len(accounts) != 0 {
-		t.Errorf("stored credentials of %v", accounts)
-	}
-}
-
-func testRevokeAfterTheBucketIsGone(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	w.MustGrant(t, grantRequest(account, readWrite, bucket))
-	if err := w.Delete(t, bucket, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.revoke(t, account, bucket); err != nil {
-		t.Errorf("revoke: %v", err)
 	}
 }
 
@@ -410,57 +294,6 @@ func testBucketAndUserRemovedByHand(t *testing.T, on target) {
 	removeBucket()
 	mustSucceed(t, w.revoke(t, account, bucket))
 	mustSucceed(t, w.Delete(t, bucket, nil))
-}
-
-func testParallelGrantsOnOneBucket(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
-	var group sync.WaitGroup
-	for i := range granted {
-		group.Go(func() {
-			var err error
-			if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket)); err != nil {
-				t.Errorf("grant %d: %v", i, err)
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		return
-	}
-	for i, one := range granted {
-		if err := putObject(t, workload(t, one), bucket, fmt.Sprint("key", i)); err != nil {
-			t.Errorf("credential %d does not work: %v", i, err)
-		}
-	}
-}
-
-func testParallelGrantsOfOneAccount(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	var mu sync.Mutex
-	var keys []string
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-			if status.Code(err) == codes.Aborted {
-				return
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			keys = append(keys, granted.GetCredentials().GetS3().GetAccessKeyId())
-		})
-	}
-	group.Wait()
-	slices.Sort(keys)
-	if len(slices.Compact(keys)) != 1 {
-		t.Errorf("keys %v, want one", keys)
-	}
 }
 
 func TestStaticBackend(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -29,38 +28,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-func testBucketOfOtherParameters(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"versioning": "true"}})
-	drivertest.WantCode(t, err, codes.AlreadyExists, bucket)
-	out, err := w.root().GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: &bucket})
-	if err != nil || out.Status != "" {
-		t.Errorf("versioning is %q, %v: the refused request changed the bucket", out.Status, err)
-	}
-}
-
-func testForeignBucketIsLeftAlone(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket := "bc-" + uuid.NewString()
-	if _, err := w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, bucket, "left alone")
-	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
-	if _, err := w.root().HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
-		t.Errorf("the foreign bucket is gone: %v", err)
-	}
-	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket}); err != nil {
-		t.Errorf("static provisioning: %v", err)
-	}
-	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
-	if err := putObject(t, workload(t, granted), bucket, "key"); err != nil {
-		t.Errorf("put into a static bucket: %v", err)
-	}
-}
 
 func testStaticBucketMustFitItsParameters(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})

@@ -200,56 +200,6 @@ func TestStoredPoliciesAreEvaluatedLive(t *testing.T) {
 	wantCode(t, "five policies", setPolicy(t, c, six[:5]...), "")
 }
 
-func TestPermissionsOfASignature(t *testing.T) {
-	t.Parallel()
-	s := start(t, azurefake.Options{})
-	c := made(t, s, "data")
-	if err := upload(t.Context(), c, "old", "text"); err != nil {
-		t.Fatal(err)
-	}
-	actions := map[string]func(*container.Client) error{
-		"get": func(c *container.Client) error {
-			_, err := c.NewBlobClient("old").DownloadStream(t.Context(), nil)
-			return err
-		},
-		"list": func(c *container.Client) error {
-			_, err := c.NewListBlobsFlatPager(nil).NextPage(t.Context())
-			return err
-		},
-		"new":  func(c *container.Client) error { return upload(t.Context(), c, "new"+time.Now().String(), "text") },
-		"over": func(c *container.Client) error { return upload(t.Context(), c, "old", "text") },
-		"meta": func(c *container.Client) error {
-			_, err := c.NewBlobClient("old").SetMetadata(t.Context(), map[string]*string{"a": to.Ptr("b")}, nil)
-			return err
-		},
-		"tags": func(c *container.Client) error {
-			_, err := c.NewBlobClient("old").GetTags(t.Context(), nil)
-			return err
-		},
-		"delete": func(c *container.Client) error {
-			_, err := c.NewBlobClient("none").Delete(t.Context(), nil)
-			return err
-		},
-		"drop": func(c *container.Client) error { _, err := c.Delete(t.Context(), nil); return err },
-	}
-	const no, never = "AuthorizationPermissionMismatch", "AuthorizationFailure"
-	tests := map[string]map[string]string{
-		"r":      {"get": "", "list": no, "new": no, "over": no, "meta": no, "tags": no, "delete": no, "drop": never},
-		"l":      {"get": no, "list": "", "new": no, "over": no, "meta": no, "tags": no, "delete": no, "drop": never},
-		"c":      {"get": no, "list": no, "new": "", "over": "UnauthorizedBlobOverwrite", "meta": no, "tags": no, "delete": no, "drop": never},
-		"w":      {"get": no, "list": no, "new": "", "over": "", "meta": "", "tags": no, "delete": no, "drop": never},
-		"t":      {"get": no, "list": no, "new": no, "over": no, "meta": no, "tags": "", "delete": no, "drop": never},
-		"d":      {"get": no, "list": no, "new": no, "over": no, "meta": no, "tags": no, "delete": "BlobNotFound", "drop": never},
-		"racwdl": {"get": "", "list": "", "new": "", "over": "", "meta": "", "tags": no, "delete": "BlobNotFound", "drop": never},
-	}
-	for permission, want := range tests {
-		client := signed(t, s, "data", sas.BlobSignatureValues{Permissions: permission, ExpiryTime: time.Now().Add(time.Hour)})
-		for action, code := range want {
-			wantCode(t, permission+": "+action, actions[action](client), code)
-		}
-	}
-}
-
 func TestContainerLife(t *testing.T) {
 	t.Parallel()
 	s := start(t, azurefake.Options{Deletion: time.Hour})

@@ -114,6 +114,12 @@ func TestCheckClass(t *testing.T) {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.class.Spec.MultiBucketAccess = "" },
 			conditions.MultiBucketDisallowed, false, "multiBucketAccess: MultipleBuckets",
 		},
+		"several claims, and the class allows one": {
+			func(_ *cosiapi.BucketAccess, f *facts) {
+				f.class.Spec.MultiBucketAccess = cosiapi.MultiBucketAccessSingleBucket
+			},
+			conditions.MultiBucketDisallowed, false, "multiBucketAccess: MultipleBuckets",
+		},
 		"one claim, and the class says nothing of several": {
 			alter: func(a *cosiapi.BucketAccess, f *facts) {
 				a.Spec.BucketClaims, f.class.Spec.MultiBucketAccess = a.Spec.BucketClaims[:1], ""

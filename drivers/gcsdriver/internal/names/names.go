@@ -103,24 +103,6 @@ func ServiceAccount(name string) string {
 	return "bx-" + encode(hash(name), accountDigits)
 }
 
-// AccountOf returns the account's name from which ServiceAccount made an ID, if the name can be restored.
-func AccountOf(id string) (string, bool) {
-	text, found := strings.CutPrefix(id, "ba-")
-	if !found || len(text) != accountDigits {
-		return "", false
-	}
-	raw, err := digits.DecodeString(strings.ToUpper(text))
-	if err != nil {
-		return "", false
-	}
-	parsed, err := uuid.FromBytes(raw)
-	if err != nil {
-		return "", false
-	}
-	name := "ba-" + parsed.String()
-	return name, ServiceAccount(name) == id
-}
-
 func hash(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]

@@ -52,11 +52,7 @@ func (c *Call) account(permissions ...string) (identity.Account, error) {
 	return a, nil
 }
 
-func (c *Call) createAccount(w http.ResponseWriter) error {
-	p, err := c.needProject("iam.serviceAccounts.create", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) createAccount(p identity.Project) (any, error) {
 	var req struct {
 		AccountID      string `json:"accountId"`
 		ServiceAccount struct {
@@ -65,31 +61,27 @@ func (c *Call) createAccount(w http.ResponseWriter) error {
 		} `json:"serviceAccount"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	c.vars["account"] = req.AccountID
 	a, err := c.api.dir.CreateAccount(p.ID, req.AccountID, req.ServiceAccount.DisplayName, req.ServiceAccount.Description)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, showAccount(a))
+	return showAccount(a), nil
 }
 
-func (c *Call) listAccounts(w http.ResponseWriter) error {
-	p, err := c.needProject("iam.serviceAccounts.list", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) listAccounts(p identity.Project) (any, error) {
 	const most, usual = 100, 20
 	page, next, err := pageOf(c, c.api.dir.Accounts(p.ID), func(a identity.Account) string { return a.Email }, usual, most)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items := []any{}
 	for _, a := range page {
 		items = append(items, showAccount(a))
 	}
-	return respond(w, listing("accounts", items, next))
+	return listing("accounts", items, next), nil
 }
 
 // pageOf returns the part of a list, which is in the order of names, that a call asks for, and the token for the next one.
@@ -125,19 +117,11 @@ func listing(name string, items any, next string) map[string]any {
 	return out
 }
 
-func (c *Call) getAccount(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.get")
-	if err != nil {
-		return err
-	}
-	return respond(w, showAccount(a))
+func (c *Call) getAccount(a identity.Account) (any, error) {
+	return showAccount(a), nil
 }
 
-func (c *Call) patchAccount(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.update")
-	if err != nil {
-		return err
-	}
+func (c *Call) patchAccount(a identity.Account) (any, error) {
 	var req struct {
 		ServiceAccount struct {
 			DisplayName string `json:"displayName"`
@@ -146,12 +130,12 @@ func (c *Call) patchAccount(w http.ResponseWriter) error {
 		UpdateMask string `json:"updateMask"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	if req.UpdateMask == "" {
-		return gcserr.Invalid.Say("The update mask is required.")
+		return nil, gcserr.Invalid.Say("The update mask is required.")
 	}
-	a, err = c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error {
+	a, err := c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error {
 		for field := range strings.SplitSeq(req.UpdateMask, ",") {
 			switch strings.TrimSpace(field) {
 			case "displayName", "display_name":
@@ -165,74 +149,43 @@ func (c *Call) patchAccount(w http.ResponseWriter) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, showAccount(a))
+	return showAccount(a), nil
 }
 
-func (c *Call) deleteAccount(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.delete")
-	if err != nil {
-		return err
-	}
-	if err := c.api.dir.DeleteAccount(a.Email); err != nil {
-		return err
-	}
-	return respond(w, struct{}{})
+func (c *Call) deleteAccount(a identity.Account) (any, error) {
+	return struct{}{}, c.api.dir.DeleteAccount(a.Email)
 }
 
-func (c *Call) disableAccount(w http.ResponseWriter) error {
-	return c.setDisabled(w, "iam.serviceAccounts.disable", true)
+func setDisabled(disabled bool) func(*Call, identity.Account) (any, error) {
+	return func(c *Call, a identity.Account) (any, error) {
+		_, err := c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error { a.Disabled = disabled; return nil })
+		return struct{}{}, err
+	}
 }
 
-func (c *Call) enableAccount(w http.ResponseWriter) error {
-	return c.setDisabled(w, "iam.serviceAccounts.enable", false)
-}
-
-func (c *Call) setDisabled(w http.ResponseWriter, permission string, disabled bool) error {
-	a, err := c.account(permission)
-	if err != nil {
-		return err
-	}
-	if _, err := c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error { a.Disabled = disabled; return nil }); err != nil {
-		return err
-	}
-	return respond(w, struct{}{})
-}
-
-func (c *Call) getAccountPolicy(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.getIamPolicy")
-	if err != nil {
-		return err
-	}
+func (c *Call) getAccountPolicy(a identity.Account) (any, error) {
 	version, _, err := c.number("options.requestedPolicyVersion")
 	if err == nil {
 		err = requestedVersion(version)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, c.api.show(a.Policy, version))
+	return c.api.show(a.Policy, version), nil
 }
 
-func (c *Call) setAccountPolicy(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.setIamPolicy")
-	if err != nil {
-		return err
-	}
-	return c.setPolicy(w, func(change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
+func (c *Call) setAccountPolicy(a identity.Account) (any, error) {
+	return c.setPolicy(func(change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
 		return c.api.dir.SetAccountPolicy(a.Email, change)
 	})
 }
 
-func (c *Call) testAccountPermissions(w http.ResponseWriter) error {
-	a, err := c.account()
-	if err != nil {
-		return err
-	}
+func (c *Call) testAccountPermissions(a identity.Account) (any, error) {
 	var req policyRequest
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	out := map[string]any{}
 	var granted []string
@@ -244,19 +197,15 @@ func (c *Call) testAccountPermissions(w http.ResponseWriter) error {
 	if len(granted) > 0 {
 		out["permissions"] = granted
 	}
-	return respond(w, out)
+	return out, nil
 }
 
-func (c *Call) undeleteAccount(w http.ResponseWriter) error {
-	p, err := c.needProject("iam.serviceAccounts.undelete", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) undeleteAccount(p identity.Project) (any, error) {
 	a, err := c.api.dir.UndeleteAccount(p.ID, c.vars["account"])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, map[string]any{"restoredAccount": showAccount(a)})
+	return map[string]any{"restoredAccount": showAccount(a)}, nil
 }
 
 func accountTarget(a identity.Account) identity.Target {
@@ -264,33 +213,30 @@ func accountTarget(a identity.Account) identity.Target {
 	return identity.Target{Project: a.Project, Policy: &a.Policy, Resource: r}
 }
 
-func (c *Call) generateAccessToken(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccounts.getAccessToken")
-	if err != nil {
-		return err
-	}
+func (c *Call) generateAccessToken(a identity.Account) (any, error) {
 	var req struct {
 		Scope    []string `json:"scope"`
 		Lifetime string   `json:"lifetime"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	life := identity.Lifetime
 	if req.Lifetime != "" {
+		var err error
 		if life, err = time.ParseDuration(req.Lifetime); err != nil || life <= 0 || life > identity.Lifetime {
-			return gcserr.Invalid.Say("The lifetime %q must be more than 0s and at most 3600s.", req.Lifetime)
+			return nil, gcserr.Invalid.Say("The lifetime %q must be more than 0s and at most 3600s.", req.Lifetime)
 		}
 	}
 	if len(req.Scope) == 0 {
-		return gcserr.Invalid.Say("The scope is required.")
+		return nil, gcserr.Invalid.Say("The scope is required.")
 	}
 	if a.Disabled {
-		return &gcserr.Error{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found; Gaia id not found for email " + a.Email}
+		return nil, &gcserr.Error{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found; Gaia id not found for email " + a.Email}
 	}
 	token, err := c.api.dir.Impersonate(a.Email, life, req.Scope)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)})
+	return map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)}, nil
 }

@@ -184,7 +184,7 @@ func (c *Call) insertBucket(w http.ResponseWriter) error {
 	if b, err = c.api.store.CreateBucket(b); err != nil {
 		return err
 	}
-	return c.respondBucket(w, &b)
+	return respond(w, c.resource(&b))
 }
 
 // bucketETag is the etag of a bucket resource.
@@ -211,10 +211,6 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 	return out
 }
 
-func (c *Call) respondBucket(w http.ResponseWriter, b *store.Bucket) error {
-	return respond(w, c.resource(b))
-}
-
 // checkProjection rejects unknown projections. "full" adds access control lists for callers who may read them.
 // Everyone else gets the resource without them, which here is every caller.
 func (c *Call) checkProjection() error {
@@ -227,23 +223,16 @@ func (c *Call) checkProjection() error {
 }
 
 // listManagedFolders lists none: none can be made here. gcloud asks before it deletes a bucket with its objects.
-func (c *Call) listManagedFolders(w http.ResponseWriter) error {
-	if _, err := c.bucket("storage.managedFolders.list"); err != nil {
-		return err
-	}
-	return respond(w, map[string]string{"kind": "storage#managedFolders"})
+func (*Call) listManagedFolders(*store.Bucket) (any, error) {
+	return map[string]string{"kind": "storage#managedFolders"}, nil
 }
 
 // storageLayout returns the first thing that clients that mount buckets request.
-func (c *Call) storageLayout(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.objects.list")
-	if err != nil {
-		return err
-	}
-	return respond(w, map[string]any{
+func (c *Call) storageLayout(b *store.Bucket) (any, error) {
+	return map[string]any{
 		"kind": "storage#storageLayout", "bucket": b.Name, "location": b.Settings.Location, "locationType": kindOfPlace(b),
 		"hierarchicalNamespace": map[string]bool{"enabled": false},
-	})
+	}, nil
 }
 
 // bucket returns the bucket of the call after asking for a permission on it.
@@ -260,18 +249,14 @@ func (c *Call) bucket(permissions ...string) (*store.Bucket, error) {
 	return b, nil
 }
 
-func (c *Call) getBucket(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.get")
-	if err != nil {
-		return err
-	}
+func (c *Call) getBucket(b *store.Bucket) (any, error) {
 	if err := c.metaCondition(b.Metageneration, true); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.etagConditions(bucketETag(b)); err != nil {
-		return err
+		return nil, err
 	}
-	return c.respondBucket(w, b)
+	return c.resource(b), nil
 }
 
 // metaCondition checks ifMetagenerationMatch and its opposite. reading makes the latter's refusal 304.
@@ -394,13 +379,13 @@ func parsePageToken(token string) (pageToken, error) {
 	return t, nil
 }
 
-func (c *Call) patchBucket(w http.ResponseWriter) error {
-	return c.changeBucket(w, func(cfg config, fields map[string]json.RawMessage) error { return cfg.merge(fields) })
+func (c *Call) patchBucket(b *store.Bucket) (any, error) {
+	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error { return cfg.merge(fields) })
 }
 
 // updateBucket replaces the configuration; location and class stay when they are not given.
-func (c *Call) updateBucket(w http.ResponseWriter) error {
-	return c.changeBucket(w, func(cfg config, fields map[string]json.RawMessage) error {
+func (c *Call) updateBucket(b *store.Bucket) (any, error) {
+	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error {
 		for _, name := range writable {
 			if !slices.Contains([]string{"location", "storageClass", "objectRetention"}, name) {
 				delete(cfg, name)
@@ -410,23 +395,16 @@ func (c *Call) updateBucket(w http.ResponseWriter) error {
 	})
 }
 
-func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string]json.RawMessage) error) error {
-	b, err := c.bucket("storage.buckets.update")
-	if err != nil {
-		return err
-	}
+func (c *Call) changeBucket(b *store.Bucket, apply func(config, map[string]json.RawMessage) error) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := c.readJSON(&fields); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
-		return err
+		return nil, err
 	}
 	if len(fields) == 0 && c.r.Method == http.MethodPatch { // nothing changes, the metageneration included
-		if err := c.metaCondition(b.Metageneration, false); err != nil {
-			return err
-		}
-		return c.respondBucket(w, b)
+		return c.resource(b), c.metaCondition(b.Metageneration, false)
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
 		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
@@ -440,9 +418,9 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 		return c.checkChange(b, cfg, old)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.respondBucket(w, &next)
+	return c.resource(&next), nil
 }
 
 // checkChange rejects changes that are no longer allowed, and completes the rest.
@@ -520,26 +498,13 @@ func (c *Call) checkRetentionChange(b *store.Bucket, cfg config) error {
 	return nil
 }
 
-func (c *Call) deleteBucket(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.delete")
-	if err != nil {
-		return err
-	}
-	err = c.api.store.DeleteBucket(b.Name, func(b store.Bucket) error { return c.metaCondition(b.Metageneration, false) })
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (c *Call) deleteBucket(b *store.Bucket) (any, error) {
+	return nil, c.api.store.DeleteBucket(b.Name, func(b store.Bucket) error { return c.metaCondition(b.Metageneration, false) })
 }
 
-func (c *Call) lockRetention(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.update")
-	if err != nil {
-		return err
-	}
+func (c *Call) lockRetention(b *store.Bucket) (any, error) {
 	if !c.query.Has("ifMetagenerationMatch") {
-		return gcserr.Required.Say("Required parameter: ifMetagenerationMatch")
+		return nil, gcserr.Required.Say("Required parameter: ifMetagenerationMatch")
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
 		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
@@ -553,7 +518,7 @@ func (c *Call) lockRetention(w http.ResponseWriter) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.respondBucket(w, &next)
+	return c.resource(&next), nil
 }

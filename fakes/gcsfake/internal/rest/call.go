@@ -66,7 +66,7 @@ type Call struct {
 	r        *http.Request
 	flavour  flavour
 	level    identity.Level
-	handler  func(*Call, http.ResponseWriter) error
+	handler  handler
 	vars     map[string]string
 	query    url.Values
 	caller   identity.Caller

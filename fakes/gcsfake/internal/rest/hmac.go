@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -19,42 +18,30 @@ func showHMAC(k identity.HMACKey) map[string]any {
 	}
 }
 
-func (c *Call) serviceAgent(w http.ResponseWriter) error {
-	p, err := c.needProject("resourcemanager.projects.get", c.vars["project"])
-	if err != nil {
-		return err
-	}
-	return respond(w, map[string]string{"kind": "storage#serviceAccount", "email_address": "service-" + p.Number + "@gs-project-accounts.iam.gserviceaccount.com"})
+func (c *Call) serviceAgent(p identity.Project) (any, error) {
+	return map[string]string{"kind": "storage#serviceAccount", "email_address": "service-" + p.Number + "@gs-project-accounts.iam.gserviceaccount.com"}, nil
 }
 
-func (c *Call) createHMAC(w http.ResponseWriter) error {
-	p, err := c.needProject("storage.hmacKeys.create", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) createHMAC(p identity.Project) (any, error) {
 	email := c.query.Get("serviceAccountEmail")
 	if email == "" {
-		return gcserr.Required.Say("Required parameter: serviceAccountEmail")
+		return nil, gcserr.Required.Say("Required parameter: serviceAccountEmail")
 	}
 	k, err := c.api.dir.CreateHMAC(p.ID, email)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, map[string]any{"kind": "storage#hmacKey", "secret": k.Secret, "metadata": showHMAC(k)})
+	return map[string]any{"kind": "storage#hmacKey", "secret": k.Secret, "metadata": showHMAC(k)}, nil
 }
 
-func (c *Call) listHMAC(w http.ResponseWriter) error {
-	p, err := c.needProject("storage.hmacKeys.list", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) listHMAC(p identity.Project) (any, error) {
 	limit, err := c.pageSize()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	after, err := c.pageToken()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items, next, last := []any{}, "", ""
 	for _, k := range c.api.dir.HMACKeys(p.ID, c.query.Get("serviceAccountEmail"), c.query.Get("showDeletedKeys") == "true") {
@@ -71,55 +58,30 @@ func (c *Call) listHMAC(w http.ResponseWriter) error {
 	if next != "" {
 		out["nextPageToken"] = next
 	}
-	return respond(w, out)
+	return out, nil
 }
 
-func (c *Call) getHMAC(w http.ResponseWriter) error {
-	if _, err := c.needProject("storage.hmacKeys.get", c.vars["project"]); err != nil {
-		return err
-	}
-	k, err := c.api.dir.HMAC(c.vars["project"], c.vars["accessId"])
-	if err != nil {
-		return err
-	}
-	return respond(w, showHMAC(k))
-}
+func (c *Call) getHMAC(k identity.HMACKey) (any, error) { return showHMAC(k), nil }
 
-func (c *Call) updateHMAC(w http.ResponseWriter) error {
-	if _, err := c.needProject("storage.hmacKeys.update", c.vars["project"]); err != nil {
-		return err
-	}
-	k, err := c.api.dir.HMAC(c.vars["project"], c.vars["accessId"])
-	if err != nil {
-		return err
-	}
+func (c *Call) updateHMAC(k identity.HMACKey) (any, error) {
 	var req struct{ State, ETag string }
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	if !slices.Contains([]string{identity.Active, identity.Inactive}, req.State) {
-		return gcserr.Invalid.Say("Invalid argument: state %q is neither ACTIVE nor INACTIVE.", req.State)
+		return nil, gcserr.Invalid.Say("Invalid argument: state %q is neither ACTIVE nor INACTIVE.", req.State)
 	}
-	if k, err = c.api.dir.SetHMACState(k.AccessID, req.State, req.ETag); err != nil {
-		return err
+	k, err := c.api.dir.SetHMACState(k.AccessID, req.State, req.ETag)
+	if err != nil {
+		return nil, err
 	}
-	return respond(w, showHMAC(k))
+	return showHMAC(k), nil
 }
 
-func (c *Call) deleteHMAC(w http.ResponseWriter) error {
-	if _, err := c.needProject("storage.hmacKeys.delete", c.vars["project"]); err != nil {
-		return err
-	}
-	k, err := c.api.dir.HMAC(c.vars["project"], c.vars["accessId"])
-	if err != nil {
-		return err
-	}
+func (c *Call) deleteHMAC(k identity.HMACKey) (any, error) {
 	if k.State == identity.Deleted {
-		return gcserr.NotFound.Say("Access ID not found in project: %s", k.AccessID)
+		return nil, gcserr.NotFound.Say("Access ID not found in project: %s", k.AccessID)
 	}
-	if _, err := c.api.dir.SetHMACState(k.AccessID, identity.Deleted, ""); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	_, err := c.api.dir.SetHMACState(k.AccessID, identity.Deleted, "")
+	return nil, err
 }

@@ -5,7 +5,6 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -36,35 +35,31 @@ func keyType(k identity.Key) string {
 	return "USER_MANAGED"
 }
 
-func (c *Call) createKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.create")
-	if err != nil {
-		return err
-	}
+func (c *Call) createKey(a identity.Account) (any, error) {
 	var req struct {
 		Type      string `json:"privateKeyType"`
 		Algorithm string `json:"keyAlgorithm"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	if !slices.Contains([]string{"", "TYPE_UNSPECIFIED", "TYPE_GOOGLE_CREDENTIALS_FILE"}, req.Type) {
-		return gcserr.Unimplemented.Say("This fake makes keys of type TYPE_GOOGLE_CREDENTIALS_FILE only.")
+		return nil, gcserr.Unimplemented.Say("This fake makes keys of type TYPE_GOOGLE_CREDENTIALS_FILE only.")
 	}
 	if !slices.Contains([]string{"", "KEY_ALG_UNSPECIFIED", "KEY_ALG_RSA_2048"}, req.Algorithm) {
-		return gcserr.Unimplemented.Say("This fake makes keys of KEY_ALG_RSA_2048 only.")
+		return nil, gcserr.Unimplemented.Say("This fake makes keys of KEY_ALG_RSA_2048 only.")
 	}
 	k, private, err := c.api.dir.CreateKey(a.Email)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file, err := CredentialsFile(a, k.ID, private, c.base())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := showKey(k, a.Project)
 	out["privateKeyType"], out["privateKeyData"] = "TYPE_GOOGLE_CREDENTIALS_FILE", base64.StdEncoding.EncodeToString(file)
-	return respond(w, out)
+	return out, nil
 }
 
 // CredentialsFile returns the JSON key file of a service account, with a token endpoint below base.
@@ -77,11 +72,7 @@ func CredentialsFile(a identity.Account, keyID string, private []byte, base stri
 	}, "", "  ")
 }
 
-func (c *Call) listKeys(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.list")
-	if err != nil {
-		return err
-	}
+func (c *Call) listKeys(a identity.Account) (any, error) {
 	items := []any{}
 	types := c.query["keyTypes"]
 	for _, k := range c.api.dir.SigningKeys(a.Email) {
@@ -89,65 +80,37 @@ func (c *Call) listKeys(w http.ResponseWriter) error {
 			items = append(items, showKey(k, a.Project))
 		}
 	}
-	return respond(w, map[string]any{"keys": items})
+	return map[string]any{"keys": items}, nil
 }
 
-func (c *Call) getKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.get")
-	if err != nil {
-		return err
-	}
+func (c *Call) getKey(a identity.Account) (any, error) {
 	k, err := c.api.dir.Key(a.Email, c.vars["key"])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, showKey(k, a.Project))
+	return showKey(k, a.Project), nil
 }
 
-func (c *Call) deleteKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.delete")
-	if err != nil {
-		return err
-	}
-	if err := c.api.dir.DeleteKey(a.Email, c.vars["key"]); err != nil {
-		return err
-	}
-	return respond(w, struct{}{})
+func (c *Call) deleteKey(a identity.Account) (any, error) {
+	return struct{}{}, c.api.dir.DeleteKey(a.Email, c.vars["key"])
 }
 
-func (c *Call) uploadKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.create")
-	if err != nil {
-		return err
-	}
+func (c *Call) uploadKey(a identity.Account) (any, error) {
 	var req struct {
 		Certificate []byte `json:"publicKeyData"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	k, err := c.api.dir.UploadKey(a.Email, req.Certificate)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, showKey(k, a.Project))
+	return showKey(k, a.Project), nil
 }
 
-func (c *Call) disableKey(w http.ResponseWriter) error {
-	return c.setKeyDisabled(w, "iam.serviceAccountKeys.disable", true)
-}
-
-func (c *Call) enableKey(w http.ResponseWriter) error {
-	return c.setKeyDisabled(w, "iam.serviceAccountKeys.enable", false)
-}
-
-func (c *Call) setKeyDisabled(w http.ResponseWriter, permission string, disabled bool) error {
-	a, err := c.account(permission)
-	if err != nil {
-		return err
+func setKeyDisabled(disabled bool) func(*Call, identity.Account) (any, error) {
+	return func(c *Call, a identity.Account) (any, error) {
+		return struct{}{}, c.api.dir.SetKeyDisabled(a.Email, c.vars["key"], disabled)
 	}
-	if err := c.api.dir.SetKeyDisabled(a.Email, c.vars["key"], disabled); err != nil {
-		return err
-	}
-	return respond(w, struct{}{})
 }

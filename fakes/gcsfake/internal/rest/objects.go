@@ -183,18 +183,14 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 	return q, nil
 }
 
-func (c *Call) listObjects(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.objects.list")
-	if err != nil {
-		return err
-	}
+func (c *Call) listObjects(b *store.Bucket) (any, error) {
 	q, err := c.listQuery(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := c.api.store.List(q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := struct {
 		Kind     string           `json:"kind"`
@@ -208,7 +204,7 @@ func (c *Call) listObjects(w http.ResponseWriter) error {
 	if page.More {
 		out.Next = newPageToken(page.Last, page.LastGeneration)
 	}
-	return respond(w, out)
+	return out, nil
 }
 
 // objectChange parses an object resource and records which fields were present.

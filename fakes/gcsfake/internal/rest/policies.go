@@ -4,7 +4,6 @@ package rest
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -224,39 +223,28 @@ func (s *setting) keepDeleted(next *policy.Policy, old policy.Policy) {
 	}
 }
 
-func (c *Call) getBucketPolicy(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.getIamPolicy")
-	if err != nil {
-		return err
-	}
+func (c *Call) getBucketPolicy(b *store.Bucket) (any, error) {
 	version, _, err := c.number("optionsRequestedPolicyVersion")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := requestedVersion(version); err != nil {
-		return err
-	}
-	return c.respondBucketPolicy(w, b, version)
+	return c.bucketPolicy(b, version), requestedVersion(version)
 }
 
-func (c *Call) respondBucketPolicy(w http.ResponseWriter, b *store.Bucket, version int64) error {
+func (c *Call) bucketPolicy(b *store.Bucket, version int64) policyDocument {
 	doc := c.api.show(b.Policy, version)
 	doc.Kind, doc.ResourceID = "storage#policy", "projects/_/buckets/"+b.Name
-	return respond(w, doc)
+	return doc
 }
 
-func (c *Call) setBucketPolicy(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.setIamPolicy")
-	if err != nil {
-		return err
-	}
+func (c *Call) setBucketPolicy(b *store.Bucket) (any, error) {
 	var doc policyDocument
 	if err := c.readJSON(&doc); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := c.api.accept(doc, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
 		if err := checkBucketPolicy(b, doc.Bindings); err != nil {
@@ -267,9 +255,9 @@ func (c *Call) setBucketPolicy(w http.ResponseWriter) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.respondBucketPolicy(w, &next, conditionalVersion)
+	return c.bucketPolicy(&next, conditionalVersion), nil
 }
 
 // checkBucketPolicy rejects bindings that the bucket's access configuration excludes.
@@ -285,20 +273,16 @@ func checkBucketPolicy(b *store.Bucket, bindings []policy.Binding) error {
 	return nil
 }
 
-func (c *Call) testBucketPermissions(w http.ResponseWriter) error {
-	b, err := c.bucket()
-	if err != nil {
-		return err
-	}
+func (c *Call) testBucketPermissions(b *store.Bucket) (any, error) {
 	out := map[string]any{"kind": "storage#testIamPermissionsResponse"}
 	var granted []string
 	asked := c.query["permissions"]
 	if len(asked) == 0 {
-		return gcserr.Required.Say("Required parameter: permissions")
+		return nil, gcserr.Required.Say("Required parameter: permissions")
 	}
 	for _, p := range asked {
 		if !strings.HasPrefix(p, "storage.") {
-			return gcserr.Invalid.Say("Permission %s is not valid for this resource.", p)
+			return nil, gcserr.Invalid.Say("Permission %s is not valid for this resource.", p)
 		}
 		if c.may(p, b, "") {
 			granted = append(granted, p)
@@ -307,7 +291,7 @@ func (c *Call) testBucketPermissions(w http.ResponseWriter) error {
 	if len(granted) > 0 {
 		out["permissions"] = granted
 	}
-	return respond(w, out)
+	return out, nil
 }
 
 // policyRequest is the body of getIamPolicy and setIamPolicy outside of Cloud Storage.
@@ -319,63 +303,44 @@ type policyRequest struct {
 	Permissions []string `json:"permissions"`
 }
 
-func (c *Call) getProject(w http.ResponseWriter) error {
-	p, err := c.needProject("resourcemanager.projects.get", c.vars["project"])
-	if err != nil {
-		return err
-	}
-	return respond(w, map[string]any{"projectId": p.ID, "projectNumber": p.Number, "name": p.ID, "lifecycleState": "ACTIVE"})
+func (c *Call) getProject(p identity.Project) (any, error) {
+	return map[string]any{"projectId": p.ID, "projectNumber": p.Number, "name": p.ID, "lifecycleState": "ACTIVE"}, nil
 }
 
-func (c *Call) getProjectPolicy(w http.ResponseWriter) error {
-	p, err := c.needProject("resourcemanager.projects.getIamPolicy", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) getProjectPolicy(p identity.Project) (any, error) {
 	var req policyRequest
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	if err := requestedVersion(req.Options.RequestedPolicyVersion); err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, c.api.show(p.Policy, req.Options.RequestedPolicyVersion))
+	return c.api.show(p.Policy, req.Options.RequestedPolicyVersion), nil
 }
 
-func (c *Call) setProjectPolicy(w http.ResponseWriter) error {
-	p, err := c.needProject("resourcemanager.projects.setIamPolicy", c.vars["project"])
-	if err != nil {
-		return err
-	}
-	return c.setPolicy(w, func(change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
+func (c *Call) setProjectPolicy(p identity.Project) (any, error) {
+	return c.setPolicy(func(change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
 		return c.api.dir.SetProjectPolicy(p.ID, change)
 	})
 }
 
-func (c *Call) setPolicy(w http.ResponseWriter, set func(func(policy.Policy) (policy.Policy, error)) (policy.Policy, error)) error {
+func (c *Call) setPolicy(set func(func(policy.Policy) (policy.Policy, error)) (policy.Policy, error)) (any, error) {
 	var req policyRequest
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := c.api.accept(req.Policy, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next, err := set(s.onto)
-	if err != nil {
-		return err
-	}
-	return respond(w, c.api.show(next, conditionalVersion))
+	return c.api.show(next, conditionalVersion), err
 }
 
-func (c *Call) testProjectPermissions(w http.ResponseWriter) error {
-	p, err := c.api.dir.Project(c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) testProjectPermissions(p identity.Project) (any, error) {
 	var req policyRequest
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	var granted []string
 	for _, permission := range req.Permissions {
@@ -384,10 +349,5 @@ func (c *Call) testProjectPermissions(w http.ResponseWriter) error {
 			granted = append(granted, permission)
 		}
 	}
-	raw, err := json.Marshal(map[string]any{"permissions": granted})
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, raw)
-	return nil
+	return map[string]any{"permissions": granted}, nil
 }

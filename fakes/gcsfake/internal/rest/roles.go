@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -13,20 +12,20 @@ import (
 
 // listPredefinedRoles lists Google's roles, as far as there are operations here that ask for their permissions. It
 // needs no permission.
-func (c *Call) listPredefinedRoles(w http.ResponseWriter) error {
+func (c *Call) listPredefinedRoles() (any, error) {
 	roles := []identity.Role{}
 	for _, name := range policy.PredefinedRoles() {
 		roles = append(roles, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: policy.PermissionsOf(name)})
 	}
-	return c.respondRoles(w, roles)
+	return c.page(roles)
 }
 
-// respondRoles lists roles, with their permissions in the FULL view.
-func (c *Call) respondRoles(w http.ResponseWriter, all []identity.Role) error {
+// page lists roles, with their permissions in the FULL view.
+func (c *Call) page(all []identity.Role) (any, error) {
 	const most, usual = 1000, 300
 	page, next, err := pageOf(c, all, func(r identity.Role) string { return r.Name }, usual, most)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch view := c.query.Get("view"); view {
 	case "FULL":
@@ -36,85 +35,57 @@ func (c *Call) respondRoles(w http.ResponseWriter, all []identity.Role) error {
 			page[i].Permissions = nil
 		}
 	default:
-		return gcserr.Invalid.Say("Invalid value at 'view' (type.googleapis.com/google.iam.admin.v1.RoleView), %q", view)
+		return nil, gcserr.Invalid.Say("Invalid value at 'view' (type.googleapis.com/google.iam.admin.v1.RoleView), %q", view)
 	}
-	return respond(w, listing("roles", page, next))
+	return listing("roles", page, next), nil
 }
 
-func (c *Call) getPredefinedRole(w http.ResponseWriter) error {
+func (c *Call) getPredefinedRole() (any, error) {
 	name := "roles/" + c.vars["role"]
 	permissions := policy.PermissionsOf(name)
 	if permissions == nil {
-		return gcserr.NotFound.Say("The role named %s was not found.", name)
+		return nil, gcserr.NotFound.Say("The role named %s was not found.", name)
 	}
-	return respond(w, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: permissions})
+	return identity.Role{Name: name, Title: name, Stage: "GA", Permissions: permissions}, nil
 }
 
-func (c *Call) createRole(w http.ResponseWriter) error {
-	p, err := c.needProject("iam.roles.create", c.vars["project"])
-	if err != nil {
-		return err
-	}
+func (c *Call) createRole(p identity.Project) (any, error) {
 	var req struct {
 		RoleID string        `json:"roleId"`
 		Role   identity.Role `json:"role"`
 	}
 	if err := c.readJSON(&req); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := c.api.dir.PutRole(p.ID, req.RoleID, req.Role, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, r)
+	return r, nil
 }
 
-func (c *Call) listRoles(w http.ResponseWriter) error {
-	p, err := c.needProject("iam.roles.list", c.vars["project"])
-	if err != nil {
-		return err
-	}
-	return c.respondRoles(w, c.api.dir.Roles(p.ID))
+func (c *Call) listRoles(p identity.Project) (any, error) { return c.page(c.api.dir.Roles(p.ID)) }
+
+// roleName returns the name of the call's role.
+func (c *Call) roleName(p identity.Project) string {
+	return "projects/" + p.ID + "/roles/" + c.vars["role"]
 }
 
-// role returns the name of the call's role after asking for a permission.
-func (c *Call) role(permission string) (project, name string, err error) {
-	p, err := c.needProject(permission, c.vars["project"])
-	return p.ID, "projects/" + p.ID + "/roles/" + c.vars["role"], err
-}
+func (c *Call) getRole(p identity.Project) (any, error) { return c.api.dir.Role(c.roleName(p)) }
 
-func (c *Call) getRole(w http.ResponseWriter) error {
-	_, name, err := c.role("iam.roles.get")
+func (c *Call) patchRole(p identity.Project) (any, error) {
+	r, err := c.api.dir.Role(c.roleName(p))
 	if err != nil {
-		return err
-	}
-	r, err := c.api.dir.Role(name)
-	if err != nil {
-		return err
-	}
-	return respond(w, r)
-}
-
-func (c *Call) patchRole(w http.ResponseWriter) error {
-	project, name, err := c.role("iam.roles.update")
-	if err != nil {
-		return err
-	}
-	r, err := c.api.dir.Role(name)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	changed := r
 	if err := c.readJSON(&changed); err != nil {
-		return err
+		return nil, err
 	}
 	if err := masked(&r, changed, c.query.Get("updateMask")); err != nil {
-		return err
+		return nil, err
 	}
-	if r, err = c.api.dir.PutRole(project, c.vars["role"], r, false); err != nil {
-		return err
-	}
-	return respond(w, r)
+	return c.api.dir.PutRole(p.ID, c.vars["role"], r, false)
 }
 
 // masked makes the changes of a role that an update mask has, all without one.
@@ -140,17 +111,10 @@ func masked(r *identity.Role, changed identity.Role, mask string) error {
 	return nil
 }
 
-func (c *Call) deleteRole(w http.ResponseWriter) error {
-	_, name, err := c.role("iam.roles.delete")
+func (c *Call) deleteRole(p identity.Project) (any, error) {
+	r, err := c.api.dir.Role(c.roleName(p))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := c.api.dir.Role(name)
-	if err != nil {
-		return err
-	}
-	if err := c.api.dir.DeleteRole(name); err != nil {
-		return err
-	}
-	return respond(w, r)
+	return r, c.api.dir.DeleteRole(r.Name)
 }

@@ -86,8 +86,6 @@ func (c *Call) xmlHeadBucket(w http.ResponseWriter) error {
 	return nil
 }
 
-func (c *Call) xmlDeleteBucket(w http.ResponseWriter) error { return c.deleteBucket(w) }
-
 func (c *Call) xmlLocation(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.buckets.get")
 	if err != nil {

@@ -33,7 +33,7 @@ var xmlRoutes = []xmlRoute{
 	{"PUT", "bucket", "", "xml.PutBucket", identity.Write, (*Call).xmlPutBucket},
 	{"GET", "bucket", "", "xml.GetBucket", identity.Read, (*Call).xmlListObjects},
 	{"HEAD", "bucket", "", "xml.HeadBucket", identity.Read, (*Call).xmlHeadBucket},
-	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, (*Call).xmlDeleteBucket},
+	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, ofBucket("storage.buckets.delete", (*Call).deleteBucket)},
 	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, (*Call).xmlLocation},
 	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, (*Call).xmlVersioning},
 	{"PUT", "bucket", "versioning", "xml.PutBucketVersioning", identity.Control, (*Call).xmlPutVersioning},

@@ -7,11 +7,11 @@ import "github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 func groupOperations() map[string]operation {
 	return map[string]operation{
 		"CreateGroup":         {resource: newGroupARN, run: createGroup},
-		"GetGroup":            {resource: groupARN, run: getGroup},
+		"GetGroup":            {resource: groupARN, run: about(iam.KindGroup, getGroup)},
 		"ListGroups":          {resource: prefixARN("group"), run: listGroups},
-		"ListGroupsForUser":   {resource: userARN, run: listGroupsForUser},
-		"UpdateGroup":         {resource: groupARN, run: updateGroup},
-		"DeleteGroup":         {resource: groupARN, run: deleteGroup},
+		"ListGroupsForUser":   {resource: userARN, run: about(iam.KindUser, listGroupsForUser)},
+		"UpdateGroup":         {resource: groupARN, run: about(iam.KindGroup, updateGroup)},
+		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, deleteGroup)},
 		"AddUserToGroup":      {resource: groupARN, run: withMember((*iam.Account).AddToGroup)},
 		"RemoveUserFromGroup": {resource: groupARN, run: withMember((*iam.Account).RemoveFromGroup)},
 	}
@@ -61,28 +61,17 @@ func createGroup(c *call) (any, error) {
 	return struct{ Group xmlGroup }{c.xmlGroup(g)}, nil
 }
 
-func getGroup(c *call) (any, error) {
-	name, err := c.name("GroupName", 128)
-	if err != nil {
-		return nil, err
-	}
+func getGroup(c *call, name string) (any, error) {
 	g, members, err := c.account.Group(name)
 	if err != nil {
 		return nil, err
 	}
-	members, p, err := paginate(c, members, func(u iam.User) string { return u.Name })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	users, p, err := listed(c, members, func(u iam.User) string { return u.Name }, c.listedUser)
+	return struct {
 		Group xmlGroup
 		Users []xmlUser `xml:"Users>member"`
 		page
-	}{Group: c.xmlGroup(g), page: p}
-	for _, u := range members {
-		out.Users = append(out.Users, c.xmlUser(u, false))
-	}
-	return out, nil
+	}{c.xmlGroup(g), users, p}, err
 }
 
 func listGroups(c *call) (any, error) {
@@ -93,11 +82,7 @@ func listGroups(c *call) (any, error) {
 	return c.groupPage(c.account.Groups(prefix))
 }
 
-func listGroupsForUser(c *call) (any, error) {
-	user, err := c.name("UserName", 128)
-	if err != nil {
-		return nil, err
-	}
+func listGroupsForUser(c *call, user string) (any, error) {
 	groups, err := c.account.GroupsOf(user)
 	if err != nil {
 		return nil, err
@@ -106,57 +91,31 @@ func listGroupsForUser(c *call) (any, error) {
 }
 
 func (c *call) groupPage(groups []iam.Group) (any, error) {
-	groups, p, err := paginate(c, groups, func(g iam.Group) string { return g.Name })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	shown, p, err := listed(c, groups, func(g iam.Group) string { return g.Name }, c.xmlGroup)
+	return struct {
 		Groups []xmlGroup `xml:"Groups>member"`
 		page
-	}{page: p}
-	for _, g := range groups {
-		out.Groups = append(out.Groups, c.xmlGroup(g))
-	}
-	return out, nil
+	}{shown, p}, err
 }
 
-func updateGroup(c *call) (any, error) {
-	name, err := c.name("GroupName", 128)
+func updateGroup(c *call, name string) (any, error) {
+	newName, newPath, err := c.renaming("NewGroupName", 128)
 	if err != nil {
 		return nil, err
-	}
-	newName, newPath := "", ""
-	if c.Form.Has("NewGroupName") {
-		if newName, err = c.name("NewGroupName", 128); err != nil {
-			return nil, err
-		}
-	}
-	if c.Form.Has("NewPath") {
-		if newPath, err = c.path("NewPath"); err != nil {
-			return nil, err
-		}
 	}
 	return empty{}, c.account.RenameGroup(name, newName, newPath)
 }
 
-func deleteGroup(c *call) (any, error) {
-	name, err := c.name("GroupName", 128)
-	if err != nil {
-		return nil, err
-	}
+func deleteGroup(c *call, name string) (any, error) {
 	return empty{}, c.account.DeleteGroup(name)
 }
 
 func withMember(do func(a *iam.Account, group, user string) error) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		group, err := c.name("GroupName", 128)
-		if err != nil {
-			return nil, err
-		}
+	return about(iam.KindGroup, func(c *call, group string) (any, error) {
 		user, err := c.name("UserName", 128)
 		if err != nil {
 			return nil, err
 		}
 		return empty{}, do(c.account, group, user)
-	}
+	})
 }

@@ -13,16 +13,21 @@ import (
 func managedOperations() map[string]operation {
 	return map[string]operation{
 		"CreatePolicy":            {tagging: "iam:TagPolicy", resource: newPolicyARN, run: createPolicy},
-		"GetPolicy":               {resource: policyARN, run: getPolicy},
+		"GetPolicy":               {resource: policyARN, run: onPolicy(getPolicy)},
 		"ListPolicies":            {run: listPolicies},
-		"DeletePolicy":            {resource: policyARN, run: deletePolicy},
-		"CreatePolicyVersion":     {resource: policyARN, run: createPolicyVersion},
-		"GetPolicyVersion":        {resource: policyARN, run: getPolicyVersion},
-		"ListPolicyVersions":      {resource: policyARN, run: listPolicyVersions},
+		"DeletePolicy":            {resource: policyARN, run: onPolicy(deletePolicy)},
+		"CreatePolicyVersion":     {resource: policyARN, run: onPolicy(createPolicyVersion)},
+		"GetPolicyVersion":        {resource: policyARN, run: onPolicy(getPolicyVersion)},
+		"ListPolicyVersions":      {resource: policyARN, run: onPolicy(listPolicyVersions)},
 		"DeletePolicyVersion":     {resource: policyARN, run: withVersion((*iam.Account).DeleteVersion)},
 		"SetDefaultPolicyVersion": {resource: policyARN, run: withVersion((*iam.Account).SetDefault)},
-		"ListEntitiesForPolicy":   {resource: policyARN, run: listEntities},
+		"ListEntitiesForPolicy":   {resource: policyARN, run: onPolicy(listEntities)},
 	}
+}
+
+// onPolicy returns an operation on a managed policy.
+func onPolicy(do func(c *call, arn string) (any, error)) func(*call) (any, error) {
+	return on(func(c *call) (string, error) { return c.arn("PolicyArn") }, do)
 }
 
 func policyARN(c *call) string { return c.Form.Get("PolicyArn") }
@@ -83,11 +88,7 @@ func createPolicy(c *call) (any, error) {
 	return struct{ Policy xmlPolicy }{newXMLPolicy(p, 0, 0, true)}, nil
 }
 
-func getPolicy(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func getPolicy(c *call, arn string) (any, error) {
 	p, attached, err := c.account.ManagedPolicy(arn)
 	if err != nil {
 		return nil, err
@@ -113,25 +114,16 @@ func listPolicies(c *call) (any, error) {
 	all = slices.DeleteFunc(all, func(p iam.ListedPolicy) bool {
 		return c.Form.Get("OnlyAttached") == "true" && p.Attached == 0 || use == "PermissionsBoundary" && p.Bounds == 0 || use == "PermissionsPolicy" && p.Attached == 0
 	})
-	list, pg, err := paginate(c, all, func(p iam.ListedPolicy) string { return p.Name + " " + p.ARN })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	policies, p, err := listed(c, all, func(p iam.ListedPolicy) string { return p.Name + " " + p.ARN }, func(p iam.ListedPolicy) xmlPolicy {
+		return newXMLPolicy(p.Policy, p.Attached, p.Bounds, false)
+	})
+	return struct {
 		Policies []xmlPolicy `xml:"Policies>member"`
 		page
-	}{page: pg}
-	for _, p := range list {
-		out.Policies = append(out.Policies, newXMLPolicy(p.Policy, p.Attached, p.Bounds, false))
-	}
-	return out, nil
+	}{policies, p}, err
 }
 
-func deletePolicy(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func deletePolicy(c *call, arn string) (any, error) {
 	return empty{}, c.account.DeletePolicy(arn)
 }
 
@@ -142,11 +134,7 @@ type xmlVersion struct {
 	CreateDate       string
 }
 
-func createPolicyVersion(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func createPolicyVersion(c *call, arn string) (any, error) {
 	document, err := c.document("PolicyDocument")
 	if err != nil {
 		return nil, err
@@ -164,11 +152,7 @@ func createPolicyVersion(c *call) (any, error) {
 	return struct{ PolicyVersion xmlVersion }{xmlVersion{"", v.ID, asDefault, stamp(v.Created)}}, nil
 }
 
-func getPolicyVersion(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func getPolicyVersion(c *call, arn string) (any, error) {
 	id, err := c.required("VersionId", 32)
 	if err != nil {
 		return nil, err
@@ -184,41 +168,28 @@ func getPolicyVersion(c *call) (any, error) {
 	return struct{ PolicyVersion xmlVersion }{xmlVersion{escapeDocument(v.Document), v.ID, v.ID == p.Default, stamp(v.Created)}}, nil
 }
 
-func listPolicyVersions(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func listPolicyVersions(c *call, arn string) (any, error) {
 	p, _, err := c.account.ManagedPolicy(arn)
 	if err != nil {
 		return nil, err
 	}
-	versions, pg, err := paginate(c, p.Versions, func(v iam.PolicyVersion) string { return stamp(v.Created) + v.ID })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	versions, pg, err := listed(c, p.Versions, func(v iam.PolicyVersion) string { return stamp(v.Created) + v.ID }, func(v iam.PolicyVersion) xmlVersion {
+		return xmlVersion{"", v.ID, v.ID == p.Default, stamp(v.Created)}
+	})
+	return struct {
 		Versions []xmlVersion `xml:"Versions>member"`
 		page
-	}{page: pg}
-	for _, v := range versions {
-		out.Versions = append(out.Versions, xmlVersion{"", v.ID, v.ID == p.Default, stamp(v.Created)})
-	}
-	return out, nil
+	}{versions, pg}, err
 }
 
 func withVersion(do func(*iam.Account, string, string) error) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		arn, err := c.arn("PolicyArn")
-		if err != nil {
-			return nil, err
-		}
+	return onPolicy(func(c *call, arn string) (any, error) {
 		id, err := c.required("VersionId", 32)
 		if err != nil {
 			return nil, err
 		}
 		return empty{}, do(c.account, arn, id)
-	}
+	})
 }
 
 // policyUses are the ways of using a policy that PolicyUsageFilter names; all of them by default.
@@ -261,11 +232,7 @@ func (c *call) entities(arn string) ([]entity, error) {
 	return all, nil
 }
 
-func listEntities(c *call) (any, error) {
-	arn, err := c.arn("PolicyArn")
-	if err != nil {
-		return nil, err
-	}
+func listEntities(c *call, arn string) (any, error) {
 	all, err := c.entities(arn)
 	if err != nil {
 		return nil, err

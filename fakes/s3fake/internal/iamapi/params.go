@@ -258,6 +258,16 @@ func paginate[T any](c *call, all []T, key func(T) string) ([]T, page, error) {
 	return all[:limit], page{IsTruncated: true, Marker: key(all[limit-1])}, nil
 }
 
+// listed returns the part of all that Marker and MaxItems select, as show shows it.
+func listed[T, X any](c *call, all []T, key func(T) string, show func(T) X) ([]X, page, error) {
+	some, p, err := paginate(c, all, key)
+	out := make([]X, len(some))
+	for i, v := range some {
+		out[i] = show(v)
+	}
+	return out, p, err
+}
+
 // xmlTag is a tag in a response.
 type xmlTag struct {
 	Key   string `xml:"Key"`

@@ -58,15 +58,20 @@ func putInline(kind iam.Kind) func(*call) (any, error) {
 	})
 }
 
-// about returns an operation on one user, role or group: do gets the name that the request gives.
-func about(kind iam.Kind, do func(c *call, name string) (any, error)) func(*call) (any, error) {
+// on returns an operation on a resource: do gets the name or ARN that read finds in the request.
+func on(read func(*call) (string, error), do func(c *call, id string) (any, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
+		id, err := read(c)
 		if err != nil {
 			return nil, err
 		}
-		return do(c, name)
+		return do(c, id)
 	}
+}
+
+// about returns an operation on one user, role or group.
+func about(kind iam.Kind, do func(c *call, name string) (any, error)) func(*call) (any, error) {
+	return on(func(c *call) (string, error) { return c.entity(kind) }, do)
 }
 
 type xmlInline struct {

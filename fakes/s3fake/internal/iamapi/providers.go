@@ -16,12 +16,12 @@ import (
 func providerOperations() map[string]operation {
 	return map[string]operation{
 		"CreateOpenIDConnectProvider":             {tagging: "iam:TagOpenIDConnectProvider", run: createProvider},
-		"GetOpenIDConnectProvider":                {resource: providerARN, run: getProvider},
+		"GetOpenIDConnectProvider":                {resource: providerARN, run: on((*call).providerARN, getProvider)},
 		"ListOpenIDConnectProviders":              {run: listProviders},
-		"DeleteOpenIDConnectProvider":             {resource: providerARN, run: deleteProvider},
+		"DeleteOpenIDConnectProvider":             {resource: providerARN, run: on((*call).providerARN, deleteProvider)},
 		"AddClientIDToOpenIDConnectProvider":      {resource: providerARN, run: withClientID((*iam.Account).AddClientID)},
 		"RemoveClientIDFromOpenIDConnectProvider": {resource: providerARN, run: withClientID((*iam.Account).RemoveClientID)},
-		"UpdateOpenIDConnectProviderThumbprint":   {resource: providerARN, run: updateThumbprints},
+		"UpdateOpenIDConnectProviderThumbprint":   {resource: providerARN, run: on((*call).providerARN, updateThumbprints)},
 	}
 }
 
@@ -111,11 +111,7 @@ func createProvider(c *call) (any, error) {
 	}{p.ARN, xmlTags(p.Tags)}, nil
 }
 
-func getProvider(c *call) (any, error) {
-	arn, err := c.providerARN()
-	if err != nil {
-		return nil, err
-	}
+func getProvider(c *call, arn string) (any, error) {
 	p, err := c.account.Provider(arn)
 	if err != nil {
 		return nil, err
@@ -142,33 +138,21 @@ func listProviders(c *call) (any, error) {
 	return out, nil
 }
 
-func deleteProvider(c *call) (any, error) {
-	arn, err := c.providerARN()
-	if err != nil {
-		return nil, err
-	}
+func deleteProvider(c *call, arn string) (any, error) {
 	return empty{}, c.account.DeleteProvider(arn)
 }
 
 func withClientID(do func(*iam.Account, string, string) error) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		arn, err := c.providerARN()
-		if err != nil {
-			return nil, err
-		}
+	return on((*call).providerARN, func(c *call, arn string) (any, error) {
 		id, err := c.required("ClientID", 255)
 		if err != nil {
 			return nil, err
 		}
 		return empty{}, do(c.account, arn, id)
-	}
+	})
 }
 
-func updateThumbprints(c *call) (any, error) {
-	arn, err := c.providerARN()
-	if err != nil {
-		return nil, err
-	}
+func updateThumbprints(c *call, arn string) (any, error) {
 	list, err := c.thumbprints()
 	if err != nil {
 		return nil, err

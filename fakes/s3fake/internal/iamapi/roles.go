@@ -11,11 +11,11 @@ import (
 func roleOperations() map[string]operation {
 	return map[string]operation{
 		"CreateRole":             {tagging: "iam:TagRole", resource: newRoleARN, run: createRole},
-		"GetRole":                {resource: roleARN, run: getRole},
+		"GetRole":                {resource: roleARN, run: on((*call).roleName, getRole)},
 		"ListRoles":              {resource: prefixARN("role"), run: listRoles},
-		"UpdateRole":             {resource: roleARN, run: updateRole},
-		"DeleteRole":             {resource: roleARN, run: deleteRole},
-		"UpdateAssumeRolePolicy": {resource: roleARN, run: updateTrust},
+		"UpdateRole":             {resource: roleARN, run: about(iam.KindRole, updateRole)},
+		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, deleteRole)},
+		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, updateTrust)},
 	}
 }
 
@@ -126,11 +126,7 @@ func (c *call) maxSession() (*int, error) {
 	return &n, nil
 }
 
-func getRole(c *call) (any, error) {
-	name, err := c.roleName()
-	if err != nil {
-		return nil, err
-	}
+func getRole(c *call, name string) (any, error) {
 	r, err := c.account.Role(name)
 	if err != nil {
 		return nil, err
@@ -143,25 +139,14 @@ func listRoles(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	roles, p, err := paginate(c, c.account.Roles(prefix), func(r iam.Role) string { return r.Name })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	roles, p, err := listed(c, c.account.Roles(prefix), func(r iam.Role) string { return r.Name }, func(r iam.Role) xmlRole { return c.xmlRole(r, false) })
+	return struct {
 		Roles []xmlRole `xml:"Roles>member"`
 		page
-	}{page: p}
-	for _, r := range roles {
-		out.Roles = append(out.Roles, c.xmlRole(r, false))
-	}
-	return out, nil
+	}{roles, p}, err
 }
 
-func updateRole(c *call) (any, error) {
-	name, err := c.name("RoleName", 64)
-	if err != nil {
-		return nil, err
-	}
+func updateRole(c *call, name string) (any, error) {
 	description, err := c.description()
 	if err != nil {
 		return nil, err
@@ -182,19 +167,11 @@ func (c *call) roleName() (string, error) {
 	return c.name("RoleName", 64)
 }
 
-func deleteRole(c *call) (any, error) {
-	name, err := c.roleName()
-	if err != nil {
-		return nil, err
-	}
+func deleteRole(c *call, name string) (any, error) {
 	return empty{}, c.account.DeleteRole(name)
 }
 
-func updateTrust(c *call) (any, error) {
-	name, err := c.name("RoleName", 64)
-	if err != nil {
-		return nil, err
-	}
+func updateTrust(c *call, name string) (any, error) {
 	document, err := c.document("PolicyDocument")
 	if err != nil {
 		return nil, err

@@ -25,9 +25,9 @@ type taggable struct {
 func tagOperations() map[string]operation {
 	table := map[string]operation{}
 	for noun, t := range taggables() {
-		table["Tag"+noun] = operation{resource: t.resource, run: t.tag}
-		table["Untag"+noun] = operation{resource: t.resource, run: t.untag}
-		table["List"+noun+"Tags"] = operation{resource: t.resource, run: t.list}
+		table["Tag"+noun] = operation{resource: t.resource, run: on(t.id, t.tag)}
+		table["Untag"+noun] = operation{resource: t.resource, run: on(t.id, t.untag)}
+		table["List"+noun+"Tags"] = operation{resource: t.resource, run: on(t.id, t.list)}
 	}
 	return table
 }
@@ -62,11 +62,7 @@ func taggables() map[string]taggable {
 	return table
 }
 
-func (t taggable) tag(c *call) (any, error) {
-	id, err := t.id(c)
-	if err != nil {
-		return nil, err
-	}
+func (t taggable) tag(c *call, id string) (any, error) {
 	tags, err := t.read(c)
 	if err != nil {
 		return nil, err
@@ -77,11 +73,7 @@ func (t taggable) tag(c *call) (any, error) {
 	return empty{}, t.add(c.account, id, tags)
 }
 
-func (t taggable) untag(c *call) (any, error) {
-	id, err := t.id(c)
-	if err != nil {
-		return nil, err
-	}
+func (t taggable) untag(c *call, id string) (any, error) {
 	keys, err := c.tagKeys()
 	if err != nil {
 		return nil, err
@@ -92,11 +84,7 @@ func (t taggable) untag(c *call) (any, error) {
 	return empty{}, t.remove(c.account, id, keys)
 }
 
-func (t taggable) list(c *call) (any, error) {
-	id, err := t.id(c)
-	if err != nil {
-		return nil, err
-	}
+func (t taggable) list(c *call, id string) (any, error) {
 	tags, err := t.get(c.account, id)
 	if err != nil {
 		return nil, err

@@ -14,18 +14,18 @@ func userOperations() map[string]operation {
 		"CreateUser": {tagging: "iam:TagUser", resource: newUserARN, run: createUser},
 		"GetUser":    {resource: userARN, run: getUser},
 		"ListUsers":  {resource: prefixARN("user"), run: listUsers},
-		"UpdateUser": {resource: userARN, run: updateUser},
-		"DeleteUser": {resource: userARN, run: deleteUser},
+		"UpdateUser": {resource: userARN, run: about(iam.KindUser, updateUser)},
+		"DeleteUser": {resource: userARN, run: about(iam.KindUser, deleteUser)},
 	}
 }
 
 func keyOperations() map[string]operation {
 	return map[string]operation{
-		"CreateAccessKey":      {resource: userARN, run: createAccessKey},
-		"ListAccessKeys":       {resource: userARN, run: listAccessKeys},
+		"CreateAccessKey":      {resource: userARN, run: on((*call).userName, createAccessKey)},
+		"ListAccessKeys":       {resource: userARN, run: on((*call).userName, listAccessKeys)},
 		"UpdateAccessKey":      {resource: userARN, run: updateAccessKey},
 		"DeleteAccessKey":      {resource: userARN, run: deleteAccessKey},
-		"GetAccessKeyLastUsed": {resource: keyOwnerARN, run: getAccessKeyLastUsed},
+		"GetAccessKeyLastUsed": {resource: keyOwnerARN, run: on((*call).keyID, getAccessKeyLastUsed)},
 	}
 }
 
@@ -102,6 +102,9 @@ func (c *call) xmlUser(u iam.User, detail bool) xmlUser {
 	return x
 }
 
+// listedUser is a user in a list, without details.
+func (c *call) listedUser(u iam.User) xmlUser { return c.xmlUser(u, false) }
+
 func createUser(c *call) (any, error) {
 	in := iam.NewUser{Boundary: c.Form.Get("PermissionsBoundary")}
 	var err error
@@ -158,44 +161,35 @@ func listUsers(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	users, p, err := paginate(c, c.account.Users(prefix), func(u iam.User) string { return u.Name })
-	if err != nil {
-		return nil, err
-	}
-	out := struct {
+	users, p, err := listed(c, c.account.Users(prefix), func(u iam.User) string { return u.Name }, c.listedUser)
+	return struct {
 		Users []xmlUser `xml:"Users>member"`
 		page
-	}{page: p}
-	for _, u := range users {
-		out.Users = append(out.Users, c.xmlUser(u, false))
-	}
-	return out, nil
+	}{users, p}, err
 }
 
-func updateUser(c *call) (any, error) {
-	name, err := c.name("UserName", 128)
+func updateUser(c *call, name string) (any, error) {
+	newName, newPath, err := c.renaming("NewUserName", 64)
 	if err != nil {
 		return nil, err
-	}
-	newName, newPath := "", ""
-	if c.Form.Has("NewUserName") {
-		if newName, err = c.name("NewUserName", 64); err != nil {
-			return nil, err
-		}
-	}
-	if c.Form.Has("NewPath") {
-		if newPath, err = c.path("NewPath"); err != nil {
-			return nil, err
-		}
 	}
 	return empty{}, c.account.RenameUser(name, newName, newPath)
 }
 
-func deleteUser(c *call) (any, error) {
-	name, err := c.name("UserName", 128)
-	if err != nil {
-		return nil, err
+// renaming reads the optional new name and new path of an entity.
+func (c *call) renaming(param string, limit int) (name, path string, err error) {
+	if c.Form.Has(param) {
+		if name, err = c.name(param, limit); err != nil {
+			return "", "", err
+		}
 	}
+	if c.Form.Has("NewPath") {
+		path, err = c.path("NewPath")
+	}
+	return name, path, err
+}
+
+func deleteUser(c *call, name string) (any, error) {
 	return empty{}, c.account.DeleteUser(name)
 }
 
@@ -215,11 +209,7 @@ func shown(user string) string {
 	return user
 }
 
-func createAccessKey(c *call) (any, error) {
-	user, err := c.userName()
-	if err != nil {
-		return nil, err
-	}
+func createAccessKey(c *call, user string) (any, error) {
 	k, err := c.account.CreateKey(user)
 	if err != nil {
 		return nil, err
@@ -227,32 +217,22 @@ func createAccessKey(c *call) (any, error) {
 	return struct{ AccessKey xmlKey }{xmlKey{shown(k.User), k.ID, k.Status, string(k.Secret), stamp(k.Created)}}, nil
 }
 
-func listAccessKeys(c *call) (any, error) {
-	name, err := c.userName()
-	if err != nil {
-		return nil, err
-	}
+func listAccessKeys(c *call, name string) (any, error) {
 	u, err := c.account.User(name)
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		UserName string   `xml:"UserName,omitempty"`
-		Keys     []xmlKey `xml:"AccessKeyMetadata>member"`
-		page
-	}{UserName: shown(u.Name)}
 	if u.Name == iam.RootUser {
 		u.Keys = append([]iam.AccessKey{c.account.FirstKey()}, u.Keys...)
 	}
-	keys, p, err := paginate(c, u.Keys, func(k iam.AccessKey) string { return stamp(k.Created) + k.ID })
-	if err != nil {
-		return nil, err
-	}
-	out.page = p
-	for _, k := range keys {
-		out.Keys = append(out.Keys, xmlKey{shown(k.User), k.ID, k.Status, "", stamp(k.Created)})
-	}
-	return out, nil
+	keys, p, err := listed(c, u.Keys, func(k iam.AccessKey) string { return stamp(k.Created) + k.ID }, func(k iam.AccessKey) xmlKey {
+		return xmlKey{shown(k.User), k.ID, k.Status, "", stamp(k.Created)}
+	})
+	return struct {
+		UserName string   `xml:"UserName,omitempty"`
+		Keys     []xmlKey `xml:"AccessKeyMetadata>member"`
+		page
+	}{shown(u.Name), keys, p}, err
 }
 
 // keyID reads AccessKeyId.
@@ -308,11 +288,7 @@ func deleteAccessKey(c *call) (any, error) {
 	return empty{}, c.account.DeleteKey(user, id)
 }
 
-func getAccessKeyLastUsed(c *call) (any, error) {
-	id, err := c.keyID()
-	if err != nil {
-		return nil, err
-	}
+func getAccessKeyLastUsed(c *call, id string) (any, error) {
 	k, err := c.account.Key(id)
 	if err != nil {
 		return nil, err

@@ -38,10 +38,7 @@ func (q *request) putABAC() error {
 	default:
 		return errMalformedXML
 	}
-	if err := q.setConfig(configABAC, config); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.setConfig(configABAC, config), http.StatusOK)
 }
 
 // bucketTags adds the tags of a bucket that are for access control ("Using tags with S3 general purpose buckets").

@@ -140,10 +140,7 @@ func (q *request) headBucket() error {
 }
 
 func (q *request) deleteBucket() error {
-	if err := q.Store.DeleteBucket(q.bucket); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.Store.DeleteBucket(q.bucket), http.StatusNoContent)
 }
 
 func (q *request) getLocation() error {

@@ -98,10 +98,7 @@ func (q *request) getConfig(name string, missing error) error {
 }
 
 func (q *request) deleteConfig(name string) error {
-	if err := q.setConfig(name, nil); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.setConfig(name, nil), http.StatusNoContent)
 }
 
 // setConfig stores or, with nil, removes a document.
@@ -156,14 +153,10 @@ func (q *request) putPolicy() error {
 	if !json.Valid(raw) {
 		return errMalformedXML
 	}
-	err = q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
 		b.Config[configPolicy], b.Principals = raw, q.Account.Pins(policy)
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	}), http.StatusNoContent)
 }
 
 // locksOut reports whether a policy would deny its author the next PutBucketPolicy. The root user is never locked
@@ -211,14 +204,10 @@ func (q *request) putVersioning() error {
 	case q.state.ObjectLock && body.Status == store.VersioningSuspended:
 		return awserr.New(http.StatusConflict, "InvalidBucketState", "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.")
 	}
-	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
 		b.Versioning = body.Status
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	}), http.StatusOK)
 }
 
 // accessBlock is PublicAccessBlockConfiguration.
@@ -249,10 +238,7 @@ func (q *request) putAccessBlock() error {
 	if err := q.readXML(&body); err != nil {
 		return err
 	}
-	if err := q.setConfig(configAccessBlock, body.document()); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.setConfig(configAccessBlock, body.document()), http.StatusOK)
 }
 
 // ownershipBody is OwnershipControls.
@@ -290,10 +276,7 @@ func (q *request) getOwnership() error {
 }
 
 func (q *request) deleteOwnership() error {
-	if err := q.setConfig(configOwnership, []byte(ownerNone)); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.setConfig(configOwnership, []byte(ownerNone)), http.StatusNoContent)
 }
 
 func (q *request) putOwnership() error {
@@ -305,8 +288,5 @@ func (q *request) putOwnership() error {
 	if len(body.Rule) != 1 || !slices.Contains(known, body.Rule[0].ObjectOwnership) {
 		return errMalformedXML
 	}
-	if err := q.setConfig(configOwnership, ownershipDocument(body.Rule[0].ObjectOwnership)); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.setConfig(configOwnership, ownershipDocument(body.Rule[0].ObjectOwnership)), http.StatusOK)
 }

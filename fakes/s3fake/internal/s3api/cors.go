@@ -43,10 +43,7 @@ func (q *request) putCORS() error {
 		}
 	}
 	body.XMLName = xml.Name{}
-	if err := q.setConfig(configCORS, encodeXML("CORSConfiguration", body)); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.setConfig(configCORS, encodeXML("CORSConfiguration", body)), http.StatusOK)
 }
 
 func (r corsRule) validate() error {

@@ -114,15 +114,11 @@ func (q *request) getLifecycle() error {
 }
 
 func (q *request) deleteLifecycle() error {
-	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
 		delete(b.Config, configLifecycle)
 		delete(b.Config, configMinimum)
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	}), http.StatusNoContent)
 }
 
 func (b lifecycleBody) validate() error {

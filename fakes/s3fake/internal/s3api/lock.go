@@ -51,7 +51,7 @@ func (q *request) putLockConfig() error {
 	if err := body.validate(); err != nil {
 		return err
 	}
-	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
 		if b.Versioning != store.VersioningEnabled {
 			return awserr.New(http.StatusConflict, "InvalidBucketState", "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration")
 		}
@@ -59,11 +59,7 @@ func (q *request) putLockConfig() error {
 		body.XMLName = xml.Name{}
 		b.Config[configLock] = encodeXML("ObjectLockConfiguration", body)
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	}), http.StatusOK)
 }
 
 // Longest default retention: 100 years.

@@ -247,10 +247,7 @@ func (q *request) copySpan(v *store.Version) (offset, length int64, err error) {
 }
 
 func (q *request) abortUpload() error {
-	if err := q.Store.Abort(q.bucket, q.key, q.param("uploadId")); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.Store.Abort(q.bucket, q.key, q.param("uploadId")), http.StatusNoContent)
 }
 
 func (q *request) listParts() error {

@@ -54,10 +54,7 @@ func (q *request) putEncryption() error {
 	case d.SSEAlgorithm == "AES256" && d.KMSMasterKeyID != "":
 		return invalidArgument("ApplyServerSideEncryptionByDefault", "", "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse")
 	}
-	if err := q.setConfig(configEncryption, encodeXML("ServerSideEncryptionConfiguration", body.plain())); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.setConfig(configEncryption, encodeXML("ServerSideEncryptionConfiguration", body.plain())), http.StatusOK)
 }
 
 // plain drops the namespace that the client used.
@@ -137,8 +134,5 @@ func (q *request) putBucketTagging() error {
 	if err != nil {
 		return err
 	}
-	if err := q.setConfig(configTagging, taggingDocument(tags)); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.setConfig(configTagging, taggingDocument(tags)), http.StatusNoContent)
 }

@@ -98,17 +98,11 @@ func (q *request) putObjectTagging() error {
 	if err != nil {
 		return err
 	}
-	if err := q.retag(storeTags(tags)); err != nil {
-		return err
-	}
-	return q.status(http.StatusOK)
+	return q.statusUnless(q.retag(storeTags(tags)), http.StatusOK)
 }
 
 func (q *request) deleteObjectTagging() error {
-	if err := q.retag(nil); err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
+	return q.statusUnless(q.retag(nil), http.StatusNoContent)
 }
 
 func (q *request) retag(tags []store.Tag) error {

@@ -145,6 +145,14 @@ func (q *request) status(code int) error {
 	return nil
 }
 
+// statusUnless returns err, or responds with a status if it is nil.
+func (q *request) statusUnless(err error, code int) error {
+	if err != nil {
+		return err
+	}
+	return q.status(code)
+}
+
 // ignoreHangup drops the error of a client that went away while its response was sent.
 func ignoreHangup(error) error { return nil }
 
