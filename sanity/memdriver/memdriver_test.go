@@ -149,7 +149,7 @@ func TestCredentialsOfEveryProtocol(t *testing.T) {
 			first := granted(client.DriverGrantBucketAccess(ctx, grant))
 			second := granted(client.DriverGrantBucketAccess(ctx, grant))
 			if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
-				t.Errorf("a repeat returns something else (-first +second):\n%s", diff)
+				t.Errorf("a repeated call returns a different response (-first +second):\n%s", diff)
 			}
 			works := func(bucket string, action sanity.Action, want sanity.Permission) {
 				t.Helper()
@@ -285,11 +285,11 @@ func TestBackendRules(t *testing.T) {
 			_, err := c.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "none"})
 			return err
 		}, codes.NotFound},
-		"delete what holds an object": {func(ctx context.Context, c client) error {
+		"delete a bucket with an object": {func(ctx context.Context, c client) error {
 			_, err := c.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "bc-2"})
 			return err
 		}, codes.FailedPrecondition},
-		"delete it with the parameter": {func(ctx context.Context, c client) error {
+		"delete a bucket with an object and the parameter": {func(ctx context.Context, c client) error {
 			_, err := c.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{
 				BucketId: "bc-2", Parameters: map[string]string{"deleteNonEmpty": "true"},
 			})
@@ -311,7 +311,7 @@ func TestBackendRules(t *testing.T) {
 			_, err := c.DriverGrantBucketAccess(ctx, grantOf(s3, "ba-2", "none"))
 			return err
 		}, codes.NotFound},
-		"grant through a protocol that the bucket lacks": {func(ctx context.Context, c client) error {
+		"grant with a protocol that the bucket does not support": {func(ctx context.Context, c client) error {
 			_, err := c.DriverGrantBucketAccess(ctx, grantOf(azure, "ba-2", "static"))
 			return err
 		}, codes.InvalidArgument},
