@@ -269,7 +269,7 @@ func (l *losing) empty(claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess)
 	l.t.Helper()
 	l.await(claim)
 	l.await(access)
-	if said := l.rotationFails(access, "1"); !strings.Contains(said, "does not exist at the store") {
+	if said := l.rotationFails(access, "1"); !strings.Contains(said, "does not exist in the store") {
 		l.t.Errorf("the access does not say that its bucket is gone: %s", said)
 	}
 	l.remove(access)

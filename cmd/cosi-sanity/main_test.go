@@ -233,7 +233,7 @@ func TestUnavailableDriver(t *testing.T) {
 	if code != exitNotTested || !strings.Contains(problems, "waiting for the driver at unix://nothing, at most 10ms") {
 		t.Errorf("want exit code %d and what is waited for, got %d\n%s", exitNotTested, code, problems)
 	}
-	for _, want := range []string{"nothing listens on unix://nothing after 10ms: is that the address", "no driver responded", "not tested: MUST 0/"} {
+	for _, want := range []string{"no process listens on unix://nothing after 10ms; check that the driver was started with this address", "no driver responded", "not tested: MUST 0/"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

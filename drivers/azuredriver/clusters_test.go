@@ -67,11 +67,11 @@ func TestClusterAndItsClone(t *testing.T) {
 	before := inventory(t, f.server)
 
 	_, err := clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	_, err = clone.DriverGrantBucketAccess(t.Context(), asKey)
 	drivertest.WantCode(t, err, codes.AlreadyExists, "another cluster")
 	_, err = clone.DriverGrantBucketAccess(t.Context(), asPod)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, clone.revoke(t, account, bucket), codes.FailedPrecondition, "another cluster")
 	wantNoError(t, clone.revokeAs(t, asPod))
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")

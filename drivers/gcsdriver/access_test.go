@@ -101,7 +101,7 @@ func TestAKeyThatCannotBeDeliveredIsNotMade(t *testing.T) {
 		_, err := client.DriverGrantBucketAccess(t.Context(), &v1alpha1.DriverGrantBucketAccessRequest{
 			BucketId: bucket, Name: drivertest.NewAccount(), AuthenticationType: v1alpha1.AuthenticationType_Key, Parameters: map[string]string{"credentials": credentials},
 		})
-		drivertest.WantCode(t, err, codes.InvalidArgument, "parameter credentials is", "HMAC pairs")
+		drivertest.WantCode(t, err, codes.InvalidArgument, "parameter credentials is", "HMAC keys")
 	}
 	if made := len(w.google.Inventory().Accounts) - before; made != 0 {
 		t.Errorf("%d accounts are left of refused grants", made)
@@ -291,7 +291,7 @@ func TestLostStore(t *testing.T) {
 	}
 	elsewhere := newWorld(t, on, worldOptions{store: w.store, config: func(c *gcsdriver.Config) { c.DriverName = "other.example.com" }})
 	_, err = elsewhere.DriverGrantBucketAccess(t.Context(), request)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 }
 
 // TestAccountIsGone revokes an access whose service account an administrator deleted.

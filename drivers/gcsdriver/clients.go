@@ -49,10 +49,10 @@ func newClients(ctx context.Context, settings BackendConfig, authorities *driver
 	var made clients
 	var err error
 	if made.storage, err = storage.NewService(ctx, clientOptions(client, settings.Endpoint, "/storage/v1/")...); err != nil {
-		return clients{}, fmt.Errorf("make the client of Cloud Storage: %w", err)
+		return clients{}, fmt.Errorf("create the client for Cloud Storage: %w", err)
 	}
 	if made.iam, err = iam.NewService(ctx, clientOptions(client, settings.IAMEndpoint, "/")...); err != nil {
-		return clients{}, fmt.Errorf("make the client of IAM: %w", err)
+		return clients{}, fmt.Errorf("create the client for IAM: %w", err)
 	}
 	return made, nil
 }
@@ -124,7 +124,7 @@ func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, err
 	}
 	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.Type == "" {
-		return nil, errors.New("it is not a credentials file of Google's")
+		return nil, errors.New("it is not a Google credentials file")
 	}
 	credentials, err := google.CredentialsFromJSONWithType(ctx, data, file.Type, scope)
 	if err != nil {

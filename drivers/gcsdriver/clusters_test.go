@@ -89,9 +89,9 @@ func TestClusterAndItsClone(t *testing.T) {
 	first.MustGrant(t, asPod)
 	before := on.Inventory()
 
-	drivertest.WantCode(t, clone.Create(t, bucket, nil), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, clone.Create(t, bucket, nil), codes.AlreadyExists, "does not change it")
 	_, err := clone.DriverGrantBucketAccess(t.Context(), asKey)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, clone.Revoke(t, asKey), codes.FailedPrecondition, "mark")
 	drivertest.WantCode(t, clone.Revoke(t, asPod), codes.OK)
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")

@@ -76,8 +76,8 @@ func testForeignUser(t *testing.T, on target) {
 		before, err := on.cephKeys(t.Context(), account)
 		mustSucceed(t, err)
 		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-		drivertest.WantCode(t, err, codes.AlreadyExists, "was not made by this driver", "left alone")
-		drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "left alone")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was not created by this driver", "does not change it")
+		drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "does not change it")
 		if after, err := on.cephKeys(t.Context(), account); err != nil || !slices.Equal(before, after) {
 			t.Errorf("its keys were changed (%v)", err)
 		}
@@ -315,7 +315,7 @@ func testForgedBucket(t *testing.T, on target) {
 			mustSucceed(t, err)
 		}
 		_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-		drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
 		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
 		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
@@ -409,7 +409,7 @@ func testAccountOfNewerCeph(t *testing.T, on target) {
 	}
 	w := newWorld(t, on, worldOptions{wrap: wrap})
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
-	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without one")
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without an account")
 }
 
 // testTenants has the same names in two tenants, neither of which can access the other's buckets.

@@ -330,14 +330,14 @@ func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 				t.Helper()
 				foreignRole(t, on, eksCluster+".ns.sa")
 			},
-			code: codes.AlreadyExists, want: "left alone",
+			code: codes.AlreadyExists, want: "does not change it",
 		},
 		"a service account that is bound already": {
 			prepare: func(t *testing.T, on target) {
 				t.Helper()
 				bindToForeignRole(t, on)
 			},
-			code: codes.AlreadyExists, want: "takes only one",
+			code: codes.AlreadyExists, want: "allows only one",
 		},
 	}
 	for name, test := range tests {

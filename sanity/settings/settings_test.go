@@ -34,7 +34,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"no YAML":                        {"endpoint: [", "sanity.yaml"},
 		"an unknown authentication type": {"authentication: [Password]\n", "neither Key nor ServiceAccount"},
 		"an unknown policy":              {"nonEmptyDelete: maybe\n", "neither refuse nor delete"},
-		"no duration":                    {"limits: {settle: soon}\n", `limits.settle: "soon"`},
+		"not a duration":                 {"limits: {settle: soon}\n", `limits.settle: "soon"`},
 		"a negative duration":            {"limits: {rpc: -1s}\n", "limits.rpc"},
 		"a missing authority":            {"dataPlane: {certificateAuthority: nowhere.pem}\n", "nowhere.pem"},
 	}

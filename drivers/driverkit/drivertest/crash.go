@@ -164,7 +164,7 @@ func (m CrashMatrix) Run(t *testing.T) {
 	m.Cell(t, whole)
 	calls := len(whole.Calls())
 	if calls == 0 && !t.Failed() {
-		t.Error("the work makes no call at which to crash")
+		t.Error("the work makes no call that can crash")
 	}
 	var before, after []*Crash
 	for at := range calls {

@@ -79,7 +79,7 @@ func (o *options) settings() (azurefake.Options, error) {
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(authority) {
-			return out, fmt.Errorf("--issuer-ca %s holds no PEM certificate", o.issuerCA)
+			return out, fmt.Errorf("--issuer-ca %s contains no PEM certificate", o.issuerCA)
 		}
 		out.Issuers = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	}
