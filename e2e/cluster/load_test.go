@@ -253,10 +253,10 @@ func (l *load) saw(t *testing.T) string {
 		provisioned := meta.FindStatusCondition(one.Status.Conditions, cosiapi.ConditionProvisioned)
 		slowest = max(slowest, provisioned.LastTransitionTime.Sub(one.CreationTimestamp.Time))
 	}
-	text := fmt.Sprintf("%d buckets with accesses asked for, the slowest there after %.0f s; %d given back and gone.",
+	text := fmt.Sprintf("%d buckets with accesses requested, the slowest ready after %.0f s; %d deleted.",
 		len(l.kept)+len(l.given)-settled, slowest.Seconds(), len(l.given))
 	if len(l.said) > 0 {
-		text += " Some said meanwhile: " + strings.Join(slices.Sorted(maps.Keys(l.said)), ", ") + "."
+		text += " Conditions in the meantime: " + strings.Join(slices.Sorted(maps.Keys(l.said)), ", ") + "."
 	}
 	return text
 }
