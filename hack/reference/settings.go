@@ -52,7 +52,7 @@ func settingsPage(root string) (string, error) {
 func (s structs) read(pkg, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("look for settings: %w", err)
+		return fmt.Errorf("find settings: %w", err)
 	}
 	for _, entry := range entries {
 		if !isSource(entry) {
@@ -60,7 +60,7 @@ func (s structs) read(pkg, dir string) error {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, entry.Name()), nil, parser.ParseComments)
 		if err != nil {
-			return fmt.Errorf("look for settings: %w", err)
+			return fmt.Errorf("find settings: %w", err)
 		}
 		ast.Inspect(file, func(node ast.Node) bool {
 			if declared, ok := node.(*ast.TypeSpec); ok {

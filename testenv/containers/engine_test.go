@@ -138,7 +138,7 @@ func TestAMissingImageSaysHowToGetIt(t *testing.T) {
 		want  []string
 	}{
 		"an image of ours":      {containers.Ours("cosi-sidecar"), []string{"cosi-sidecar:never-built", "`make images`", "COOPER_TAG"}},
-		"an image of a store's": {containers.MinIOImage(), []string{"registry.invalid/minio:never-built", "cannot be pulled", "`make store-images`", "COOPER_MINIO_IMAGE"}},
+		"an image of a store's": {containers.MinIOImage(), []string{"registry.invalid/minio:never-built", "pulling it failed", "`make store-images`", "COOPER_MINIO_IMAGE"}},
 	}
 	for name, tc := range tests {
 		for _, required := range []string{"", "1"} {

@@ -211,7 +211,7 @@ func TestCacheDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: filepath.Join(file, "cache")}, "hello")
-	wantParts(t, err, "cannot keep the programs of tiny", file, "make the directory writable or name another one")
+	wantParts(t, err, "cannot store the programs of tiny", file, "make the directory writable or choose another one")
 }
 
 // cancelling is a writer that cancels a context when it is written to.

@@ -40,7 +40,7 @@ func libraries() []string {
 var errTooShort = errors.New("git fetch --unshallow may change that")
 
 func main() {
-	since := flag.String("since", "", "tag or commit that is compared with; empty means the one that the page names")
+	since := flag.String("since", "", "tag or commit to compare with; empty means the one on the page")
 	flag.Parse()
 	if err := run(*since); err != nil {
 		fmt.Fprintln(os.Stderr, "apidiff:", err)
@@ -59,7 +59,7 @@ func run(since string) error {
 		}
 		named := regexp.MustCompile("since `([^`]+)`").FindSubmatch(text)
 		if named == nil {
-			return fmt.Errorf("%s names no commit: say one with -since", page)
+			return fmt.Errorf("%s contains no commit: set one with -since", page)
 		}
 		since = string(named[1])
 	}
@@ -164,7 +164,7 @@ func describe(since string, changes map[bool][]string) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# API changes\n\n<!-- Written by hack/apidiff/run.sh; do not edit. -->\n\n"+
-		"What has changed since `%s` for who imports packages of\n%s.\n[What is promised](../adr/0047-releases.md).\n",
+		"Changes since `%s` for programs that import packages of\n%s.\nSee [the compatibility promise](../adr/0047-releases.md).\n",
 		since, strings.Join(names, ", "))
 	for _, section := range []struct {
 		title  string
