@@ -15,7 +15,7 @@ type DisallowedModes struct {
 	BucketMetadata []Mode
 }
 
-// Check returns InvalidArgument if the effective access to a bucket exceeds what the class allows. In each category
+// Check returns InvalidArgument if the effective access to a bucket exceeds the class's permissions. In each category
 // there must be at least one mode that is not disallowed and includes the effective one. The effective access can
 // exceed the requested one: reading an object also shows its metadata, for instance.
 func (d DisallowedModes) Check(effective BucketAccess) error {

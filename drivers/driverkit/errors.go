@@ -110,7 +110,7 @@ func Internal(format string, args ...any) *Error { return errorf(codes.Internal,
 // ended, and otherwise INTERNAL with err as the detail.
 func classify(ctx context.Context, err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
-		// Text added by wrapping goes only to the log.
+		// Text added by wrapping is only logged.
 		if err != error(known) { //nolint:errorlint // asks whether anything wraps it
 			return known.WithDetail(err)
 		}

@@ -247,7 +247,7 @@ func bindings(on google, bucket string) []string {
 	return nil
 }
 
-// TestForeignConditionsSurvive checks that edits preserve what an administrator wrote.
+// TestForeignConditionsSurvive checks that edits preserve the changes of an administrator.
 func TestForeignConditionsSurvive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})

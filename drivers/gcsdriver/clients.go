@@ -25,7 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// scope is the scope of all tokens; IAM decides what the driver may do.
+// scope is the scope of all tokens; IAM determines the driver's permissions.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // tokenTimeout limits the request for a token, which does not inherit the deadline of the call that needs the token.
@@ -37,7 +37,7 @@ type clients struct {
 	iam     *iam.Service
 }
 
-// newClients creates the clients. Each request gets a token and is retried, and goes to the network through the
+// newClients creates the clients. Each request gets a token and is retried, and is sent through the
 // transport wrapped by wrap. Requests for tokens go the same way.
 func newClients(ctx context.Context, settings BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (clients, error) {
 	transport := wrap(newTransport(authorities))

@@ -160,7 +160,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsEndAtTheProject has whoever got hold of the driver's account try to get more than its project.
+// TestRightsEndAtTheProject tries to get permissions outside of the project with the driver's account.
 func TestRightsEndAtTheProject(t *testing.T) {
 	t.Parallel()
 	on := startProjects(t, gcsfake.Options{})

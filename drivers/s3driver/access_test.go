@@ -53,7 +53,7 @@ func writes(m cosi.AccessMode_Mode) bool { return m == writeOnly || m == both }
 
 func never(drivertest.Modes) bool { return false }
 
-// attempts are ordered so that each finds what it needs: root created "given".
+// attempts are ordered so that each finds its prerequisites: root created "given".
 func attempts() []attempt {
 	readsData := func(m drivertest.Modes) bool { return reads(m.Data) }
 	writesData := func(m drivertest.Modes) bool { return writes(m.Data) }

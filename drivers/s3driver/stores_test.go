@@ -311,7 +311,7 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	}
 }
 
-// TestBehaviour tests what the driver does on every store. All its tests share one store of each kind, because
+// TestBehaviour tests the driver's behavior on every store. All its tests share one store of each kind, because
 // starting a real one takes longer than most tests. They must not count the contents of the store or break it.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()

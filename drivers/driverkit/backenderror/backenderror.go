@@ -28,7 +28,7 @@ import (
 type Meaning struct {
 	// Kind is the constructor for the gRPC code, such as driverkit.NotFound.
 	Kind func(format string, args ...any) *driverkit.Error
-	// Text says what happened and what the user or administrator should do. {backend} is replaced by the table's
+	// Text describes the problem and the action for the user or administrator. {backend} is replaced by the table's
 	// Backend. The text follows the subject of the call and a colon, so it begins in lower case.
 	Text string
 }

@@ -38,7 +38,7 @@ type Killed struct{}
 // Error implements error.
 func (Killed) Error() string { return "the process was killed" }
 
-// NonRetriable tells the Azure SDK not to retry.
+// NonRetriable prevents retries of the Azure SDK.
 func (Killed) NonRetriable() {}
 
 // Paused returns a Crash that pauses the process instead of killing it: it runs meanwhile before the call with the

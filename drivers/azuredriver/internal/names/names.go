@@ -38,6 +38,6 @@ func CheckStorageAccount(name string) error {
 	return nil
 }
 
-// MayBeOurs reports whether this driver may have created an ID, under another configuration, whose storage account is
+// MayBeOurs reports whether this driver may have created an ID, under another configuration, with a storage account that is
 // not configured now. Other IDs do not need to be removed.
 func MayBeOurs(id string) bool { return issued.MatchString(id) }

@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Direction says whether a category is read, written, both or neither.
+// Direction states whether a category is read, written, both or neither.
 type Direction uint8
 
 // The directions of access. ReadWrite is their union.

@@ -20,7 +20,7 @@ import (
 // policyName is the name of the inline policy, which the driver manages exclusively.
 const policyName = "cosi"
 
-// nobody is a name that no account has.
+// nobody is the name of an account that never exists.
 const nobody = "cosi-nobody"
 
 // Names of the tags that mark a user as the driver's.

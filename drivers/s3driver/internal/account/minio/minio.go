@@ -27,7 +27,7 @@ const (
 	codeNoUser    = "XMinioAdminNoSuchUser"
 	codeNoQuota   = "XMinioAdminNoSuchQuotaConfiguration"
 	statusEnabled = "enabled"
-	// nobody is a name that no account has.
+	// nobody is the name of an account that never exists.
 	nobody = "cosi-nobody"
 )
 

@@ -74,7 +74,7 @@ func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccou
 	return r.PodIdentity.remove(ctx, of, ":role"+r.Path+name)
 }
 
-// removeRole deletes a role whose last access had this policy. It also removes what an administrator added, because
+// removeRole deletes a role whose last access had this policy. It also removes an administrator's additions, because
 // that prevents the deletion of the role. It returns errUsed if there are policies of other accesses.
 func (r *Roles) removeRole(ctx context.Context, name, last string) error {
 	policies, err := r.policies(ctx, name)

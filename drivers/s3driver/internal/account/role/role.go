@@ -38,7 +38,7 @@ const (
 const (
 	// policyPrefix is the prefix of the names of the accesses' inline policies.
 	policyPrefix = "cosi-"
-	// nobody is a name that no role of the driver has, because it contains no dots.
+	// nobody is the name of a role that the driver never creates, because it contains no dots.
 	nobody = "cosi-nobody"
 	// maxRoleName is the maximum length of a role name.
 	maxRoleName = 64
