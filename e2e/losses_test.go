@@ -115,7 +115,7 @@ func (l *losing) used(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess,
 }
 
 // TestLosses loses a part of the system, restores it according to the table in
-// docs/howto/restore-after-a-loss.md, and checks what is not restored.
+// docs/howto/restore-after-a-loss.md, and checks which objects are not restored.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestRestoreInEveryOrder in lifecycle restores objects, in part in the short run")
@@ -188,7 +188,7 @@ func credentialStore(l *losing) {
 	l.wantRefused(former)
 }
 
-// driversNamespace loses the driver and its Secrets without a backup, so that it cannot know which key is in
+// driversNamespace loses the driver and its Secrets without a backup, so that it cannot determine which key is in
 // use.
 func driversNamespace(l *losing) {
 	_, access, former := l.used("old")

@@ -166,7 +166,7 @@ func rotate(s *scenario) {
 	s.remove(claim)
 }
 
-// withoutAccounts tests what is possible on a store without accounts.
+// withoutAccounts tests the supported operations of a store without accounts.
 func withoutAccounts(s *scenario) {
 	claim := s.claim("bucket")
 	s.await(claim)

@@ -241,7 +241,7 @@ func (l *load) recovered(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// saw describes what users saw, in a sentence or two.
+// saw describes the effect for users, in one or two sentences.
 func (l *load) saw(t *testing.T) string {
 	t.Helper()
 	accesses, err := l.accesses(t.Context())

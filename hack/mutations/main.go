@@ -5,7 +5,7 @@
 // lifecycle cases. It never changes the source tree; go test gets each defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
-//	go run ./hack/mutations -only rotation  # those whose name contains the word, and write their rows of that page
+//	go run ./hack/mutations -only rotation  # defects with the word in their names, and write their rows of that page
 //	go run ./hack/mutations -refresh        # rewrite the patches with the current code around them
 //
 // It exits 1 if a defect was not found.

@@ -51,7 +51,7 @@ type rule struct {
 	Superseded string `json:"superseded,omitempty"`
 	// Because is the reason why there is nothing to prove.
 	Because string `json:"because,omitempty"`
-	// Open is what has not been proven.
+	// Open is the part that is not proven yet.
 	Open string `json:"open,omitempty"`
 }
 
