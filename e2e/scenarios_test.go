@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 			for _, c := range w.clouds {
 				table := scenarios()
 				if w.open && c.protocol == cosiapi.ProtocolGCS {
-					table = map[string]func(s *scenario){"a bucket, and a refusal of accesses that says why": withoutAccounts}
+					table = map[string]func(s *scenario){"a bucket, and a rejection of accesses with a reason": withoutAccounts}
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()

@@ -49,7 +49,7 @@ func TestTwoClustersInOneStorageAccount(t *testing.T) {
 	gone.mustRevoke(t, gone.account, gone.bucket)
 	wantNoError(t, gone.Delete(t, gone.bucket, nil))
 	if diff := cmp.Diff(alone, inventory(t, f.server)); diff != "" {
-		t.Errorf("what the other cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the other cluster (-before +after):\n%s", diff)
 	}
 	wantNoError(t, upload(t.Context(), (&keyless{trusted: f.trusted}).workload(t, token(left.token)), "blob"))
 }
@@ -76,7 +76,7 @@ func TestClusterAndItsClone(t *testing.T) {
 	wantNoError(t, clone.revokeAs(t, asPod))
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
-		t.Errorf("what the first cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the first cluster (-before +after):\n%s", diff)
 	}
 	first.mustRevoke(t, account, bucket)
 }

@@ -341,14 +341,14 @@ func TestDriverErrors(t *testing.T) {
 			fmt.Errorf("canary-value: %w", context.DeadlineExceeded), codes.DeadlineExceeded,
 			"the call did not finish within its deadline; the next one continues",
 		},
-		"no more quota":     {driverkit.ResourceExhausted("quota"), codes.ResourceExhausted, "quota"},
-		"not empty":         {driverkit.FailedPrecondition("not empty"), codes.FailedPrecondition, "not empty"},
-		"denied":            {driverkit.PermissionDenied("denied"), codes.PermissionDenied, "denied"},
-		"unauthenticated":   {driverkit.Unauthenticated("who"), codes.Unauthenticated, "who"},
-		"aborted":           {driverkit.Aborted("busy"), codes.Aborted, "busy"},
-		"out of range":      {driverkit.OutOfRange("one"), codes.OutOfRange, "one"},
-		"unimplemented":     {driverkit.Unimplemented("never"), codes.Unimplemented, "never"},
-		"deadline exceeded": {driverkit.DeadlineExceeded("more to do"), codes.DeadlineExceeded, "more to do"},
+		"an exhausted quota": {driverkit.ResourceExhausted("quota"), codes.ResourceExhausted, "quota"},
+		"not empty":          {driverkit.FailedPrecondition("not empty"), codes.FailedPrecondition, "not empty"},
+		"denied":             {driverkit.PermissionDenied("denied"), codes.PermissionDenied, "denied"},
+		"unauthenticated":    {driverkit.Unauthenticated("who"), codes.Unauthenticated, "who"},
+		"aborted":            {driverkit.Aborted("busy"), codes.Aborted, "busy"},
+		"out of range":       {driverkit.OutOfRange("one"), codes.OutOfRange, "one"},
+		"unimplemented":      {driverkit.Unimplemented("never"), codes.Unimplemented, "never"},
+		"deadline exceeded":  {driverkit.DeadlineExceeded("more to do"), codes.DeadlineExceeded, "more to do"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

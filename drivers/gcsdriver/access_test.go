@@ -287,7 +287,7 @@ func TestLostStore(t *testing.T) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "gcloud iam service-accounts update")
 	drivertest.WantCode(t, stranger.Revoke(t, request), codes.FailedPrecondition, "credential store lost")
 	if err := s3Put(t, hmacClient(t, on, granted), bucket, "key"); err != nil {
-		t.Errorf("the delivered key does not work any more: %v", err)
+		t.Errorf("the delivered key no longer works: %v", err)
 	}
 	elsewhere := newWorld(t, on, worldOptions{store: w.store, config: func(c *gcsdriver.Config) { c.DriverName = "other.example.com" }})
 	_, err = elsewhere.DriverGrantBucketAccess(t.Context(), request)

@@ -96,7 +96,7 @@ func TestClusterAndItsClone(t *testing.T) {
 	drivertest.WantCode(t, clone.Revoke(t, asPod), codes.OK)
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if diff := cmp.Diff(before, on.Inventory()); diff != "" {
-		t.Errorf("what the first cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the first cluster (-before +after):\n%s", diff)
 	}
 	if err := s3Put(t, hmacClient(t, on, key), bucket, "key"); err != nil {
 		t.Error(err)

@@ -320,7 +320,7 @@ func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", account)
 	drivertest.WantCode(t, other.revoke(t, account, bucket), codes.FailedPrecondition, "credential store lost")
 	if err := putObject(t, client, bucket, "key"); err != nil {
-		t.Errorf("the delivered key does not work any more: %v", err)
+		t.Errorf("the delivered key no longer works: %v", err)
 	}
 	if err := w.revoke(t, account, bucket); err != nil {
 		t.Errorf("revoke with the right store: %v", err)

@@ -51,7 +51,7 @@ func testForeignBucketIsLeftAlone(t *testing.T, on target) {
 	drivertest.WantCode(t, err, codes.AlreadyExists, bucket, "does not change it")
 	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if _, err := w.root().HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
-		t.Errorf("the foreign bucket is gone: %v", err)
+		t.Errorf("the foreign bucket was deleted: %v", err)
 	}
 	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket}); err != nil {
 		t.Errorf("static provisioning: %v", err)
@@ -268,7 +268,7 @@ func testParametersAtTheStore(t *testing.T, on target) {
 		bucket := "bc-" + drivertest.NewAccount()
 		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
 		if on.real && status.Code(err) == codes.InvalidArgument {
-			t.Logf("%s: the store has not got it: %v", name, err)
+			t.Logf("%s: the store does not have it: %v", name, err)
 			mustSucceed(t, w.Delete(t, bucket, nil))
 			continue
 		}

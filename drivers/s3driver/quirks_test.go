@@ -186,7 +186,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	again := newWorld(t, w.target, worldOptions{store: w.store})
 	again.mustCreate(t, bucket, parameters)
 	if _, err := w.root().GetBucketCors(t.Context(), &s3.GetBucketCorsInput{Bucket: &bucket}); err != nil {
-		t.Errorf("what the administrator changed: %v", err)
+		t.Errorf("the administrator's change: %v", err)
 	}
 	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"cors": oneOrigin}})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "other parameters")

@@ -325,7 +325,7 @@ func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 			configure: func(s *s3driver.ServiceAccountsConfig) { s.EKSCluster = "nowhere" },
 			code:      codes.FailedPrecondition, want: "iam.serviceAccounts",
 		},
-		"a role of somebody else": {
+		"a role of another owner": {
 			prepare: func(t *testing.T, on target) {
 				t.Helper()
 				foreignRole(t, on, eksCluster+".ns.sa")

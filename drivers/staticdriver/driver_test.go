@@ -41,7 +41,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 		}
 		want := c.grants[driverkit.ReadWrite].GetBuckets()[0].GetBucketInfo()
 		if diff := cmp.Diff(want, found.GetProtocols(), protocmp.Transform()); diff != "" {
-			t.Errorf("the bucket (-what was written +what is found):\n%s", diff)
+			t.Errorf("the bucket (-written +found):\n%s", diff)
 		}
 		for mode, asked := range map[driverkit.Mode]cosi.AccessMode_Mode{driverkit.ReadWrite: cosi.AccessMode_READ_WRITE, driverkit.ReadOnly: cosi.AccessMode_READ_ONLY} {
 			request := c.grantOf("ba-"+strings.ToLower(string(mode)), asked)
@@ -54,7 +54,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 				Credentials: c.grants[mode].GetCredentials(), SharedCredential: true,
 			}
 			if diff := cmp.Diff(want, granted, protocmp.Transform()); diff != "" {
-				t.Errorf("%s (-what was written +what is granted):\n%s", mode, diff)
+				t.Errorf("%s (-written +granted):\n%s", mode, diff)
 			}
 			if err := c.use(t.Context(), granted, true); (err == nil) != (mode == driverkit.ReadWrite) {
 				t.Errorf("%s: a write: %v", mode, err)
@@ -125,9 +125,9 @@ func TestRefusals(t *testing.T) {
 		text   string
 	}{
 		"a class that accepts no shared credential": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters = nil }, codes.InvalidArgument, "acceptSharedCredential"},
-		"one that says so":                          {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["acceptSharedCredential"] = "false" }, codes.InvalidArgument, "not revoked with the access"},
+		"one with an explicit false":                {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["acceptSharedCredential"] = "false" }, codes.InvalidArgument, "not revoked with the access"},
 		"a rotation":                                {func(r *cosi.DriverGrantBucketAccessRequest) { r.Rotation = "1" }, codes.InvalidArgument, "an administrator rotates"},
-		"a mode that nobody gave": {func(r *cosi.DriverGrantBucketAccessRequest) {
+		"a mode that is not configured": {func(r *cosi.DriverGrantBucketAccessRequest) {
 			r.Buckets[0].ObjectDataAccessMode.Mode = cosi.AccessMode_WRITE_ONLY
 		}, codes.InvalidArgument, "ReadOnly, ReadWrite"},
 		"another bucket": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Buckets[0].BucketId = "other" }, codes.NotFound, "is not in the configuration"},
@@ -215,7 +215,7 @@ func TestConfig(t *testing.T) {
 			"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}, {directory: " + elsewhere + ", objectData: ReadOnly}]}}}",
 			"credentials[1].directory: is for https://s3.example.com/other, but",
 		},
-		"what is needed":              {"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}]}}}", ""},
+		"the required fields":         {"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}]}}}", ""},
 		"metadata alone":              {"{buckets: {photos: {credentials: [{directory: DIR, bucketMetadata: ReadOnly}]}}}", ""},
 		"no bucket":                   {"{}", "buckets: at least one is required"},
 		"no credential":               {"{buckets: {photos: {}}}", "buckets.photos.credentials: at least one"},

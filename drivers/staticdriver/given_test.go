@@ -148,14 +148,14 @@ func TestChoose(t *testing.T) {
 		disallowed         driverkit.DisallowedModes
 		want, err          string
 	}{
-		"the least in what is left open, and the first of equals": {data: rw, meta: open, bucket: open, want: "write"},
-		"what is asked for by name":                               {data: rw, meta: rw, bucket: rw, want: "all"},
-		"less":                                                    {data: ro, meta: open, bucket: open, want: "read"},
-		"metadata go with the object":                             {data: open, meta: ro, bucket: open, want: "read"},
-		"one category alone":                                      {data: open, meta: open, bucket: rw, want: "all"},
-		"more than was asked for is refused":                      {data: ro, meta: rw, bucket: open, err: "no configured credential has exactly these"},
-		"what nobody gave":                                        {data: wo, meta: open, bucket: open, err: "objectData and objectMetadata ReadOnly, bucketMetadata ReadOnly"},
-		"what the class leaves":                                   {data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, wo}}, want: "read"},
+		"the fewest permissions in unset modes, and the first of equals": {data: rw, meta: open, bucket: open, want: "write"},
+		"an explicitly requested mode":                                   {data: rw, meta: rw, bucket: rw, want: "all"},
+		"less":                                                           {data: ro, meta: open, bucket: open, want: "read"},
+		"metadata go with the object":                                    {data: open, meta: ro, bucket: open, want: "read"},
+		"one category alone":                                             {data: open, meta: open, bucket: rw, want: "all"},
+		"more than was asked for is refused":                             {data: ro, meta: rw, bucket: open, err: "no configured credential has exactly these"},
+		"a mode that is not configured":                                  {data: wo, meta: open, bucket: open, err: "objectData and objectMetadata ReadOnly, bucketMetadata ReadOnly"},
+		"the modes that the class allows":                                {data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, wo}}, want: "read"},
 		"nothing that the class leaves": {
 			data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, ro, wo}}, err: "disallows",
 		},

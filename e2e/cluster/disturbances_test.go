@@ -294,7 +294,7 @@ func fillDisk(t *testing.T, l *load) {
 	inDisk := func(command, want string) {
 		t.Helper()
 		if got := l.kubectl(t, "-n", diskNamespace, "exec", "deployment/cosi-driver-disk", "-c", "disk", "--", "/e2e-client", command, "/store/full"); !strings.Contains(got, want) {
-			t.Fatalf("e2e-client %s says %q", command, got)
+			t.Fatalf("e2e-client %s prints %q", command, got)
 		}
 	}
 	inDisk("fill", "full")

@@ -185,7 +185,7 @@ func (l *load) complained(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.said) == 0 {
-		return errors.New("no condition says ProvisionFailed")
+		return errors.New("no condition has the reason ProvisionFailed")
 	}
 	return nil
 }
@@ -323,7 +323,7 @@ func (l *load) use(t *testing.T, secrets []string) {
 	l.wait(t, l.ns, "jsonpath={.status.phase}=Succeeded", "pod/all")
 	log := l.logs(t, l.ns, "user")
 	if strings.Contains(log, "failed") || !strings.Contains(log, "stored and read in") {
-		t.Errorf("the Pod that used its bucket all the time says:\n%s", log)
+		t.Errorf("the Pod under load prints:\n%s", log)
 	}
 	if restarts := l.kubectl(t, "-n", l.ns, "get", "pod", "user", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); restarts != "0" {
 		t.Errorf("the Pod that used its bucket all the time began again %s times: its log may lack why", restarts)
@@ -356,7 +356,7 @@ func (l *load) end(t *testing.T) {
 		t.Errorf("Secrets are left: %q", slices.Sorted(maps.Keys(left)))
 	}
 	if diff := cmp.Diff(l.before, l.inventory(t)); diff != "" {
-		t.Errorf("the store has not what it had before (-before +after):\n%s", diff)
+		t.Errorf("the contents of the store changed (-before +after):\n%s", diff)
 	}
 }
 

@@ -147,7 +147,7 @@ func (u *upgrade) kept(t *testing.T) {
 	for _, name := range u.survivors {
 		u.wait(t, u.namespace, "condition=Ready", "pod/"+name)
 		if got := u.exec(t, u.namespace, name, "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
-			t.Errorf("the Pod %s says %q", name, got)
+			t.Errorf("the Pod %s prints %q", name, got)
 		}
 	}
 }

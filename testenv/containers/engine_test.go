@@ -56,7 +56,7 @@ func TestNothingIsLeftAfterAPanic(t *testing.T) {
 		}
 		left, err := run(ctx, nil, "docker", "volume", "ls", "--quiet", "--filter", "label="+guardedLabel+session)
 		if err != nil || left != "" {
-			return fmt.Errorf("what others made is left: %q %w", left, err)
+			return fmt.Errorf("objects of other tests remain: %q %w", left, err)
 		}
 		return nil
 	})

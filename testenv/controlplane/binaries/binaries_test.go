@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		"without Go names both ways out": {
 			path:     versionsOf(newer, "kubectl"),
 			wantSaid: []string{"using the installed kubectl"},
-			wantErr:  []string{"no go command found", "install Go", "can be beside this program, or KUBEBUILDER_ASSETS can name a directory"},
+			wantErr:  []string{"no go command found", "install Go", "into the directory of this program, or set KUBEBUILDER_ASSETS to a directory"},
 		},
 		"passes over what setup-envtest has if that is too old, and a kubectl that is": {
 			setupEnvtest: versionsOf(older, allPrograms...),

@@ -203,7 +203,7 @@ func TestDownload(t *testing.T) {
 		"uses a release in the store": {
 			site: published{versions: []string{"1.37.5"}}, installed: archived, want: "1.37.4", silent: true,
 		},
-		"uses what an earlier call has built": {
+		"uses the binaries of a previous call": {
 			site: published{versions: []string{"1.37.4"}}, built: archived, wantBuilt: true, silent: true,
 		},
 		"does not download where setup-envtest may not": {

@@ -32,7 +32,7 @@ func TestTranslate(t *testing.T) {
 		"the container of that name is being erased": {answer("ContainerBeingDeleted", 409), codes.Unavailable, "30 seconds"},
 		"a new identity is not known everywhere":     {answer("PrincipalNotFound", 400), codes.Unavailable, "new identity has not propagated"},
 		"the role assignments are used up":           {answer("RoleAssignmentLimitExceeded", 400), codes.ResourceExhausted, "maximum number of role assignments (4000"},
-		"somebody else holds a lease":                {answer("LeaseIdMissing", 412), codes.FailedPrecondition, "lease"},
+		"another client holds a lease":               {answer("LeaseIdMissing", 412), codes.FailedPrecondition, "lease"},
 		"a legal hold protects the container":        {answer("ContainerUnderWriteOnceReadManyLegalHold", 409), codes.FailedPrecondition, "legal hold"},
 		"a value is not accepted":                    {answer("InvalidEncryptionScope", 400), codes.InvalidArgument, "class parameters"},
 		"a code that no table has, by its status":    {answer("Whatever", 429), codes.ResourceExhausted, "(Whatever)"},

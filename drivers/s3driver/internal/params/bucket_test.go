@@ -105,7 +105,7 @@ func TestParseBucketRefuses(t *testing.T) {
 		want   string
 	}{
 		"an unknown key":                 {driverkit.Values{"versionning": "true"}, "unknown"},
-		"a boolean that is none":         {driverkit.Values{"versioning": "yes"}, "true, false"},
+		"an invalid boolean":             {driverkit.Values{"versioning": "yes"}, "true, false"},
 		"a prefix with capitals":         {driverkit.Values{"namePrefix": "Team"}, "lower-case"},
 		"a prefix that is too long":      {driverkit.Values{"namePrefix": strings.Repeat("p", 24)}, "1 to 23"},
 		"a prefix that S3 reserves":      {driverkit.Values{"namePrefix": "xn--a"}, "reserves"},
