@@ -76,7 +76,7 @@ func BucketParameters() driverkit.Parameters {
 	}
 	for key, reason := range accountLevel {
 		declared[key] = driverkit.Parameter{
-			Description: "Refused: " + reason + ".",
+			Description: "Not supported: " + reason + ".",
 			Check:       func(string) error { return errors.New("is not supported by this driver: " + reason) },
 		}
 	}
