@@ -60,7 +60,7 @@ func (s Store) Find() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return executable(built, "build it with `go run ./hack/stores`, or "+s.Variable+" set to an executable")
+	return executable(built, "build it with `go run ./hack/stores`, or set "+s.Variable+" to an executable")
 }
 
 func executable(file, advice string) (string, error) {
