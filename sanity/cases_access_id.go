@@ -72,7 +72,7 @@ func accessIDCases() []Case {
 		{
 			ID: "ACC-GEN-006", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "creates nothing in the backend",
 			Rule: kep(sectionGenerateAccess, textNoLeak),
-			Why:  "not to leak anything is a must; to create nothing in phase 1 is the KEP's recommendation for that",
+			Why:  "avoiding leaks is a must; for this purpose, the KEP recommends to create nothing in phase 1",
 			Fix:  "create account, key and policy in DriverGrantBucketAccess",
 			Run: func(c *C) {
 				empty := c.inventory()

@@ -119,7 +119,7 @@ func bucketIDCases() []Case {
 		{
 			ID: "BKT-GEN-009", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "creates nothing in the backend",
 			Rule: kep(sectionGenerateBucket, textNoLeak),
-			Why:  "not to leak anything is a must; to create nothing in phase 1 is the KEP's recommendation for that",
+			Why:  "avoiding leaks is a must; for this purpose, the KEP recommends to create nothing in phase 1",
 			Fix:  "create the bucket in DriverCreateBucket",
 			Run:  runNothingGenerated,
 		},

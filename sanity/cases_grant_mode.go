@@ -45,7 +45,7 @@ func grantModeCases() []Case {
 		{
 			ID: "ACC-GRT-014", Level: Should, Needs: probedOwnKey(), Title: "object access allows neither to delete the bucket nor to change its policy",
 			Rule: kep("BucketAccess", "Users can assume access also allows corresponding access to bucket and object metadata except metadata which would alter behavior of the storage backend."),
-			Why:  "the quoted text is about assumptions of users, without a keyword for drivers", Fix: "do not grant administration of the bucket",
+			Why:  "the quoted text is about assumptions of users and has no keyword for drivers", Fix: "do not grant administration of the bucket",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)

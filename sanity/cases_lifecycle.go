@@ -45,7 +45,7 @@ func lifecycleCases() []Case {
 		},
 		{
 			ID: "LIF-005", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "leaves nothing behind when both IDs are generated and never used",
-			Rule: kep(sectionGenerateBucket, textNoLeak), Why: "not to leak anything is a must; a driver may ensure this in another way than by creating nothing, which the suite cannot detect",
+			Rule: kep(sectionGenerateBucket, textNoLeak), Why: "avoiding leaks is a must; a driver may do this in another way than by creating nothing, which the suite cannot detect",
 			Fix: "create in phase 2 only",
 			Run: func(c *C) {
 				before := c.inventory()
