@@ -62,7 +62,7 @@ type calls struct {
 	release func()
 }
 
-// intercept counts a call, and makes it hang or fail if its class says so. Deletions always succeed.
+// intercept counts a call, and makes it hang or fail if its class requires it. Deletions always succeed.
 func (c *calls) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	rpc := path.Base(info.FullMethod)
 	c.mu.Lock()

@@ -52,26 +52,26 @@ func main() {
 
 func (o *settings) flags() {
 	o.bursts = []int{200, 1000, 5000}
-	flag.Func("bursts", "sizes of the bursts of pairs, with commas between them (default 200,1000,5000)", func(text string) (err error) {
+	flag.Func("bursts", "comma-separated sizes of the bursts of pairs (default 200,1000,5000)", func(text string) (err error) {
 		o.bursts, err = parseSizes(text)
 		return err
 	})
-	flag.IntVar(&o.singles, "singles", 30, "number of single pairs, one after the other")
+	flag.IntVar(&o.singles, "singles", 30, "number of single, consecutive pairs")
 	flag.BoolVar(&o.timeline, "timeline", false, "print the requests of a single pair")
-	flag.BoolVar(&o.traces, "traces", false, "have controller and sidecars send all their traces, to a collector that drops them")
-	flag.StringVar(&o.json, "json", "", "file to write the figures to, too")
+	flag.BoolVar(&o.traces, "traces", false, "make controller and sidecars send all traces, to a collector that discards them")
+	flag.StringVar(&o.json, "json", "", "file to which the results are also written")
 	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
-	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "when a claim is ready: condition:TYPE, or .path.of.a.field=VALUE")
-	flag.StringVar(&o.readyAccess, "ready-access", "condition:Provisioned", "when an access is ready")
-	flag.BoolVar(&o.noDeletion, "no-deletion", false, "measure creation alone, of an implementation that cannot delete; for pairs")
-	flag.StringVar(&o.clouds, "clouds", "", "measure the drivers for these on their fake stores, such as S3,Azure,GCS")
-	flag.IntVar(&o.scale, "scale", 0, "measure what so many pairs of two drivers cost that are there: idle, at a restart, and for one more")
-	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, in so many namespaces")
-	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, of so many classes with 64 KiB of parameters")
-	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, how long nothing happens, 0 for neither that nor restarts; with -noise, how long the claims that fail have to slow down, and are watched then")
-	flag.IntVar(&o.noise, "noise", 0, "measure single pairs beside calls that hang, so many claims that fail, and a watch that reconnects every second")
-	flag.StringVar(&o.serve, "serve-driver", "", "serve a driver that keeps all in memory at this socket, and do nothing else")
-	flag.StringVar(&o.name, "driver-name", "", "the name of that driver")
+	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "readiness of a claim: condition:TYPE, or .path.of.a.field=VALUE")
+	flag.StringVar(&o.readyAccess, "ready-access", "condition:Provisioned", "readiness of an access")
+	flag.BoolVar(&o.noDeletion, "no-deletion", false, "measure only creation, of an implementation that cannot delete; for pairs")
+	flag.StringVar(&o.clouds, "clouds", "", "measure the drivers for these clouds with their fakes, such as S3,Azure,GCS")
+	flag.IntVar(&o.scale, "scale", 0, "measure the cost of this number of existing pairs of two drivers: idle, at a restart, and for another pair")
+	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, number of namespaces")
+	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, number of classes with 64 KiB of parameters")
+	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, length of the idle phase (0 skips it and the restarts); with -noise, time for failing claims to back off, and then to be watched")
+	flag.IntVar(&o.noise, "noise", 0, "measure single pairs during hanging calls, with this number of failing claims, and with a watch that reconnects every second")
+	flag.StringVar(&o.serve, "serve-driver", "", "only serve an in-memory driver at this socket")
+	flag.StringVar(&o.name, "driver-name", "", "name of this driver")
 }
 
 // parseSizes parses comma-separated numbers, possibly none.
@@ -83,7 +83,7 @@ func parseSizes(text string) ([]int, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: give positive numbers with commas between them", text)
+			return nil, fmt.Errorf("%q: set comma-separated positive numbers", text)
 		}
 		sizes = append(sizes, n)
 	}
@@ -134,7 +134,7 @@ func (o *settings) implementation() (implementation, error) {
 // tables measures, and prints each table as soon as it is complete.
 func (o *settings) tables(ctx context.Context) ([]table, error) {
 	if o.noDeletion && o.scale+o.noise > 0 {
-		return nil, errors.New("-scale and -noise delete what they made: leave -no-deletion out")
+		return nil, errors.New("-scale and -noise delete their objects: omit -no-deletion")
 	}
 	what, err := o.implementation()
 	if err != nil {

@@ -41,9 +41,9 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 	var alone timing
 	for _, n := range []noise{
 		{name: "alone", make: func(context.Context) (func() error, error) { return func() error { return nil }, nil }},
-		{name: "beside a watch that reconnects every second", make: s.reconnects},
-		{name: fmt.Sprintf("beside %d claims that fail", o.noise), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, fails, o.noise) }, watched: true},
-		{name: fmt.Sprintf("beside %d claims whose calls hang", hanging), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, hangs, hanging) }},
+		{name: "with a watch that reconnects every second", make: s.reconnects},
+		{name: fmt.Sprintf("with %d failing claims", o.noise), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, fails, o.noise) }, watched: true},
+		{name: fmt.Sprintf("with %d claims with hanging calls", hanging), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, hangs, hanging) }},
 	} {
 		took, steady, err := s.beside(ctx, n, o.singles, o.idle)
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *system) tried(ctx context.Context) error {
 		made := now[string(memdriver.GenerateBucketID)] - before
 		before += made
 		if err == nil && made > 0 {
-			err = fmt.Errorf("%d more claims were tried in two seconds", made)
+			err = fmt.Errorf("%d more claims were tried within two seconds", made)
 		}
 		return err
 	})

@@ -18,7 +18,7 @@ import (
 // controller, which must not call a driver, from a sidecar, which must not read a claim. Each change that one
 // of them or the user waits for therefore arrives through a watch, so the client waits at these places for a
 // watch event of its write. It calls the driver in two phases, writes the binding where the KEP requires it,
-// concurrently with what the claim waits for, and reads a class live before an irreversible step. Independent
+// concurrently with the objects that the claim waits for, and reads a class live before an irreversible step. Independent
 // operations run concurrently.
 type programs struct {
 	seen *sightings

@@ -30,10 +30,10 @@ const (
 // atScale measures the cost of many existing pairs.
 func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 	if o.scale <= few {
-		return nil, fmt.Errorf("-scale=%d: give more than %d", o.scale, few)
+		return nil, fmt.Errorf("-scale=%d: set more than %d", o.scale, few)
 	}
 	grows := table{title: fmt.Sprintf("%d pairs in %d namespaces", o.scale, o.namespaces)}
-	rests := table{title: fmt.Sprintf("%d pairs that need nothing", o.scale)}
+	rests := table{title: fmt.Sprintf("%d idle pairs", o.scale)}
 	namespaces, err := s.newNamespaces(ctx, o.namespaces)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 		if err != nil {
 			return []table{grows}, err
 		}
-		beside, phases, err := s.column(ctx, step{name: fmt.Sprintf("a pair beside %d", n), pairs: o.singles, single: true, drivers: s.drivers})
+		beside, phases, err := s.column(ctx, step{name: fmt.Sprintf("a pair with %d others", n), pairs: o.singles, single: true, drivers: s.drivers})
 		if err != nil {
 			return []table{grows}, err
 		}
@@ -91,7 +91,7 @@ func compared(now, first *phase) []figure {
 	var all []figure
 	for _, k := range []kind{claim, access} {
 		all = append(all, figure{
-			fmt.Sprintf("create: %s p50 / beside %d", k, few), float64(quantile(now.timing.of(k), 0.5)) / float64(max(quantile(first.timing.of(k), 0.5), 1)),
+			fmt.Sprintf("create: %s p50 / with %d others", k, few), float64(quantile(now.timing.of(k), 0.5)) / float64(max(quantile(first.timing.of(k), 0.5), 1)),
 		})
 	}
 	return all

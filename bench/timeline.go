@@ -23,7 +23,7 @@ type moment struct {
 }
 
 // timeline prints the requests of controller and sidecar for a single pair, with the median over all pairs,
-// to show what a pair waits for.
+// to show the waits of a pair.
 func (s *system) timeline(pairs []span) error {
 	all, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{})
 	if err != nil {

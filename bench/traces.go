@@ -32,7 +32,7 @@ func (o *settings) traced(ctx context.Context) ([]table, error) {
 	}
 	tables, err := o.tables(ctx)
 	if err == nil && received.Load() == 0 {
-		err = errors.New("no program has sent a trace: what was measured is what they cost without")
+		err = errors.New("no program has sent a trace: the result is the cost without traces")
 	}
 	return tables, err
 }

@@ -115,7 +115,7 @@ func (l *losing) used(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess,
 }
 
 // TestLosses loses a part of the system, restores it according to the table in
-// docs/howto/restore-after-a-loss.md, and checks what is not restored.
+// docs/howto/restore-after-a-loss.md, and checks which objects are not restored.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestRestoreInEveryOrder in lifecycle restores objects, in part in the short run")
@@ -176,7 +176,7 @@ func credentialStore(l *losing) {
 	l.must(l.client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(ofTheDriver)), "lose the Secrets")
 	l.wantObject(former, "a", "precious")
 	l.must(l.system.Stop(), "stop the driver")
-	l.must(l.client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(ofTheDriver)), "take away what it wrote meanwhile")
+	l.must(l.client.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(ofTheDriver)), "delete the Secrets that it wrote in the meantime")
 	for _, secret := range saved.Items {
 		secret.UID, secret.ResourceVersion = "", ""
 		l.create(&secret)
@@ -188,7 +188,7 @@ func credentialStore(l *losing) {
 	l.wantRefused(former)
 }
 
-// driversNamespace loses the driver and its Secrets without a backup, so that it cannot know which key is in
+// driversNamespace loses the driver and its Secrets without a backup, so that it cannot determine which key is in
 // use.
 func driversNamespace(l *losing) {
 	_, access, former := l.used("old")
@@ -212,7 +212,7 @@ func driversNamespace(l *losing) {
 		Credentials: credentials.NewStaticCredentialsProvider(root.AccessKeyID, root.SecretAccessKey, ""),
 	})
 	_, err := administrator.TagUser(l.t.Context(), &iam.TagUserInput{UserName: &command[1], Tags: []iamtypes.Tag{{Key: &command[2], Value: &command[3]}}})
-	l.must(err, "do what it says")
+	l.must(err, "follow its message")
 	l.wantObject(l.rotated(access, "2"), "a", "precious")
 	l.wantRefused(former)
 	l.remove(access)
@@ -269,8 +269,8 @@ func (l *losing) empty(claim *cosiapi.BucketClaim, access *cosiapi.BucketAccess)
 	l.t.Helper()
 	l.await(claim)
 	l.await(access)
-	if said := l.rotationFails(access, "1"); !strings.Contains(said, "does not exist at the store") {
-		l.t.Errorf("the access does not say that its bucket is gone: %s", said)
+	if said := l.rotationFails(access, "1"); !strings.Contains(said, "does not exist in the store") {
+		l.t.Errorf("the access does not report that its bucket is missing: %s", said)
 	}
 	l.remove(access)
 	l.remove(claim)

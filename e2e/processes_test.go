@@ -250,7 +250,7 @@ func (b *bench) run(p *process) *process {
 	b.t.Cleanup(func() {
 		p.kill()
 		if b.t.Failed() {
-			b.t.Logf("the last words of %s:\n%s", p.program, p.output.String()[max(0, p.output.Len()-2000):])
+			b.t.Logf("the last log lines of %s:\n%s", p.program, p.output.String()[max(0, p.output.Len()-2000):])
 		}
 	})
 	return p

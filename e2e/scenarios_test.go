@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 			for _, c := range w.clouds {
 				table := scenarios()
 				if w.open && c.protocol == cosiapi.ProtocolGCS {
-					table = map[string]func(s *scenario){"a bucket, and a refusal of accesses that says why": withoutAccounts}
+					table = map[string]func(s *scenario){"a bucket, and a rejection of accesses with a reason": withoutAccounts}
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
@@ -166,7 +166,7 @@ func rotate(s *scenario) {
 	s.remove(claim)
 }
 
-// withoutAccounts tests what is possible on a store without accounts.
+// withoutAccounts tests the supported operations of a store without accounts.
 func withoutAccounts(s *scenario) {
 	claim := s.claim("bucket")
 	s.await(claim)

@@ -47,7 +47,7 @@ func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 	if strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://") {
 		parsed, err := url.Parse(token)
 		if err != nil {
-			return url.URL{}, nil, errors.New("the access token begins like a URI and is none")
+			return url.URL{}, nil, errors.New("the access token looks like a URI but is not valid")
 		}
 		signed := parsed.Query()
 		parsed.RawQuery = ""
@@ -65,7 +65,7 @@ func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 	}
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Host == "" {
-		return url.URL{}, nil, fmt.Errorf("endpoint %q is no URL", endpoint)
+		return url.URL{}, nil, fmt.Errorf("endpoint %q is not a URL", endpoint)
 	}
 	return *base.JoinPath(containerName(attempt.BucketID)), signed, nil
 }
@@ -80,7 +80,7 @@ func (azureProber) elsewhere(granted url.URL, attempt Attempt) (url.URL, error) 
 	}
 	at := strings.LastIndex(granted.Path, "/") + 1
 	if granted.Path[at:] != containerName(attempt.Granted[0]) {
-		return url.URL{}, errors.New("the containers of other buckets cannot be told from their IDs")
+		return url.URL{}, errors.New("the containers of other buckets cannot be derived from their IDs")
 	}
 	granted.Path = granted.Path[:at] + containerName(attempt.BucketID)
 	return granted, nil

@@ -101,15 +101,15 @@ func TestAzureProberOnAStoreThatEnforces(t *testing.T) {
 		"read and write": {
 			one("rwdl"), []sanity.Action{sanity.PutObject, sanity.GetObject, sanity.ListObjects, sanity.DeleteObject, sanity.SetObjectTags, sanity.GetObjectTags},
 		},
-		"read only":               {one("r"), []sanity.Action{sanity.GetObject, sanity.GetObjectTags}},
-		"read and list":           {one("rl"), []sanity.Action{sanity.GetObject, sanity.ListObjects, sanity.GetObjectTags}},
-		"write only":              {one("cw"), []sanity.Action{sanity.PutObject, sanity.SetObjectTags}},
-		"delete only":             {one("d"), []sanity.Action{sanity.DeleteObject}},
-		"the whole URI":           {s.endpoint + "/bc-1?" + one("r"), []sanity.Action{sanity.GetObject, sanity.GetObjectTags}},
-		"a signature cut short":   {strings.TrimSuffix(one("rwdl"), "D") + "x", nil},
-		"an expired signature":    {s.token(t, sas.BlobSignatureValues{Permissions: "rwdl", ExpiryTime: time.Now().Add(-time.Hour)}), nil},
-		"nothing":                 {"", nil},
-		"a policy that is absent": {s.token(t, sas.BlobSignatureValues{Identifier: "absent"}), nil},
+		"read only":             {one("r"), []sanity.Action{sanity.GetObject, sanity.GetObjectTags}},
+		"read and list":         {one("rl"), []sanity.Action{sanity.GetObject, sanity.ListObjects, sanity.GetObjectTags}},
+		"write only":            {one("cw"), []sanity.Action{sanity.PutObject, sanity.SetObjectTags}},
+		"delete only":           {one("d"), []sanity.Action{sanity.DeleteObject}},
+		"the complete URI":      {s.endpoint + "/bc-1?" + one("r"), []sanity.Action{sanity.GetObject, sanity.GetObjectTags}},
+		"a truncated signature": {strings.TrimSuffix(one("rwdl"), "D") + "x", nil},
+		"an expired signature":  {s.token(t, sas.BlobSignatureValues{Permissions: "rwdl", ExpiryTime: time.Now().Add(-time.Hour)}), nil},
+		"nothing":               {"", nil},
+		"a missing policy":      {s.token(t, sas.BlobSignatureValues{Identifier: "absent"}), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,14 +123,14 @@ func TestAzureProberOnAStoreThatEnforces(t *testing.T) {
 					continue
 				}
 				if outcome.Verdict == sanity.Missing {
-					t.Errorf("%s: the object is there, and yet %s", action, outcome.Detail)
+					t.Errorf("%s: the object exists, but the verdict is %s", action, outcome.Detail)
 				}
 				if outcome.Verdict == sanity.Allowed {
 					allowed = append(allowed, action)
 				}
 			}
 			if diff := cmp.Diff(tc.allowed, allowed); diff != "" {
-				t.Errorf("what is allowed (-want +got):\n%s", diff)
+				t.Errorf("allowed actions (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -154,14 +154,14 @@ func TestAzureProberSeesARevocation(t *testing.T) {
 	prober := sanity.Probers(sanity.ProberOptions{AzureEndpoint: s.endpoint})[cosi.ObjectProtocol_AZURE]
 	outcome, err := prober.Try(t.Context(), s.attempt(token, sanity.ListObjects))
 	if err != nil || outcome.Verdict != sanity.Allowed || !cmp.Equal(outcome.Keys, []string{"dir/object"}) {
-		t.Fatalf("want the listing of one object, got %v %q, %v", outcome.Verdict, outcome.Keys, err)
+		t.Fatalf("want a list of one object, got %v %q, %v", outcome.Verdict, outcome.Keys, err)
 	}
 	if outcome, err = prober.Try(t.Context(), s.attempt(token, sanity.GetObject)); err != nil || string(outcome.Body) != "contents" {
 		t.Errorf("want the contents, got %q, %v", outcome.Body, err)
 	}
 	set()
 	if outcome, err = prober.Try(t.Context(), s.attempt(token, sanity.GetObject)); err != nil || outcome.Verdict != sanity.Refused {
-		t.Errorf("want a refusal after the policy is gone, got %v, %v", outcome.Verdict, err)
+		t.Errorf("want a denial after the deletion of the policy, got %v, %v", outcome.Verdict, err)
 	}
 }
 
@@ -176,6 +176,6 @@ func TestAzureProberKnowsPublicAccessNotPermitted(t *testing.T) {
 	prober := sanity.Probers(sanity.ProberOptions{AzureEndpoint: server.URL})[cosi.ObjectProtocol_AZURE]
 	outcome, err := prober.Try(t.Context(), azureStore{}.attempt("", sanity.GetObject))
 	if err != nil || outcome.Verdict != sanity.Refused {
-		t.Errorf("want a refusal, got %v, %v", outcome.Verdict, err)
+		t.Errorf("want a denial, got %v, %v", outcome.Verdict, err)
 	}
 }

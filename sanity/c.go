@@ -109,7 +109,7 @@ func (c *C) together(n int, one func(i int) codes.Code) []codes.Code {
 func (c *C) onlyCodes(found []codes.Code, allowed ...codes.Code) {
 	for _, code := range found {
 		if !slices.Contains(allowed, code) {
-			c.Fail("one of %d calls at once returned %s; only %s is allowed", len(found), code, orList(allowed))
+			c.Fail("one of %d concurrent calls returned %s; only %s is allowed", len(found), code, orList(allowed))
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (c *C) unchanged(before []string) {
 		if len(added)+len(gone) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("the backend is not as it was before: new %q, gone %q", added, gone)
+		return fmt.Sprintf("the backend changed: added %q, removed %q", added, gone)
 	})
 }
 
@@ -223,7 +223,7 @@ func (c *C) listsBucket(before []string) {
 		if c.grown(KindBucket, before) > 0 {
 			return ""
 		}
-		return "the inventory hook lists no bucket more after DriverCreateBucket returned OK: mend the hook, unless the driver made none"
+		return "the inventory hook lists no new bucket after DriverCreateBucket returned OK: fix the hook, or the driver if it created none"
 	})
 }
 
@@ -231,7 +231,7 @@ func (c *C) listsBucket(before []string) {
 // since before. Some stores keep nothing for an access, so there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
-		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess returned OK: mend the hook, unless this store keeps nothing of an access")
+		c.notApplicable("the inventory hook lists nothing new after DriverGrantBucketAccess returned OK: fix the hook, unless an access leaves nothing in this store")
 	}
 }
 
@@ -266,6 +266,6 @@ func (c *C) canRestart() bool { return c.suite.config.Launcher != nil }
 // restart kills the driver and starts it again.
 func (c *C) restart() {
 	if err := c.suite.driver.restart(c.ctx); err != nil {
-		c.Fail("the driver does not come back after kill -9: %v", err)
+		c.Fail("the driver does not start again after kill -9: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Level is how binding a case is.
+// Level is the requirement level of a case.
 type Level int
 
 const (
@@ -16,7 +16,7 @@ const (
 	Must Level = iota
 	// Should means that the texts recommend it, or require it in the common case.
 	Should
-	// Advice is in no text; it is based on experience with drivers.
+	// Advice is not in a specification. It is based on experience with drivers.
 	Advice
 )
 
@@ -80,11 +80,11 @@ const (
 	NeedOwnCredential
 	// NeedServiceAccount: the driver grants with authentication type SERVICE_ACCOUNT.
 	NeedServiceAccount
-	// NeedRotation: the configuration says that the driver supports the field rotation.
+	// NeedRotation: the configuration declares that the driver supports the field rotation.
 	NeedRotation
 	// NeedUsage: the number of open files of the driver's process can be read.
 	NeedUsage
-	// NeedNonEmptyPolicy: the configuration says how the driver deletes a bucket that contains data.
+	// NeedNonEmptyPolicy: the configuration declares how the driver deletes a bucket that contains data.
 	NeedNonEmptyPolicy
 	// NeedKeptModes: DriverGetInfo reports that the driver enforces disallowed access modes.
 	NeedKeptModes
@@ -94,7 +94,7 @@ const (
 	NeedCreation
 )
 
-// Phase determines what may run concurrently with a case.
+// Phase determines which cases may run concurrently with a case.
 type Phase int
 
 const (
@@ -112,18 +112,18 @@ const (
 type Case struct {
 	// ID is stable and unique, such as "BKT-CRT-003".
 	ID string
-	// Level is how binding the case is, and Why is the reason for that level in the texts.
+	// Level is the requirement level of the case, and Why is the reason for that level.
 	Level Level
 	Why   string
-	// Title describes in one line what a conforming driver does.
+	// Title describes the behavior of a conforming driver in one line.
 	Title string
 	// Rule is the sentence that the case is based on.
 	Rule Rule
-	// Fix tells the driver's author what to change if the case fails.
+	// Fix is the change that the driver's author should make if the case fails.
 	Fix string
 	// Needs lists the prerequisites; without them the case is not applicable.
 	Needs []Need
-	// Phase determines what may run concurrently.
+	// Phase determines which cases may run concurrently.
 	Phase Phase
 	// Run checks a driver. It reports through its argument.
 	Run func(*C)
@@ -156,7 +156,7 @@ func (c Case) Chapter() string {
 
 func byID(a, b Result) int { return cmp.Compare(a.Case.ID, b.Case.ID) }
 
-// Rules from the two texts, and the suite's own rules where both say nothing.
+// Rules from the two specifications, and the suite's own rules where both define none.
 func kep(section, text string) Rule {
 	return Rule{Text: text, Source: "KEP-1979 v1alpha2, section " + section}
 }
@@ -165,4 +165,4 @@ func spec(section, text string) Rule {
 	return Rule{Text: text, Source: "COSI specification v1alpha1, section " + section}
 }
 
-func advice(text string) Rule { return Rule{Text: text, Source: "advice of this suite"} }
+func advice(text string) Rule { return Rule{Text: text, Source: "advice from this suite"} }

@@ -21,7 +21,7 @@ func accessIDCases() []Case {
 		{
 			ID: "ACC-GEN-001", Level: Must, Title: "returns an ID",
 			Rule: kep(sectionGenerateAccess, "This call requests an account_id that COSI will use for all subsequent gRPC calls related to the access"),
-			Why:  "without an ID there are no later calls", Fix: "return an account_id of allowed characters",
+			Why:  "without an ID there are no later calls", Fix: "return an account_id that contains only allowed characters",
 			Run: func(c *C) {
 				id := c.accessTo(c.created()).request.GetAccountId()
 				if id == "" {
@@ -31,7 +31,7 @@ func accessIDCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-002", Level: Must, Title: "refuses an empty account_name",
+			ID: "ACC-GEN-002", Level: Must, Title: "rejects an empty account_name",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_name and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.anyAccess()
@@ -46,33 +46,33 @@ func accessIDCases() []Case {
 				a := c.accessAs(c.anyAccess())
 				for range c.suite.limits.Repeats {
 					if again := c.accessAs(a.phase1); again.request.GetAccountId() != a.request.GetAccountId() {
-						c.Fail("one name has the IDs %q and %q", a.request.GetAccountId(), again.request.GetAccountId())
+						c.Fail("the same name has the IDs %q and %q", a.request.GetAccountId(), again.request.GetAccountId())
 					}
 				}
 			},
 		},
 		{
-			ID: "ACC-GEN-004", Level: Must, Title: "returns distinct IDs for distinct names, long ones too",
+			ID: "ACC-GEN-004", Level: Must, Title: "returns distinct IDs for distinct names, including long names",
 			Rule: kep(sectionGenerateAccess, "The returned ID must be unique, and the driver must be able to correlate account_id to an OSP backend account provisioned in phase 2."),
-			Why:  whyMust, Fix: "use the whole name or a hash of it, or refuse a long one with InvalidArgument",
+			Why:  whyMust, Fix: "use the whole name or its hash, or reject a long name with InvalidArgument",
 			Run: runDistinctAccounts,
 		},
 		{
 			ID: "ACC-GEN-005", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns the same ID after a restart",
 			Rule: kep(sectionGenerateAccess, "If possible, COSI recommends that each driver use a deterministic rule for generating the account_id without provisioning backend resources."),
-			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
+			Why:  "the quoted text is a recommendation", Fix: "derive the ID from the request, without state in memory",
 			Run: func(c *C) {
 				a := c.accessAs(c.anyAccess())
 				c.restart()
 				if again := c.accessAs(a.phase1); again.request.GetAccountId() != a.request.GetAccountId() {
-					c.Fail("one name has the ID %q before a restart and %q after it", a.request.GetAccountId(), again.request.GetAccountId())
+					c.Fail("the same name has the ID %q before a restart and %q after it", a.request.GetAccountId(), again.request.GetAccountId())
 				}
 			},
 		},
 		{
-			ID: "ACC-GEN-006", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "makes nothing in the backend",
+			ID: "ACC-GEN-006", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "creates nothing in the backend",
 			Rule: kep(sectionGenerateAccess, textNoLeak),
-			Why:  "that nothing leaks is a must; that phase 1 makes nothing at all is what the KEP recommends for it",
+			Why:  "avoiding leaks is a must; for this purpose, the KEP recommends to create nothing in phase 1",
 			Fix:  "create account, key and policy in DriverGrantBucketAccess",
 			Run: func(c *C) {
 				empty := c.inventory()
@@ -84,9 +84,9 @@ func accessIDCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-007", Level: Must, Title: "refuses an access to no bucket",
+			ID: "ACC-GEN-007", Level: Must, Title: "rejects an access to no bucket",
 			Rule: spec("Required vs. Optional", "A repeated or map field listed as REQUIRED MUST contain at least 1 element."),
-			Why:  "\"one or more buckets\" is what an access is for", Fix: "return InvalidArgument for an empty list of buckets",
+			Why:  "an access is for \"one or more buckets\"", Fix: "return InvalidArgument for an empty list of buckets",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				request.Buckets = nil
@@ -99,13 +99,13 @@ func accessIDCases() []Case {
 func accessRefusalCases() []Case {
 	return []Case{
 		{
-			ID: "ACC-GEN-008", Level: Must, Title: "refuses an authentication type it does not offer, in this phase or the next",
+			ID: "ACC-GEN-008", Level: Must, Title: "rejects an unsupported authentication type, in this phase or the next",
 			Rule: kep(sectionGenerateAccess, "InvalidArgument (not retryable) if AuthenticationType is not supported"), Why: whyListed,
-			Fix: "compare authentication_type with what the driver offers and return InvalidArgument",
+			Fix: "check that the driver supports authentication_type; otherwise return InvalidArgument",
 			Run: runUnsupportedAuthentication,
 		},
 		{
-			ID: "ACC-GEN-009", Level: Must, Title: "refuses SERVICE_ACCOUNT without the name of one",
+			ID: "ACC-GEN-009", Level: Must, Title: "rejects SERVICE_ACCOUNT without the name of a service account",
 			Rule: kep("BucketAccess", "ServiceAccount - This field is required."), Why: "the field is required for this type; a missing required field is InvalidArgument",
 			Fix: "check service_account_name when authentication_type is SERVICE_ACCOUNT",
 			Run: func(c *C) {
@@ -116,14 +116,14 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-010", Level: Must, Title: "returns OutOfRange for several buckets if it must, and never for one",
-			Rule: kep(sectionGenerateAccess, textOutOfRange), Why: "\"if (and only if)\"", Fix: "use OutOfRange for nothing but several buckets",
+			ID: "ACC-GEN-010", Level: Must, Title: "returns OutOfRange only for several buckets",
+			Rule: kep(sectionGenerateAccess, textOutOfRange), Why: "\"if (and only if)\"", Fix: "use OutOfRange only for several buckets",
 			Run: runMultiBucketID,
 		},
 		{
-			ID: "ACC-GEN-011", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer, in this phase or the next",
+			ID: "ACC-GEN-011", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "rejects an unsupported protocol, in this phase or the next",
 			Rule: spec(errorScheme, "Invalid or unsupported field in the request: 3 INVALID_ARGUMENT."),
-			Why:  "when the conditions of the table are met the plugin MUST return the associated code", Fix: "compare protocol with those of DriverGetInfo",
+			Why:  "under the conditions of the table, the plugin MUST return the associated code", Fix: "check that DriverGetInfo returns the protocol",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				request.Protocol = c.unsupported()[0]
@@ -131,9 +131,9 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-012", Level: Must, Title: "refuses a bucket for which no access mode is asked, in this phase or the next",
+			ID: "ACC-GEN-012", Level: Must, Title: "rejects a bucket without a requested access mode, in this phase or the next",
 			Rule: kep("BucketAccess", "At least one permission must be requested."),
-			Why:  "the sentence says must; a required field that is missing is InvalidArgument",
+			Why:  "the quoted text uses \"must\"; the code for a missing required field is InvalidArgument",
 			Fix:  "return InvalidArgument when all three access modes of a bucket are absent",
 			Run: func(c *C) {
 				b := c.created()
@@ -142,9 +142,9 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-013", Level: Should, Title: "refuses the same bucket twice",
+			ID: "ACC-GEN-013", Level: Should, Title: "rejects a repeated bucket",
 			Rule: kep("BucketAccess", "Multiple references to the same BucketClaim are not permitted."),
-			Why:  "the sentence binds the API; a driver that checks it protects its policies", Fix: "return InvalidArgument when a bucket_id is repeated",
+			Why:  "the quoted text is about the API; a driver that checks it protects its policies", Fix: "return InvalidArgument when a bucket_id is repeated",
 			Run: func(c *C) {
 				b := c.created()
 				c.refusedAccess(c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(b.id), readWrite(b.id)}),
@@ -152,17 +152,17 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-014", Level: Must, Title: "says in words which permissions it does not support",
+			ID: "ACC-GEN-014", Level: Must, Title: "explains which permissions it does not support",
 			Rule: kep("BucketAccess", "Drivers should include a clear message about what permissions are unsupported."),
-			Why:  "the code is InvalidArgument where it is not OK; a status without a message breaks a MUST of the error scheme",
+			Why:  "the code is OK or InvalidArgument; a status without a message violates a MUST of the error scheme",
 			Fix:  "return InvalidArgument and name the access mode",
 			Run:  runUnsupportedModes,
 		},
 		{
-			ID: "ACC-GEN-015", Level: Must, Title: "refuses the name of an account that exists with other buckets, in this phase or the next",
+			ID: "ACC-GEN-015", Level: Must, Title: "rejects the name of an existing account that has other buckets, in this phase or the next",
 			Rule: kep(sectionGenerateAccess, "AlreadyExists (not retryable) when the bucket already exists but is incompatible with the request"),
-			Why:  whyListed + "; the sentence says bucket and means the access, since it is about account_id",
-			Fix:  "compare the request with the account that exists and return AlreadyExists",
+			Why:  whyListed + "; the quoted text uses \"bucket\" for the access, since it is about account_id",
+			Fix:  "compare the request with the existing account and return AlreadyExists",
 			Run: func(c *C) {
 				one, other := c.created(), c.created()
 				a := c.granted(one)
@@ -171,7 +171,7 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-016", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters, in this phase or the next",
+			ID: "ACC-GEN-016", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "rejects invalid parameters, in this phase or the next",
 			Rule: kep(sectionGenerateAccess, textInvalidParameters), Why: whyListed, Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.anyAccess()
@@ -242,7 +242,7 @@ func runUnsupportedAuthentication(c *C) {
 		c.refusedAccess(request, codes.InvalidArgument)
 		return
 	}
-	c.notApplicable("the driver is declared to offer every authentication type")
+	c.notApplicable("the configuration declares that the driver supports every authentication type")
 }
 
 func runMultiBucketID(c *C) {
@@ -270,7 +270,7 @@ func runUnsupportedModes(c *C) {
 			request := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{accessed})
 			code := refused(c, c.provisioner.DriverGenerateBucketAccessId, request, codes.OK, codes.InvalidArgument)
 			if code == codes.InvalidArgument && c.lastMessage() == "" {
-				c.Fail("the access modes are refused without a message")
+				c.Fail("the status that rejects the access modes has no message")
 			}
 		}
 	}

@@ -14,10 +14,10 @@ import (
 const (
 	sectionGenerateBucket = "DriverGenerateBucketId"
 	sectionCreate         = "DriverCreateBucket"
-	whyMust               = "the sentence says must"
+	whyMust               = "the quoted text uses \"must\""
 	whyRequired           = "a REQUIRED field MUST be specified, and the code for a missing one MUST be INVALID_ARGUMENT"
-	whyListed             = "the section lists the code; the v1alpha1 error scheme says that listed codes MUST be returned when their condition is encountered"
-	whyRetry              = "the sentence is a requirement without a keyword; without it no retry is safe"
+	whyListed             = "the section lists the code; by the v1alpha1 error scheme, a listed code MUST be returned under its condition"
+	whyRetry              = "the quoted text is a requirement without a keyword; retries are safe only if it holds"
 
 	textGenerateIdempotent = "This API must be idempotent."
 	textUnique             = "The returned ID must be unique, and the driver must be able to correlate bucket_id to an OSP backend bucket provisioned in phase 2."
@@ -45,7 +45,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-002", Level: Must, Needs: []Need{NeedCreation}, Title: "refuses an empty name",
+			ID: "BKT-GEN-002", Level: Must, Needs: []Need{NeedCreation}, Title: "rejects an empty name",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(""), codes.InvalidArgument)
@@ -59,14 +59,14 @@ func bucketIDCases() []Case {
 				b := c.generated()
 				for range c.suite.limits.Repeats {
 					if again := c.generatedAs(b.request); again.id != b.id {
-						c.Fail("one name has the IDs %q and %q", b.id, again.id)
+						c.Fail("the same name has the IDs %q and %q", b.id, again.id)
 					}
 				}
 			},
 		},
 		{
 			ID: "BKT-GEN-004", Level: Must, Needs: []Need{NeedCreation}, Title: "returns distinct IDs for distinct names",
-			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "use the whole name, or a hash of it",
+			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "use the whole name or its hash",
 			Run: func(c *C) {
 				seen := map[string]string{}
 				for range c.suite.limits.Names {
@@ -80,19 +80,19 @@ func bucketIDCases() []Case {
 		},
 		{
 			ID: "BKT-GEN-005", Level: Must, Needs: []Need{NeedCreation}, Title: "does not truncate long names to the same ID",
-			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "hash a name that is too long, or refuse it with InvalidArgument",
+			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "hash a name that is too long, or reject it with InvalidArgument",
 			Run: runLongBucketNames,
 		},
 		{
 			ID: "BKT-GEN-006", Level: Must, Needs: []Need{NeedCreation}, Title: "returns an ID of at most 2048 characters of A-Z, a-z, 0-9 and ._/-",
 			Rule: spec("Size limits", "The general size limit for a particular field MAY be overridden by specifying a different size limit in said field's description."),
-			Why:  "fields SHALL NOT exceed their limits; cosi.proto gives bucket_id this one", Fix: "encode the ID with allowed characters",
+			Why:  "fields SHALL NOT exceed their limits; cosi.proto sets this limit for bucket_id", Fix: "encode the ID with allowed characters",
 			Run: func(c *C) { c.wellFormed(c.generated().id) },
 		},
 		{
-			ID: "BKT-GEN-007", Level: Should, Needs: []Need{NeedCreation}, Title: "returns one ID to calls made at once",
+			ID: "BKT-GEN-007", Level: Should, Needs: []Need{NeedCreation}, Title: "returns the same ID to concurrent calls",
 			Rule: kep(sectionGenerateBucket, textGenerateIdempotent),
-			Why:  "idempotency is a must, but calls at once are the caller's to avoid", Fix: "derive the ID from the request alone",
+			Why:  "idempotency is a must, but the caller should avoid concurrent calls", Fix: "derive the ID only from the request",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				ids := make([]string, c.suite.limits.Concurrency)
@@ -107,24 +107,24 @@ func bucketIDCases() []Case {
 		{
 			ID: "BKT-GEN-008", Level: Should, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "returns the same ID after a restart",
 			Rule: kep(sectionGenerateBucket, "If possible, COSI recommends that each driver use a deterministic rule for generating the bucket_id without provisioning backend resources."),
-			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
+			Why:  "the quoted text is a recommendation", Fix: "derive the ID from the request, without state in memory",
 			Run: func(c *C) {
 				b := c.generated()
 				c.restart()
 				if again := c.generatedAs(b.request); again.id != b.id {
-					c.Fail("one name has the ID %q before a restart and %q after it", b.id, again.id)
+					c.Fail("the same name has the ID %q before a restart and %q after it", b.id, again.id)
 				}
 			},
 		},
 		{
-			ID: "BKT-GEN-009", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "makes nothing in the backend",
+			ID: "BKT-GEN-009", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "creates nothing in the backend",
 			Rule: kep(sectionGenerateBucket, textNoLeak),
-			Why:  "that nothing leaks is a must; that phase 1 makes nothing at all is what the KEP recommends for it",
+			Why:  "avoiding leaks is a must; for this purpose, the KEP recommends to create nothing in phase 1",
 			Fix:  "create the bucket in DriverCreateBucket",
 			Run:  runNothingGenerated,
 		},
 		{
-			ID: "BKT-GEN-010", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "refuses invalid parameters, in this phase or the next",
+			ID: "BKT-GEN-010", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "rejects invalid parameters, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, textInvalidParameters),
 			Why:  whyListed + "; a driver that needs no parameters for the ID encounters it in phase 2", Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
@@ -134,8 +134,8 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-011", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "refuses a protocol it does not offer, in this phase or the next",
-			Rule: kep(sectionGenerateBucket, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo",
+			ID: "BKT-GEN-011", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "rejects an unsupported protocol, in this phase or the next",
+			Rule: kep(sectionGenerateBucket, textProtocols), Why: "the quoted text uses MUST", Fix: "check that DriverGetInfo returns all protocols of the request",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Protocols = c.unsupported()
@@ -143,23 +143,23 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-012", Level: Must, Needs: []Need{NeedCreation}, Title: "takes an empty list of protocols, or says that it needs one",
+			ID: "BKT-GEN-012", Level: Must, Needs: []Need{NeedCreation}, Title: "accepts an empty list of protocols, or explains that it needs one",
 			Rule: kep(sectionGenerateBucket, "Another might return an InvalidArgument error with a message saying that the driver requires this field."),
-			Why:  "the field is optional; the text names the one error that is allowed", Fix: "choose protocols yourself, or return InvalidArgument",
+			Why:  "the field is optional; the text allows only this error", Fix: "choose protocols in the driver, or return InvalidArgument",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Protocols = nil
 				code := refused(c, c.provisioner.DriverGenerateBucketId, request, codes.OK, codes.InvalidArgument)
 				if code == codes.InvalidArgument && c.lastMessage() == "" {
-					c.Fail("an empty list of protocols is refused without a message that says so")
+					c.Fail("the status that rejects an empty list of protocols has no message")
 				}
 			},
 		},
 		{
-			ID: "BKT-GEN-013", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "refuses the name of an incompatible bucket, in this phase or the next",
+			ID: "BKT-GEN-013", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "rejects the name of an incompatible bucket, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, "AlreadyExists (not retryable) if the bucket already exists but is incompatible with the request"),
 			Why:  whyListed + "; the KEP recommends IDs without a call to the backend, and such a driver encounters the condition in phase 2",
-			Fix:  "compare the request with the bucket that exists and return AlreadyExists",
+			Fix:  "compare the request with the existing bucket and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.created()
 				request := c.bucketRequest(b.request.GetName())
@@ -195,7 +195,7 @@ func (c *C) wellFormed(id string) {
 	}
 	for _, char := range id {
 		if !isIDChar(char) {
-			c.Fail("the ID %q has the character %q", id, char)
+			c.Fail("the ID %q contains the character %q", id, char)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func isIDChar(char rune) bool {
 func (c *C) oneID(ids []string) {
 	ids = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(ids, func(id string) bool { return id == "" }))))
 	if len(ids) != 1 {
-		c.Fail("calls at once for one name have %d IDs: %q", len(ids), ids)
+		c.Fail("concurrent calls for one name return %d IDs: %q", len(ids), ids)
 	}
 }
 
@@ -226,7 +226,7 @@ func runLongBucketNames(c *C) {
 		}
 	}
 	if len(ids) == 2 && ids[0] == ids[1] {
-		c.Fail("two names of %d characters that differ in the last have the same ID %q", maxName, ids[0])
+		c.Fail("two names of %d characters that differ in the last character have the same ID %q", maxName, ids[0])
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func createCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-CRT-001", Level: Must, Needs: []Need{NeedCreation}, Title: "creates the bucket and says by which protocols it is reached",
+			ID: "BKT-CRT-001", Level: Must, Needs: []Need{NeedCreation}, Title: "creates the bucket and returns its protocols",
 			Rule: kep(sectionCreate, "at least one protocol must be returned, or provisioning will be considered failed"),
 			Why:  whyMust, Fix: "fill the message of each protocol that the bucket supports",
 			Run: func(c *C) {
@@ -28,7 +28,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-002", Level: Must, Needs: []Need{NeedCreation}, Title: "refuses an empty bucket_id",
+			ID: "BKT-CRT-002", Level: Must, Needs: []Need{NeedCreation}, Title: "rejects an empty bucket_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				b := &bucket{request: c.bucketRequest(c.name())}
@@ -36,21 +36,21 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-003", Level: Must, Needs: []Need{NeedCreation}, Title: "returns the same to every repetition as to the first call",
+			ID: "BKT-CRT-003", Level: Must, Needs: []Need{NeedCreation}, Title: "returns the same response to the first call and to repeated calls",
 			Rule: kep(sectionCreate, "This API must be idempotent."), Why: whyMust,
-			Fix: "return OK with the same info when the bucket exists and fits",
+			Fix: "return OK with the same info if the bucket exists and is compatible",
 			Run: func(c *C) {
 				b := c.generated()
 				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
 				for range c.suite.limits.Repeats {
-					c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "when created again")
+					c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "in the response to a repeated creation")
 				}
 			},
 		},
 		{
-			ID: "BKT-CRT-004", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "makes one backend bucket however often it is called",
+			ID: "BKT-CRT-004", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "creates one backend bucket, regardless of the number of calls",
 			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
-			Why:  "the sentence says should", Fix: "derive the backend bucket's name from bucket_id",
+			Why:  "the quoted text uses \"should\"", Fix: "derive the backend bucket's name from bucket_id",
 			Run: func(c *C) {
 				before := c.inventory()
 				b := c.generated()
@@ -61,12 +61,12 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-005", Level: Must, Needs: []Need{NeedCreation}, Title: "supports the protocols that were asked for",
-			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "return the message of every protocol asked for, or InvalidArgument",
+			ID: "BKT-CRT-005", Level: Must, Needs: []Need{NeedCreation}, Title: "supports the requested protocols",
+			Rule: kep(sectionCreate, textProtocols), Why: "the quoted text uses MUST", Fix: "return the message of every requested protocol, or InvalidArgument",
 			Run: runAskedProtocols,
 		},
 		{
-			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
+			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "rejects the name of an existing bucket that has other parameters",
 			Rule: kep(sectionCreate, textExists), Why: whyListed, Fix: "record the parameters at creation, compare, and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.created()
@@ -74,21 +74,21 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-007", Level: Advice, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "leaves the bucket as it was when it refuses other parameters",
-			Rule: advice("A refused call should have no effect: afterwards the original request still fits."),
-			Why:  "no text speaks of it", Fix: "compare before changing anything",
+			ID: "BKT-CRT-007", Level: Advice, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "does not change the bucket when it rejects other parameters",
+			Rule: advice("A rejected call should have no effect: afterwards the original request is still compatible."),
+			Why:  "no specification covers this", Fix: "compare before changing anything",
 			Run: func(c *C) {
 				b := c.generated()
 				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
 				// Another case checks whether this is rejected.
 				_, _ = try(c.ctx, c, c.provisioner.DriverCreateBucket, c.incompatible(b))
-				c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "after a refused call")
+				c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "after a rejected call")
 			},
 		},
 		{
-			ID: "BKT-CRT-008", Level: Must, Needs: []Need{NeedCreation}, Title: "supports no protocol that DriverGetInfo does not name",
+			ID: "BKT-CRT-008", Level: Must, Needs: []Need{NeedCreation}, Title: "supports only protocols that DriverGetInfo returns",
 			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of"),
-			Why:  "supported_protocols is what the driver supports; a bucket cannot support more", Fix: "name every protocol in DriverGetInfo",
+			Why:  "supported_protocols lists the driver's protocols; a bucket cannot support others", Fix: "return every protocol in DriverGetInfo",
 			Run: func(c *C) {
 				b := c.generated()
 				response := ok(c, c.provisioner.DriverCreateBucket, b.create())
@@ -96,7 +96,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-009", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "refuses invalid parameters and creates nothing",
+			ID: "BKT-CRT-009", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "rejects invalid parameters and creates nothing",
 			Rule: kep(sectionCreate, textInvalidParameters), Why: whyListed, Fix: "check all parameters before the first call to the backend",
 			Run: func(c *C) {
 				b := c.generated()
@@ -107,8 +107,8 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
-			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and return InvalidArgument",
+			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "rejects an unsupported protocol",
+			Rule: kep(sectionCreate, textProtocols), Why: "the quoted text uses MUST", Fix: "check that DriverGetInfo returns all protocols of the request; otherwise return InvalidArgument",
 			Run: func(c *C) {
 				b := c.generated()
 				request := b.create()
@@ -119,13 +119,13 @@ func createCases() []Case {
 		{
 			ID: "BKT-CRT-015", Level: Should, Needs: []Need{NeedCreation}, Title: "returns no credential",
 			Rule: kep(sectionCreate, "returned bucket info is applied to Bucket status and should not contain any sensitive data"),
-			Why:  "the sentence says should", Fix: "keep user-info and signatures out of endpoints and names",
+			Why:  "the quoted text uses \"should\"", Fix: "keep user information and signatures out of endpoints and names",
 			Run: runNoCredentialInInfo,
 		},
 		{
-			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedCreation, NeedS3}, Title: "describes an S3 bucket with an http or https URL and a known style",
+			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedCreation, NeedS3}, Title: "returns an http or https URL and a known addressing style for an S3 bucket",
 			Rule: kep("BucketAccess Secret data, S3", "AWS_ENDPOINT_URL: S3 endpoint URL, e.g., https://s3.amazonaws.com. AWS_S3_ADDRESSING_STYLE: S3 addressing style. one of path or virtual."),
-			Why:  "the info fields are optional here, and required only in the response to a grant", Fix: "return a whole URL, and PATH or VIRTUAL",
+			Why:  "the fields are optional here, and required only in the response to a grant", Fix: "return a complete URL, and PATH or VIRTUAL",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Protocols = protocols(cosi.ObjectProtocol_S3)
@@ -133,9 +133,9 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-017", Level: Should, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "makes buckets that are closed to the public",
+			ID: "BKT-CRT-017", Level: Should, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "creates buckets without public access",
 			Rule: spec("Provisioner", "Default, disallow uncredentialed access to the backend storage."),
-			Why:  "v1alpha1 names private as the default of anonymous access; v1alpha2 does not speak of it", Fix: "block public access at creation",
+			Why:  "the default of anonymous access is private in v1alpha1; v1alpha2 does not mention it", Fix: "block public access at creation",
 			Run: runPrivate,
 		},
 	}
@@ -150,7 +150,7 @@ func (c *C) incompatible(b *bucket) *cosi.DriverCreateBucketRequest {
 func (c *C) offeredOnly(info *cosi.ObjectProtocolAndBucketInfo) {
 	for _, protocol := range cosi.ProtocolsOf(info) {
 		if !slices.Contains(c.suite.offered(), protocol) {
-			c.Fail("the bucket supports %s, which DriverGetInfo does not name", protocol)
+			c.Fail("the bucket supports %s, which DriverGetInfo does not return", protocol)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (c *C) offeredOnly(info *cosi.ObjectProtocolAndBucketInfo) {
 func (c *C) supportsAsked(asked []*cosi.ObjectProtocol, info *cosi.ObjectProtocolAndBucketInfo) {
 	for _, protocol := range asked {
 		if !slices.Contains(cosi.ProtocolsOf(info), protocol.GetType()) {
-			c.Fail("%s was asked for, but the bucket supports only %v", protocol.GetType(), cosi.ProtocolsOf(info))
+			c.Fail("%s was requested, but the bucket supports only %v", protocol.GetType(), cosi.ProtocolsOf(info))
 		}
 	}
 }
@@ -177,7 +177,7 @@ func runAskedProtocols(c *C) {
 			continue
 		}
 		if code != codes.OK {
-			c.Fail("DriverGenerateBucketId for protocols of DriverGetInfo must return OK, not %s", code)
+			c.Fail("DriverGenerateBucketId with protocols from DriverGetInfo must return OK, not %s", code)
 		}
 		b := &bucket{id: named.GetBucketId(), request: request}
 		response, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
@@ -185,7 +185,7 @@ func runAskedProtocols(c *C) {
 			continue
 		}
 		if code != codes.OK {
-			c.Fail("DriverCreateBucket for protocols of DriverGetInfo must return OK, not %s", code)
+			c.Fail("DriverCreateBucket with protocols from DriverGetInfo must return OK, not %s", code)
 		}
 		c.supportsAsked(list, response.GetProtocols())
 	}
@@ -211,7 +211,7 @@ func (c *C) s3Info(info *cosi.S3BucketInfo) {
 	if endpoint := info.GetEndpoint(); endpoint != "" {
 		parsed, err := url.Parse(endpoint)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			c.Fail("the endpoint %q is no http or https URL", endpoint)
+			c.Fail("the endpoint %q is not an http or https URL", endpoint)
 		}
 	}
 	if info.GetAddressingStyle() == nil {
@@ -220,9 +220,9 @@ func (c *C) s3Info(info *cosi.S3BucketInfo) {
 	switch style := info.GetAddressingStyle().GetStyle(); style {
 	case cosi.S3AddressingStyle_PATH, cosi.S3AddressingStyle_VIRTUAL:
 	case cosi.S3AddressingStyle_UNKNOWN:
-		c.Fail("the addressing style is %s, neither PATH nor VIRTUAL", style)
+		c.Fail("the addressing style is %s, not PATH or VIRTUAL", style)
 	default:
-		c.Fail("the addressing style is %s, neither PATH nor VIRTUAL", style)
+		c.Fail("the addressing style is %s, not PATH or VIRTUAL", style)
 	}
 }
 
@@ -246,7 +246,7 @@ func (c *C) bucketsMore(before []string, want int) {
 	switch n := c.grown(KindBucket, before); n {
 	case want:
 	case 0:
-		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: mend the hook, unless the driver made none", want)
+		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: fix the hook, or the driver if it created none", want)
 	default:
 		c.Fail("the inventory hook lists %d new buckets for %d bucket IDs", n, want)
 	}

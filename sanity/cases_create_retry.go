@@ -14,19 +14,19 @@ import (
 func createRetryCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "makes one bucket for calls made at once",
+			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "creates one bucket for concurrent calls",
 			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
-			Why:  "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by bucket_id, or return Aborted while the lock is held",
+			Why:  "the quoted text uses \"should\"; the second call may return Aborted", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: runCreateAtOnce,
 		},
 		{
-			ID: "BKT-CRT-012", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "completes a bucket whose creation was cancelled halfway",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "make every step of the creation repeatable, and the ownership mark part of the first",
+			ID: "BKT-CRT-012", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "completes a bucket after a cancelled creation",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "make every step of the creation repeatable, and set the ownership mark in the first step",
 			Run: runCreateCancelled,
 		},
 		{
-			ID: "BKT-CRT-013", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK again when the first response was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK for a bucket that exists and fits",
+			ID: "BKT-CRT-013", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK again after the first response was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK for a bucket that exists and is compatible",
 			Run: func(c *C) {
 				b := c.generated()
 				c.dropped(func(ctx context.Context) codes.Code {
@@ -37,9 +37,9 @@ func createRetryCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "accepts an ID that was returned before a restart",
+			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "accepts an ID from before a restart",
 			Rule: kep(sectionCreate, "This call is issued after DriverGenerateBucketId's bucket_id result is persistently stored by COSI."),
-			Why:  "COSI persists the ID so that it outlives the driver's process", Fix: "keep nothing about an ID in memory",
+			Why:  "COSI persists the ID, so it outlives the driver's process", Fix: "do not keep state about IDs in memory",
 			Run: func(c *C) {
 				b := c.generated()
 				c.restart()
@@ -47,21 +47,21 @@ func createRetryCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-018", Level: Advice, Needs: []Need{NeedCreation}, Title: "creates an empty bucket again under an ID that was deleted",
-			Rule: advice("After DriverDeleteBucket an ID is free: creating it again gives a new, empty bucket."),
-			Why:  "no text speaks of reuse", Fix: "forget everything about a bucket when it is deleted",
+			ID: "BKT-CRT-018", Level: Advice, Needs: []Need{NeedCreation}, Title: "creates an empty bucket for the ID of a deleted bucket",
+			Rule: advice("After DriverDeleteBucket an ID is free: creating a bucket with it again results in a new, empty bucket."),
+			Why:  "no specification covers the reuse of IDs", Fix: "remove all state of a bucket when it is deleted",
 			Run: runCreateAgain,
 		},
 		{
 			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
-			Rule: advice("Two bucket IDs are two buckets: an object in one is not in the other."),
-			Why:  "no text says what goes without saying", Fix: "give each bucket_id a backend bucket of its own",
+			Rule: advice("Two bucket IDs belong to two buckets: an object in one is not in the other."),
+			Why:  "no specification states this, because it is obvious", Fix: "create a separate backend bucket for each bucket_id",
 			Run: runApart,
 		},
 		{
-			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not adopt somebody else's bucket",
-			Rule: kep(sectionCreate, textExists), Why: whyListed + "; a bucket of somebody else is not the one asked for",
-			Fix: "mark buckets as the driver's own at creation, and return AlreadyExists when the mark is missing",
+			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not adopt a bucket of another owner",
+			Rule: kep(sectionCreate, textExists), Why: whyListed + "; a bucket of another owner is not the requested bucket",
+			Fix: "set an ownership mark on each bucket at creation, and return AlreadyExists if the mark is missing",
 			Run: func(c *C) {
 				b := c.generated()
 				fixture, can := c.suite.config.Fixture.(ForeignFixture)
@@ -94,7 +94,7 @@ func (c *C) takeName(fixture ForeignFixture, id string) {
 // dropped makes a call whose response is lost.
 func (c *C) dropped(call func(context.Context) codes.Code) {
 	if code := call(withWire(c.ctx, wireDropResponse)); code != codes.Unavailable {
-		c.Fail("the call whose response was to be dropped returned %s", code)
+		c.Fail("the suite tried to drop the response of a call, but it returned %s", code)
 	}
 }
 
@@ -188,7 +188,7 @@ func runCreateAgain(c *C) {
 		return
 	}
 	if listed := c.can(c.granted(b), b, ListObjects, ""); len(listed.Keys) > 0 {
-		c.Fail("the bucket was created again and holds %q", listed.Keys)
+		c.Fail("the bucket was created again and contains %q", listed.Keys)
 	}
 }
 
@@ -199,7 +199,7 @@ func runApart(c *C) {
 	c.can(toOne, one, PutObject, key)
 	outcome, err := c.attempt(toOther, other.id, GetObject, key, nil)
 	if err == nil && outcome.Verdict == Allowed && bytes.Equal(outcome.Body, contents(key)) {
-		c.Fail("an object put into bucket %q is also in bucket %q", one.id, other.id)
+		c.Fail("an object written to bucket %q is also in bucket %q", one.id, other.id)
 	}
 	c.can(toOne, one, DeleteObject, key)
 }

@@ -23,7 +23,7 @@ func deleteCases() []Case {
 	return []Case{
 		{
 			ID: "BKT-DEL-001", Level: Must, Needs: []Need{NeedCreation}, Title: "deletes a bucket",
-			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "that is what the call is for", Fix: "delete the backend bucket before returning OK",
+			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "this is the purpose of the call", Fix: "delete the backend bucket before returning OK",
 			Run: func(c *C) {
 				b := c.created()
 				c.delete(b)
@@ -31,19 +31,19 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-002", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK when the bucket does not exist",
+			ID: "BKT-DEL-002", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK if the bucket does not exist",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) { c.delete(c.generated()) },
 		},
 		{
-			ID: "BKT-DEL-003", Level: Must, Title: "refuses an empty bucket_id",
+			ID: "BKT-DEL-003", Level: Must, Title: "rejects an empty bucket_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.provisioner.DriverDeleteBucket, &cosi.DriverDeleteBucketRequest{Parameters: c.suite.config.Params.Bucket}, codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "BKT-DEL-004", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK every time",
+			ID: "BKT-DEL-004", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK to every repeated call",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				b := c.created()
@@ -53,9 +53,9 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-005", Level: Must, Title: "returns OK for an ID that it never issued",
-			Rule: kep(sectionDelete, textGone), Why: whyListed + "; a bucket of an ID that the driver cannot have issued does not exist",
-			Fix: "treat an ID you cannot parse as a bucket that does not exist",
+			ID: "BKT-DEL-005", Level: Must, Title: "returns OK for an unknown ID",
+			Rule: kep(sectionDelete, textGone), Why: whyListed + "; a bucket with an ID that the driver cannot have returned does not exist",
+			Fix: "treat an ID that the driver cannot parse as a bucket that does not exist",
 			Run: func(c *C) {
 				for _, id := range []string{c.name(), "never.issued-" + c.name(), "never/issued_" + c.name()} {
 					ok(c, c.provisioner.DriverDeleteBucket, &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: c.suite.config.Params.Bucket})
@@ -63,9 +63,9 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-006", Level: Should, Needs: []Need{NeedCreation}, Title: "deletes once for calls made at once",
+			ID: "BKT-DEL-006", Level: Should, Needs: []Need{NeedCreation}, Title: "deletes the bucket once for concurrent calls",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible"),
-			Why:  "the sentence says SHOULD", Fix: "lock by bucket_id, or return Aborted while the lock is held",
+			Why:  "the quoted text uses SHOULD", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: func(c *C) {
 				b := c.created()
 				c.onlyCodes(c.together(c.suite.limits.Concurrency, func(int) codes.Code {
@@ -77,15 +77,15 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-007", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey, NeedNonEmptyPolicy}, Title: "treats a bucket that holds data as declared",
-			Rule: advice("A bucket that holds data is either refused with FailedPrecondition, all of its data kept, or deleted with all of it; which, is documented."),
-			Why:  "the KEP does not say what happens to data", Fix: "refuse with FailedPrecondition unless the class allows otherwise, and never empty by half",
+			ID: "BKT-DEL-007", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey, NeedNonEmptyPolicy}, Title: "handles a bucket that contains data as configured",
+			Rule: advice("For a bucket that contains data, the driver either returns FailedPrecondition and keeps all of the data, or deletes the bucket with all of it. The driver's documentation states which."),
+			Why:  "the KEP does not cover data in deleted buckets", Fix: "return FailedPrecondition unless the class allows the deletion of data, and never delete only some of the objects",
 			Run: runNonEmpty,
 		},
 		{
-			ID: "BKT-DEL-008", Level: Advice, Needs: []Need{NeedCreation}, Title: "with a live access deletes or refuses, and the access can still be revoked",
-			Rule: advice("COSI deletes in any order: a bucket whose access is still granted is OK or FailedPrecondition, and the revoke afterwards is OK."),
-			Why:  "no text speaks of the order", Fix: "do not let revoke depend on the bucket",
+			ID: "BKT-DEL-008", Level: Advice, Needs: []Need{NeedCreation}, Title: "deletes or rejects a bucket with an active access, which can still be revoked",
+			Rule: advice("COSI deletes in any order: the deletion of a bucket with an active access returns OK or FailedPrecondition, and the revocation afterwards returns OK."),
+			Why:  "no specification covers the order", Fix: "do not require the bucket in the revocation",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)
@@ -94,8 +94,8 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-009", Level: Must, Needs: []Need{NeedCreation}, Title: "deletes nothing but the bucket asked for",
-			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "a bucket is one bucket", Fix: "compare IDs whole, never by prefix",
+			ID: "BKT-DEL-009", Level: Must, Needs: []Need{NeedCreation}, Title: "deletes only the requested bucket",
+			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "the call is about one bucket", Fix: "compare complete IDs, never prefixes",
 			Run: func(c *C) {
 				short := c.created()
 				long := c.generatedAs(c.bucketRequest(short.request.GetName() + "-b"))
@@ -105,15 +105,15 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-010", Level: Must, Needs: []Need{NeedCreation}, Title: "leaves nothing after a delete that follows a racing create",
+			ID: "BKT-DEL-010", Level: Must, Needs: []Need{NeedCreation}, Title: "leaves nothing behind after a deletion that races with a creation",
 			Rule: spec("Timeouts", "The only way to cancel a call is to issue a \"negation\" call if one exists. For example, issue a DeleteBucket call to cancel a pending CreateBucket operation"),
-			Why:  "the sentence makes the delete the way to cancel; then it must win", Fix: "make the delete wait for a create of the same ID, or return Aborted",
+			Why:  "the text defines the deletion as the way to cancel a creation, so the deletion must win", Fix: "let the deletion wait for a creation with the same ID, or return Aborted",
 			Run: runDeleteRacingCreate,
 		},
 		{
-			ID: "BKT-DEL-011", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "deletes with what is in the request, also after a restart",
+			ID: "BKT-DEL-011", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "needs only the request for a deletion, also after a restart",
 			Rule: kep(sectionDelete, "DriverDeleteBucketRequest { bucket_id, parameters: { // copied from Bucket.parameters } }"),
-			Why:  "the request carries what the driver needs, and nothing else does after a restart", Fix: "keep nothing about a bucket in memory",
+			Why:  "after a restart, the request is the only source of the information that the driver needs", Fix: "do not keep state about buckets in memory",
 			Run: func(c *C) {
 				b := c.created()
 				c.restart()
@@ -122,9 +122,9 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores a parameter that it does not know",
-			Rule: advice("A bucket made by an older version of the driver must be deletable by a newer one that dropped a parameter."),
-			Why:  "no text speaks of it", Fix: "refuse unknown parameters in create and grant only",
+			ID: "BKT-DEL-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores an unknown parameter",
+			Rule: advice("A new version of the driver that no longer has a parameter must be able to delete the buckets of an older version."),
+			Why:  "no specification covers this", Fix: "reject unknown parameters only in DriverCreateBucket and DriverGrantBucketAccess",
 			Run: func(c *C) {
 				request := c.created().delete()
 				request.Parameters = map[string]string{"cosi-sanity-no-such-parameter": "x"}
@@ -132,9 +132,9 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-013", Level: Advice, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not delete somebody else's bucket",
-			Rule: advice("A bucket that the driver did not make, such as one of another cluster that has its name, is not the driver's to delete."),
-			Why:  "the KEP does not say whose the bucket is", Fix: "compare the mark of the bucket before deleting it, and return FailedPrecondition",
+			ID: "BKT-DEL-013", Level: Advice, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not delete a bucket of another owner",
+			Rule: advice("The driver must not delete a bucket that it did not create, such as a bucket of another cluster with the same name."),
+			Why:  "the KEP does not define the owner of the bucket", Fix: "check the ownership mark before the deletion, and return FailedPrecondition if it differs",
 			Run: func(c *C) {
 				b := c.generated()
 				fixture, can := c.suite.config.Fixture.(ForeignFixture)
@@ -166,7 +166,7 @@ func runNonEmpty(c *C) {
 		refused(c, c.provisioner.DriverDeleteBucket, b.delete(), codes.FailedPrecondition)
 		for _, key := range keys {
 			if got := c.can(a, b, GetObject, key); !bytes.Equal(got.Body, contents(key)) {
-				c.Fail("the delete was refused, but changed the object %q", key)
+				c.Fail("the rejected deletion changed the object %q", key)
 			}
 			c.can(a, b, DeleteObject, key)
 		}

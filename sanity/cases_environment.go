@@ -15,9 +15,9 @@ func processEnvironmentCases() []Case {
 	return []Case{
 		{
 			ID: "UDS-011", Level: Advice, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "refuses a socket path longer than the system allows, clearly",
-			Rule:  advice("A path of more than 107 bytes cannot be bound; the error of the system alone, \"invalid argument\", helps nobody."),
-			Why:   "no text speaks of it",
+			Title: "rejects a socket path that is too long with a clear error",
+			Rule:  advice("A UNIX socket path has at most 107 bytes. The operating system's error, \"invalid argument\", does not help users."),
+			Why:   "no specification covers this",
 			Fix:   "check the length of the path at start and name the limit in the error",
 			Run: func(c *C) {
 				c.failsFast(unixScheme + filepath.Join(c.suite.driver.work, strings.Repeat("x", 120)+".sock"))
@@ -27,24 +27,24 @@ func processEnvironmentCases() []Case {
 			ID: "UDS-012", Level: Should, Phase: Process, Needs: []Need{NeedProcess, NeedUsage},
 			Title: "logs to standard output and standard error only",
 			Rule:  spec("Logging", "Plugins SHOULD generate log messages to ONLY standard output and/or standard error."),
-			Why:   "the sentence says SHOULD",
-			Fix:   "write log messages to standard error, and leave files to whoever runs the driver",
+			Why:   "the quoted text uses SHOULD",
+			Fix:   "write log messages to standard error; the operator can redirect them to files",
 			Run:   runLogFiles,
 		},
 		{
 			ID: "UDS-013", Level: Should, Phase: Last, Needs: []Need{NeedProcess, NeedKey},
-			Title: "prints no credential that it granted",
+			Title: "does not print granted credentials",
 			Rule:  spec("Logging", "Plugins SHOULD NOT write potentially sensitive data to logs (e.g. secrets)."),
-			Why:   "the sentence says SHOULD NOT",
-			Fix:   "redact the fields with the option cosi_secret before a message is logged, on every path",
+			Why:   "the quoted text uses SHOULD NOT",
+			Fix:   "redact the fields with the option cosi_secret wherever the driver logs a message",
 			Run:   runPrintedSecrets,
 		},
 		{
 			ID: "UDS-014", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "gives its own settings no name that begins with COSI_",
+			Title: "has no settings of its own whose names begin with COSI_",
 			Rule: spec("Supervised lifecycle: environment variables", "Configuration properties not defined by the COSI specification "+
 				"SHALL NOT use the same COSI_ name prefix; this prefix is reserved for common configuration properties defined by the COSI specification."),
-			Why: "the sentence says SHALL NOT",
+			Why: "the quoted text uses SHALL NOT",
 			Fix: "rename the environment variables of the driver",
 			Run: runVariableNames,
 		},
@@ -52,9 +52,9 @@ func processEnvironmentCases() []Case {
 			ID: "UDS-015", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
 			Title: "works without a kubeconfig and without a service account token",
 			Rule: kep("DriverDeleteBucket", "DriverDeleteBucketRequest { bucket_id, parameters: { // copied from Bucket.parameters } }: "+
-				"what a driver needs is in the request"),
-			Why: "that requests carry the parameters makes reading Kubernetes needless; no sentence forbids it",
-			Fix: "take everything from the request and the driver's own configuration, nothing from the Kubernetes API",
+				"the request contains everything that a driver needs"),
+			Why: "requests contain the parameters, so a driver need not read from Kubernetes; nothing forbids it",
+			Fix: "read everything from the request and the driver's configuration, nothing from the Kubernetes API",
 			Run: func(c *C) {
 				// No instance that the suite starts has either of them; see driver.launch.
 				c.restart()
@@ -98,7 +98,7 @@ func (c *C) printsNoSecret() {
 	for value, field := range secrets {
 		// A short value could match by chance.
 		if len(value) >= 8 && strings.Contains(printed, value) {
-			c.Fail("the driver printed the value of a field %s that it returned", field)
+			c.Fail("the driver printed the value of the field %s of a response", field)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func runVariableNames(c *C) {
 	help, _, _ := c.attemptStart([]string{"--help"}, endpointVariable+"="+unixScheme+filepath.Join(c.suite.driver.work, "help.sock"))
 	for _, name := range variablePattern.FindAllString(help, -1) {
 		if !slices.Contains(allowed, name) {
-			c.Fail("--help names the variable %s; the prefix COSI_ is reserved for the specification", name)
+			c.Fail("--help mentions the variable %s; the prefix COSI_ is reserved for the specification", name)
 		}
 	}
 	for _, variable := range slices.Concat(c.suite.config.ImageEnvironment, c.suite.config.Environment) {

@@ -15,31 +15,31 @@ import (
 func errorCases() []Case {
 	return []Case{
 		{
-			ID: "RPC-009", Level: Should, Title: "refuses parameters beyond 512 entries or 64 KiB",
+			ID: "RPC-009", Level: Should, Title: "rejects parameters with more than 512 entries or 64 KiB",
 			Rule: spec("Size limits", "Unless otherwise specified, fields SHALL NOT exceed the limits documented here."),
-			Why:  "the SHALL NOT binds the sender; that the receiver checks it is our reading", Fix: "count entries and bytes of parameters first",
+			Why:  "the SHALL NOT is about the sender; we conclude that the receiver should check it", Fix: "check the number of entries and bytes of parameters first",
 			Run: runOversizedParameters,
 		},
 		{
-			ID: "RPC-010", Level: Should, Title: "refuses a parameter that it does not know",
+			ID: "RPC-010", Level: Should, Title: "rejects an unknown parameter",
 			Rule: kep("DriverCreateBucket", "InvalidArgument (not retryable) if any parameters are invalid for the backend"),
-			Why:  "whether an unknown key is invalid is the driver's choice; refusing it lets a typo surface",
-			Fix:  "compare the keys of parameters with the known ones and name the unknown one",
+			Why:  "the driver decides whether an unknown key is invalid; rejecting it reveals typing errors",
+			Fix:  "check that each key of parameters is known, and name the unknown key in the message",
 			Run:  runUnknownParameters,
 		},
 		{
-			ID: "RPC-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "respects a deadline that passes halfway, and converges afterwards",
+			ID: "RPC-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "respects a deadline that expires during the call, and converges afterwards",
 			Rule: spec("Timeouts", "Any of the RPCs defined in this spec MAY timeout and MAY be retried."),
-			Why:  "the sentence allows timeouts, and says nothing of how quickly a driver notices one",
-			Fix:  "pass the context of the call to every request to the backend",
+			Why:  "the quoted text allows timeouts, but not how quickly a driver must react to them",
+			Fix:  "pass the call's context to every request to the backend",
 			Run:  runShortDeadline,
 		},
 		{
 			ID: "RPC-013", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedRefusedLogin},
-			Title: "reports a refused login as Unauthenticated or PermissionDenied",
+			Title: "reports a rejected login as Unauthenticated or PermissionDenied",
 			Rule: spec(errorScheme, "Not authenticated: 16 UNAUTHENTICATED. Permission denied: 7 PERMISSION_DENIED. System administrator "+
 				"SHOULD ensure that requisite permissions are granted"),
-			Why: "the table speaks of secrets in the request; the driver's own login is the nearest thing v1alpha2 has",
+			Why: "the table is about secrets in the request, which v1alpha2 does not have; the driver's own login is the closest equivalent",
 			Fix: "map the backend's 401 and 403 to Unauthenticated and PermissionDenied",
 			Run: func(c *C) {
 				b := c.generated()
@@ -50,22 +50,22 @@ func errorCases() []Case {
 		},
 		{
 			ID: "RPC-014", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedBackendFaults},
-			Title: "returns a retryable code while the backend is down, and recovers by itself",
+			Title: "returns a retryable code while the backend is down, and recovers without a restart",
 			Rule:  spec("Timeouts", "Idempotency requirements ensure that a retried call with the same fields continues where it left off when retried."),
-			Why:   "a terminal code for a passing problem would end the retries; the sentence implies it without a keyword",
+			Why:   "a terminal code for a temporary problem would end the retries; the quoted text implies this without a keyword",
 			Fix:   "map connection errors, throttling and 5xx to Unavailable or ResourceExhausted",
 			Run:   runBackendDown,
 		},
 		{
-			ID: "RPC-015", Level: Should, Phase: Last, Needs: []Need{NeedKey}, Title: "puts no secret into a status message",
+			ID: "RPC-015", Level: Should, Phase: Last, Needs: []Need{NeedKey}, Title: "includes no secret in status messages",
 			Rule: spec("Security", "Both the COSI system and Plugin SHOULD avoid accidental leakage of sensitive information (such as redacting such information from log files)."),
-			Why:  "the sentence says SHOULD; messages are surfaced to end users", Fix: "keep credentials out of errors",
+			Why:  "the quoted text uses SHOULD; end users see the messages", Fix: "keep credentials out of errors",
 			Run: runSecretsInMessages,
 		},
 		{
 			ID: "RPC-016", Level: Should, Needs: []Need{NeedCreation}, Title: "returns OK or Aborted to a second call for the same resource",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible, and MAY return this error code to reject secondary calls."),
-			Why:  "the sentence says SHOULD", Fix: "lock by ID and return Aborted while the lock is held",
+			Why:  "the quoted text uses SHOULD", Fix: "lock by ID and return Aborted while the lock is held",
 			Run: runSecondCall,
 		},
 	}
@@ -110,7 +110,7 @@ func runUnknownParameters(c *C) {
 func runShortDeadline(c *C) {
 	c.createCancelled(func(code codes.Code) {
 		if !slices.Contains([]codes.Code{codes.OK, codes.DeadlineExceeded, codes.Canceled}, code) {
-			c.Fail("a call whose deadline passed must return DeadlineExceeded or Canceled, not %s", code)
+			c.Fail("a call after its deadline must return DeadlineExceeded or Canceled, not %s", code)
 		}
 	})
 }
@@ -144,7 +144,7 @@ func runBackendDown(c *C) {
 		"DriverCreateBucket": create, "DriverGrantBucketAccess": grant, "DriverDeleteBucket": remove,
 	} {
 		if slices.Contains(terminal, code) {
-			c.Fail("%s returns %s while the backend is down: that is terminal, and nobody will try again", rpc, code)
+			c.Fail("%s returns %s while the backend is down, which is a terminal code: COSI will not retry", rpc, code)
 		}
 	}
 	c.eventually(func() string {
@@ -167,7 +167,7 @@ func runSecretsInMessages(c *C) {
 	for _, x := range refusals {
 		for value, field := range secrets {
 			if len(value) >= 8 && strings.Contains(x.status.Message(), value) {
-				c.Fail("%s put the value of a field %s into its status message", x.method, field)
+				c.Fail("the status message of %s contains the value of the field %s", x.method, field)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func getCases() []Case {
 			Run: func(c *C) { refused(c, c.provisioner.DriverGetBucket, c.generated().get(), codes.NotFound) },
 		},
 		{
-			ID: "BKT-GET-003", Level: Must, Title: "refuses an empty bucket_id",
+			ID: "BKT-GET-003", Level: Must, Title: "rejects an empty bucket_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				b := &bucket{request: c.bucketRequest(c.name())}
@@ -37,9 +37,9 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-004", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses parameters that the bucket does not fit",
+			ID: "BKT-GET-004", Level: Must, Needs: []Need{NeedIncompatible}, Title: "rejects parameters that the bucket is not compatible with",
 			Rule: kep(sectionGet, "If the backend bucket isn't compatible with the input parameters, error InvalidArgument must be returned."),
-			Why:  "the sentence says must; the list of codes in the same section says AlreadyExists, so either is accepted: both are terminal",
+			Why:  "the quoted text uses \"must\"; the list of codes in the same section has AlreadyExists. Both are terminal, so either is accepted",
 			Fix:  "compare the parameters with the bucket and return AlreadyExists or InvalidArgument",
 			Run: func(c *C) {
 				request := c.created().get()
@@ -48,8 +48,8 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-005", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
-			Rule: kep(sectionGet, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and return InvalidArgument",
+			ID: "BKT-GET-005", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "rejects an unsupported protocol",
+			Rule: kep(sectionGet, textProtocols), Why: "the quoted text uses MUST", Fix: "check that DriverGetInfo returns all protocols of the request; otherwise return InvalidArgument",
 			Run: func(c *C) {
 				request := c.created().get()
 				request.Protocols = c.unsupported()
@@ -57,15 +57,15 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-006", Level: Advice, Phase: Alone, Title: "only looks: same response every time, nothing changed",
-			Rule: advice("A call that describes changes nothing."),
-			Why:  "no text speaks of it", Fix: "do not repair or mark a bucket in DriverGetBucket",
+			ID: "BKT-GET-006", Level: Advice, Phase: Alone, Title: "returns the same response every time and changes nothing",
+			Rule: advice("A call that describes a bucket changes nothing."),
+			Why:  "no specification covers this", Fix: "do not repair or mark a bucket in DriverGetBucket",
 			Run: runOnlyLooks,
 		},
 		{
-			ID: "BKT-GET-007", Level: Must, Needs: []Need{NeedFixture}, Title: "finds a bucket that was made without COSI",
+			ID: "BKT-GET-007", Level: Must, Needs: []Need{NeedFixture}, Title: "finds a bucket that was created without COSI",
 			Rule: kep(sectionGet, "This gRPC call is used to get details about a statically-provisioned bucket that should already exist in the OSP backend."),
-			Why:  "that is what the call is for", Fix: "look the bucket up in the backend, without asking for a mark of the driver",
+			Why:  "this is the purpose of the call", Fix: "look up the bucket in the backend, and do not require an ownership mark of the driver",
 			Run: func(c *C) {
 				b := c.static()
 				c.makeStatic(b)
@@ -73,9 +73,9 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-008", Level: Must, Needs: []Need{NeedFixture}, Title: "finds a bucket that appeared after it was missing",
+			ID: "BKT-GET-008", Level: Must, Needs: []Need{NeedFixture}, Title: "finds a bucket that was created after a failed lookup",
 			Rule: kep(sectionGet, "NotFound (retryable) when the bucket does not exist in the backend"),
-			Why:  "retryable means that a later call may succeed", Fix: "do not cache that a bucket is missing",
+			Why:  "retryable means that a later call may succeed", Fix: "do not cache the absence of a bucket",
 			Run: func(c *C) {
 				b := c.static()
 				refused(c, c.provisioner.DriverGetBucket, b.get(), codes.NotFound)
@@ -90,8 +90,8 @@ func getCases() []Case {
 		},
 		{
 			ID: "BKT-GET-009", Level: Advice, Needs: []Need{NeedCreation}, Title: "returns NotFound after the bucket was deleted",
-			Rule: advice("What was deleted is not found."), Why: "the code is listed, but COSI does not call this for dynamic buckets",
-			Fix: "look the bucket up in the backend each time",
+			Rule: advice("A deleted bucket is not found."), Why: "the code is listed, but COSI does not call this for dynamic buckets",
+			Fix: "look up the bucket in the backend each time",
 			Run: func(c *C) {
 				b := c.created()
 				c.delete(b)
@@ -99,9 +99,9 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-010", Level: Advice, Needs: []Need{NeedCreation}, Title: "describes a bucket as its creation did",
-			Rule: advice("A bucket has one description, whichever call asks for it."),
-			Why:  "the response has the same type; no sentence says that it has the same contents", Fix: "build both responses in one place",
+			ID: "BKT-GET-010", Level: Advice, Needs: []Need{NeedCreation}, Title: "describes a bucket in the same way as its creation",
+			Rule: advice("All calls describe a bucket in the same way."),
+			Why:  "the responses have the same type; no specification requires the same contents", Fix: "build both responses with the same code",
 			Run: func(c *C) {
 				b := c.generated()
 				created := ok(c, c.provisioner.DriverCreateBucket, b.create())
@@ -109,9 +109,9 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-011", Level: Must, Title: "describes the protocols that were asked for, and none beyond DriverGetInfo",
+			ID: "BKT-GET-011", Level: Must, Title: "describes the requested protocols, and only protocols from DriverGetInfo",
 			Rule: kep(sectionGet, "The protocols returned in the response will be validated by COSI to match user requirements."),
-			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "return the message of every protocol asked for, or InvalidArgument",
+			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "return the message of every requested protocol, or InvalidArgument",
 			Run: func(c *C) {
 				b := c.created()
 				info := ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols()
@@ -130,7 +130,7 @@ func runOnlyLooks(c *C) {
 	}
 	first := ok(c, c.provisioner.DriverGetBucket, b.get())
 	for range c.suite.limits.Repeats {
-		c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols(), "when asked again")
+		c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols(), "in the response to a repeated call")
 	}
 	if c.hasInventory() {
 		c.unchanged(before)

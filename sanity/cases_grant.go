@@ -22,7 +22,7 @@ const (
 func grantCases() []Case {
 	return append([]Case{
 		{
-			ID: "ACC-GRT-001", Level: Must, Needs: []Need{NeedKey}, Title: "returns credentials for exactly the protocol asked for",
+			ID: "ACC-GRT-001", Level: Must, Needs: []Need{NeedKey}, Title: "returns credentials for exactly the requested protocol",
 			Rule: kep(sectionGrant, "\"credentials\": { // bucket access credentials \"S3\": { // must match input protocol."), Why: whyMust,
 			Fix: "fill the message of the requested protocol and no other, in credentials and in every bucket_info",
 			Run: runExactProtocol,
@@ -40,19 +40,19 @@ func grantCases() []Case {
 			Run: runAzureGrant,
 		},
 		{
-			ID: "ACC-GRT-004", Level: Must, Needs: []Need{NeedGCS, NeedKey}, Title: "GCS: returns project, bucket, and a whole HMAC pair or service account key",
+			ID: "ACC-GRT-004", Level: Must, Needs: []Need{NeedGCS, NeedKey}, Title: "GCS: returns project, bucket, and a complete HMAC key or service account key",
 			Rule: kep("BucketAccess Secret data, GCS", "PROJECT_ID, BUCKET_NAME; CLIENT_EMAIL, CLIENT_ID, PRIVATE_KEY_ID, PRIVATE_KEY; HMAC_ACCESS_ID, HMAC_SECRET"),
-			Why:  "a missing field is a provisioning failure; the KEP leaves open which of the two credentials", Fix: "fill project_id, bucket_name and one complete credential",
+			Why:  "a missing field is a provisioning failure; the KEP allows either credential", Fix: "fill project_id, bucket_name and one complete credential",
 			Run: runGCSGrant,
 		},
 		{
-			ID: "ACC-GRT-005", Level: Must, Title: "describes every bucket that was asked for once, and no other",
-			Rule: kep(sectionGrant, "\"buckets\": [ { \"bucket_id\": \"<a bucket ID from input>\""), Why: "each Secret of the access is made from one of them",
+			ID: "ACC-GRT-005", Level: Must, Title: "describes each requested bucket once, and no other bucket",
+			Rule: kep(sectionGrant, "\"buckets\": [ { \"bucket_id\": \"<a bucket ID from input>\""), Why: "COSI creates one Secret of the access from each of them",
 			Fix: "return one entry for each bucket of the request, with its bucket_id",
 			Run: runGrantedBuckets,
 		},
 		{
-			ID: "ACC-GRT-006", Level: Must, Title: "refuses an empty account_id",
+			ID: "ACC-GRT-006", Level: Must, Title: "rejects an empty account_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
@@ -61,8 +61,8 @@ func grantCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-007", Level: Must, Title: "returns OK every time, and the last credentials work",
-			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "return OK when the account exists and fits",
+			ID: "ACC-GRT-007", Level: Must, Title: "returns OK to every repeated call, and the last credentials work",
+			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "return OK if the account exists and is compatible",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.accessTo(b)
@@ -73,9 +73,9 @@ func grantCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-008", Level: Should, Phase: Alone, Needs: []Need{NeedInventory, NeedKey}, Title: "makes one account with one live key however often it is called",
-			Rule: kep(sectionGrant, textOneAccess), Why: "the sentence says should; its account_name is the account_id of the request",
-			Fix: "return the stored credential, or replace the key that was never delivered",
+			ID: "ACC-GRT-008", Level: Should, Phase: Alone, Needs: []Need{NeedInventory, NeedKey}, Title: "creates one account with one active key, regardless of the number of calls",
+			Rule: kep(sectionGrant, textOneAccess), Why: "the quoted text uses \"should\"; its account_name is the account_id of the request",
+			Fix: "return the stored credential, or replace the key that was not delivered",
 			Run: func(c *C) {
 				b := c.created()
 				before := c.inventory()
@@ -89,9 +89,9 @@ func grantCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-009", Level: Must, Title: "refuses the account_id with other buckets or modes",
+			ID: "ACC-GRT-009", Level: Must, Title: "rejects an existing account_id with other buckets or modes",
 			Rule: kep(sectionGrant, "AlreadyExists (not retryable) when the bucket already exists but is incompatible with the request"),
-			Why:  whyListed + "; the sentence says bucket and means the access", Fix: "record what was granted, compare, and return AlreadyExists",
+			Why:  whyListed + "; the quoted text uses \"bucket\" for the access", Fix: "record the granted request, compare, and return AlreadyExists",
 			Run: runOtherGrant,
 		},
 	}, grantRefusalCases()...)
@@ -102,7 +102,7 @@ func grantRefusalCases() []Case {
 		{
 			ID: "ACC-GRT-024", Level: Should, Needs: []Need{NeedServiceAccount}, Title: "returns no static secret for SERVICE_ACCOUNT",
 			Rule: kep("BucketAccess", "The driver should configure the system so that Pods using the ServiceAccount authenticate to the OSP backend automatically."),
-			Why:  "the sentence says should", Fix: "leave the credentials empty for SERVICE_ACCOUNT",
+			Why:  "the quoted text uses \"should\"", Fix: "leave the credentials empty for SERVICE_ACCOUNT",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				c.suite.useServiceAccount(request)
@@ -114,12 +114,12 @@ func grantRefusalCases() []Case {
 		},
 		{
 			ID: "ACC-GRT-026", Level: Should, Phase: Alone, Title: "returns NotFound for a bucket that does not exist, and leaves no account",
-			Rule: advice("A grant on a missing bucket cannot work; NotFound lets COSI try again when the bucket is there."),
-			Why:  "the code is in no list of this RPC; any other response than a retryable refusal hides the mistake", Fix: "look the buckets up before making the account",
+			Rule: advice("A grant for a missing bucket cannot work; after NotFound, COSI tries again later, when the bucket may exist."),
+			Why:  "no list of this RPC has the code; any response except a retryable error hides the mistake", Fix: "look up the buckets before creating the account",
 			Run: runGrantOnMissing,
 		},
 		{
-			ID: "ACC-GRT-028", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters",
+			ID: "ACC-GRT-028", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "rejects invalid parameters",
 			Rule: kep(sectionGrant, textInvalidParameters), Why: whyListed, Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
@@ -128,9 +128,9 @@ func grantRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-029", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
+			ID: "ACC-GRT-029", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "rejects an unsupported protocol",
 			Rule: spec(errorScheme, "Invalid or unsupported field in the request: 3 INVALID_ARGUMENT."),
-			Why:  "when the conditions of the table are met the plugin MUST return the associated code", Fix: "compare protocol with those of DriverGetInfo",
+			Why:  "under the conditions of the table, the plugin MUST return the associated code", Fix: "check that DriverGetInfo returns the protocol",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.Protocol = c.unsupported()[0]
@@ -145,7 +145,7 @@ func (c *C) oneAccount(before []string, keys int) {
 		c.Fail("the backend has %d new accounts for one account_id", n)
 	}
 	if n := c.grown(KindKey, before); n > keys {
-		c.Fail("the backend has %d live keys after repeated grants, and had %d after the first", n, keys)
+		c.Fail("the backend has %d active keys after repeated grants, but had %d after the first", n, keys)
 	}
 }
 
@@ -229,7 +229,7 @@ func runAzureGrant(c *C) {
 	}
 	expiry, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
-		c.Fail("the expiry %q is no ISO 8601 date and time with a time zone, such as 2030-01-31T12:00:00Z", stamp)
+		c.Fail("the expiry %q is not an ISO 8601 date and time with a time zone, such as 2030-01-31T12:00:00Z", stamp)
 	}
 	if time.Until(expiry) <= 0 {
 		c.Fail("the token expired at %s", stamp)
@@ -271,7 +271,7 @@ func runGrantedBuckets(c *C) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		c.Fail("access to the buckets %q was asked for, and %q are returned", want, got)
+		c.Fail("access to the buckets %q was requested, but %q are returned", want, got)
 	}
 }
 

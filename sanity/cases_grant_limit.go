@@ -7,24 +7,24 @@ import cosi "github.com/cooper-cosi/cooper/proto"
 const (
 	textDisallowed = "disallowedBucketAccessModes is a list of disallowed Read/Write access modes for each access type. " +
 		"A BucketAccess using this class will not be allowed to request access to a BucketClaim with any access mode listed here."
-	fixDisallowed = "look at what the credential can do in each category in the end, and leave out what disallowed_access_modes leaves no mode for, or return InvalidArgument"
+	fixDisallowed = "for each category, grant only modes that are not in disallowed_access_modes, and no access if no mode remains; otherwise return InvalidArgument"
 )
 
 func grantLimitCases() []Case {
 	return []Case{
 		{
 			ID: "ACC-GRT-031", Level: Must, Needs: append(probedKey(), NeedKeptModes),
-			Title: "gives a category that is left open no more than the class allows, as it announces, or refuses",
+			Title: "grants no disallowed mode in an unspecified category, as announced, or rejects the request",
 			Rule:  kep("BucketAccessClass", textDisallowed),
-			Why:   "the class must keep what it disallows from everybody; the driver announces by keeps_disallowed_access_modes, an addition to the KEP's messages, that it does",
+			Why:   "no user may get a mode that the class disallows; the driver announces this with keeps_disallowed_access_modes, an addition to the KEP's messages",
 			Fix:   fixDisallowed, Run: runDisallowedModes,
 		},
 		{
 			ID: "ACC-GRT-032", Level: Should, Needs: append(probedKey(), NeedUnkeptModes),
-			Title: "gives a category that is left open no more than the class allows, or refuses",
+			Title: "grants no disallowed mode in an unspecified category, or rejects the request",
 			Rule:  kep("BucketAccessClass", textDisallowed),
-			Why:   "the sentence is about what is asked for; that the driver hears of it is an addition to the KEP's messages, which it may not know",
-			Fix:   fixDisallowed + "; then announce it by keeps_disallowed_access_modes", Run: runDisallowedModes,
+			Why:   "the quoted text is about requested modes; disallowed_access_modes is an addition to the KEP's messages that the driver may not support",
+			Fix:   fixDisallowed + "; then announce this with keeps_disallowed_access_modes", Run: runDisallowedModes,
 		},
 	}
 }
@@ -44,23 +44,23 @@ func limits() []limit {
 	return []limit{
 		{
 			data: read, disallowed: &cosi.DisallowedAccessModes{ObjectMetadata: []cosi.AccessMode_Mode{write, both}},
-			forbidden: []Action{SetObjectTags}, why: "object metadata was left open, and only ReadOnly is not disallowed",
+			forbidden: []Action{SetObjectTags}, why: "no mode was requested for object metadata, and every mode except ReadOnly is disallowed",
 		},
 		{
 			data: both, disallowed: &cosi.DisallowedAccessModes{ObjectMetadata: all},
-			forbidden: []Action{GetObjectTags, SetObjectTags}, why: "object metadata was left open, and every mode is disallowed",
+			forbidden: []Action{GetObjectTags, SetObjectTags}, why: "no mode was requested for object metadata, and every mode is disallowed",
 		},
 		{
 			data: read, disallowed: &cosi.DisallowedAccessModes{BucketMetadata: all},
-			forbidden: []Action{GetBucketTags, SetBucketPolicy}, why: "bucket metadata was left open, and every mode is disallowed",
+			forbidden: []Action{GetBucketTags, SetBucketPolicy}, why: "no mode was requested for bucket metadata, and every mode is disallowed",
 		},
 		{
 			data: both, disallowed: &cosi.DisallowedAccessModes{BucketMetadata: all},
-			forbidden: []Action{GetBucketTags, SetBucketPolicy}, why: "bucket metadata was left open, and every mode is disallowed",
+			forbidden: []Action{GetBucketTags, SetBucketPolicy}, why: "no mode was requested for bucket metadata, and every mode is disallowed",
 		},
 		{
 			bucketMetadata: read, disallowed: &cosi.DisallowedAccessModes{ObjectData: all},
-			forbidden: []Action{GetObject, PutObject}, why: "object data was left open, and every mode is disallowed",
+			forbidden: []Action{GetObject, PutObject}, why: "no mode was requested for object data, and every mode is disallowed",
 		},
 	}
 }

@@ -18,50 +18,50 @@ func grantModeCases() []Case {
 	return []Case{
 		{
 			ID: "ACC-GRT-010", Level: Must, Needs: probedKey(), Title: "ReadWrite: put, get, list and delete work",
-			Rule: kep("BucketAccess", "ReadWrite - read and write access allowed"), Why: "OK means that what was asked is granted", Fix: "grant reading, writing, listing and deleting objects",
+			Rule: kep("BucketAccess", "ReadWrite - read and write access allowed"), Why: "OK means that the requested access is granted", Fix: "grant reading, writing, listing and deleting objects",
 			Run: func(c *C) {
 				b := c.created()
 				c.works(c.granted(b), b)
 			},
 		},
 		{
-			ID: "ACC-GRT-011", Level: Must, Needs: probedKey(), Title: "ReadOnly: get works and put does not, or the mode is refused",
+			ID: "ACC-GRT-011", Level: Must, Needs: probedKey(), Title: "ReadOnly: get works and put does not, or the mode is rejected",
 			Rule: kep("BucketAccess", "ReadOnly - only read access allowed. "+textPermissions),
-			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant reading and listing only, or return InvalidArgument",
+			Why:  "\"only\"; a mode that cannot be enforced is InvalidArgument", Fix: "grant reading and listing only, or return InvalidArgument",
 			Run: runReadOnly,
 		},
 		{
-			ID: "ACC-GRT-012", Level: Must, Needs: probedKey(), Title: "WriteOnly: put works and get does not, or the mode is refused",
+			ID: "ACC-GRT-012", Level: Must, Needs: probedKey(), Title: "WriteOnly: put works and get does not, or the mode is rejected",
 			Rule: kep("BucketAccess", "WriteOnly - only write access allowed. "+textPermissions),
-			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant writing only, or return InvalidArgument",
+			Why:  "\"only\"; a mode that cannot be enforced is InvalidArgument", Fix: "grant writing only, or return InvalidArgument",
 			Run: runWriteOnly,
 		},
 		{
-			ID: "ACC-GRT-013", Level: Should, Needs: probedOwnKey(), Title: "gives no access to a bucket that was not asked for",
+			ID: "ACC-GRT-013", Level: Should, Needs: probedOwnKey(), Title: "gives no access to a bucket that was not requested",
 			Rule: kep("BucketAccess", "BucketAccess A referencing BucketClaim A should generally not be able to read or write to an un-referenced BucketClaim B."),
-			Why:  "the sentence says should generally not", Fix: "limit the account to the buckets of the request",
+			Why:  "the quoted text uses \"should generally not\"", Fix: "limit the account to the buckets of the request",
 			Run: runOtherBucket,
 		},
 		{
-			ID: "ACC-GRT-014", Level: Should, Needs: probedOwnKey(), Title: "object access neither deletes the bucket nor changes its policy",
+			ID: "ACC-GRT-014", Level: Should, Needs: probedOwnKey(), Title: "object access allows neither to delete the bucket nor to change its policy",
 			Rule: kep("BucketAccess", "Users can assume access also allows corresponding access to bucket and object metadata except metadata which would alter behavior of the storage backend."),
-			Why:  "the sentence is about what users can assume, without a keyword for drivers", Fix: "grant no administration of the bucket",
+			Why:  "the quoted text is about assumptions of users and has no keyword for drivers", Fix: "do not grant administration of the bucket",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)
-				c.cannot(a, b, SetBucketPolicy, "", "access to objects was asked for")
-				c.cannot(a, b, DeleteBucket, "", "access to objects was asked for")
+				c.cannot(a, b, SetBucketPolicy, "", "access to objects was requested")
+				c.cannot(a, b, DeleteBucket, "", "access to objects was requested")
 			},
 		},
 		{
-			ID: "ACC-GRT-015", Level: Must, Needs: probedKey(), Title: "metadata modes are kept, or refused",
-			Rule: kep("BucketAccess", textModes), Why: "a mode that cannot be kept is InvalidArgument; granting more than asked is neither", Fix: "translate each category, or return InvalidArgument",
+			ID: "ACC-GRT-015", Level: Must, Needs: probedKey(), Title: "metadata modes are enforced, or rejected",
+			Rule: kep("BucketAccess", textModes), Why: "a mode that cannot be enforced is InvalidArgument; more access than requested is wrong", Fix: "support each category, or return InvalidArgument",
 			Run: runMetadataModes,
 		},
 		{
-			ID: "ACC-GRT-016", Level: Must, Title: "takes a category that is left open",
+			ID: "ACC-GRT-016", Level: Must, Title: "accepts an unspecified category",
 			Rule: kep("BucketAccess", "an empty mode means the user does not require the permission and does not care if the corresponding access is allowed or not."),
-			Why:  "the user may leave it open, so a driver must take it", Fix: "treat UNKNOWN and ANY as no wish",
+			Why:  "the user may leave the mode empty, so a driver must accept it", Fix: "treat UNKNOWN and ANY as not requested",
 			Run: runOpenModes,
 		},
 		{
@@ -70,9 +70,9 @@ func grantModeCases() []Case {
 			Run: runMultiBucket,
 		},
 		{
-			ID: "ACC-GRT-018", Level: Should, Needs: probedOwnKey(), Title: "two accounts on one bucket both work, with credentials of their own",
+			ID: "ACC-GRT-018", Level: Should, Needs: probedOwnKey(), Title: "two accounts for one bucket both work, with separate credentials",
 			Rule: kep("BucketAccess", "For many OSP drivers, each BucketAccess will correspond with a unique OSP backend 'user' (e.g., an S3 user). COSI suggests this as a starting point, but this is not a strict requirement."),
-			Why:  "the sentence suggests", Fix: "make an account for each account_id",
+			Why:  "the quoted text is a suggestion", Fix: "create an account for each account_id",
 			Run: func(c *C) {
 				b := c.created()
 				one, other := c.granted(b), c.granted(b)
@@ -105,8 +105,8 @@ func runReadOnly(c *C) {
 	a, supported := c.acceptedModes(c.accessWith(b, cosi.AccessMode_READ_ONLY, cosi.AccessMode_ANY, cosi.AccessMode_ANY))
 	if supported {
 		c.can(a, b, GetObject, key)
-		c.cannot(a, b, PutObject, "written-"+c.name(), "ReadOnly was asked for")
-		c.cannot(a, b, DeleteObject, key, "ReadOnly was asked for")
+		c.cannot(a, b, PutObject, "written-"+c.name(), "ReadOnly was requested")
+		c.cannot(a, b, DeleteObject, key, "ReadOnly was requested")
 	}
 	c.can(owner, b, DeleteObject, key)
 }
@@ -119,8 +119,8 @@ func runWriteOnly(c *C) {
 		// This is a new object: in some stores replacing an object means deleting it, which exceeds write access.
 		written := "written-" + c.name()
 		c.can(a, b, PutObject, written)
-		c.cannot(a, b, GetObject, written, "WriteOnly was asked for")
-		c.cannot(a, b, GetObject, key, "WriteOnly was asked for")
+		c.cannot(a, b, GetObject, written, "WriteOnly was requested")
+		c.cannot(a, b, GetObject, key, "WriteOnly was requested")
 		c.can(owner, b, DeleteObject, written)
 	}
 	c.can(owner, b, DeleteObject, key)
@@ -134,7 +134,7 @@ func runOtherBucket(c *C) {
 	// The attempt describes the other bucket but uses the credential for the first.
 	a.response.Buckets = append(a.response.Buckets, owner.response.GetBuckets()...)
 	for _, action := range []Action{GetObject, ListObjects, PutObject, DeleteObject} {
-		c.cannot(a, other, action, key, "only another bucket was asked for")
+		c.cannot(a, other, action, key, "only another bucket was requested")
 	}
 	c.can(owner, other, DeleteObject, key)
 }
@@ -146,8 +146,8 @@ func runMetadataModes(c *C) {
 	if supported {
 		c.mayAskFor(reader, b, GetObjectTags, key)
 		c.mayAskFor(reader, b, GetBucketTags, "")
-		c.cannot(reader, b, SetObjectTags, key, "ReadOnly was asked for object metadata")
-		c.cannot(reader, b, SetBucketPolicy, "", "ReadOnly was asked for bucket metadata")
+		c.cannot(reader, b, SetObjectTags, key, "ReadOnly was requested for object metadata")
+		c.cannot(reader, b, SetBucketPolicy, "", "ReadOnly was requested for bucket metadata")
 	}
 	c.can(owner, b, DeleteObject, key)
 }
@@ -160,7 +160,7 @@ func (c *C) mayAskFor(a *access, b *bucket, action Action, key string) {
 			return "the granted credential cannot " + string(action) + ": " + err.Error()
 		}
 		if outcome.Verdict == Refused {
-			return "the granted credential must be able to " + string(action) + ", but the store refuses: " + outcome.Detail
+			return "the granted credential must be able to " + string(action) + ", but the store denies it: " + outcome.Detail
 		}
 		return ""
 	})

@@ -16,24 +16,24 @@ import (
 func grantRetryCases() []Case {
 	return []Case{
 		{
-			ID: "ACC-GRT-019", Level: Should, Phase: Alone, Title: "makes one account for calls made at once",
-			Rule: kep(sectionGrant, textOneAccess), Why: "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by account_id, or return Aborted while the lock is held",
+			ID: "ACC-GRT-019", Level: Should, Phase: Alone, Title: "creates one account for concurrent calls",
+			Rule: kep(sectionGrant, textOneAccess), Why: "the quoted text uses \"should\"; the second call may return Aborted", Fix: "lock by account_id, or return Aborted while the lock is held",
 			Run: runGrantAtOnce,
 		},
 		{
-			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "accounts granted at once on one bucket all work",
-			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy takes back what was returned",
-			Fix: "lock the bucket while its policy is read, changed and written, or give each account a policy of its own",
+			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "all accounts work that are granted concurrently for one bucket",
+			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy would revoke a granted access",
+			Fix: "lock the bucket while its policy is read, changed and written, or use a separate policy for each account",
 			Run: runManyAccounts,
 		},
 		{
-			ID: "ACC-GRT-021", Level: Must, Phase: Alone, Title: "returns OK again when it was cancelled or the response was lost",
+			ID: "ACC-GRT-021", Level: Must, Phase: Alone, Title: "returns OK again after the call was cancelled or the response was lost",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "store a credential before returning it, and make every step repeatable",
 			Run: runGrantRetried,
 		},
 		{
 			ID: "ACC-GRT-022", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns OK for the same ID after a restart, and the access works",
-			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "keep nothing about an account in memory only",
+			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "do not keep state about accounts only in memory",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)
@@ -43,9 +43,9 @@ func grantRetryCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-023", Level: Must, Needs: []Need{NeedFixture}, Title: "grants access to a bucket that was made without COSI",
+			ID: "ACC-GRT-023", Level: Must, Needs: []Need{NeedFixture}, Title: "grants access to a bucket that was created without COSI",
 			Rule: kep(sectionGenerateAccess, "Each bucket_id used for input is the same ID returned by the driver in DriverGenerateBucketId (dynamically-provisioned) or given by bucket_id (statically-provisioned)."),
-			Why:  "the sentence names both kinds", Fix: "take every bucket_id that DriverGetBucket finds",
+			Why:  "the quoted text mentions both kinds", Fix: "accept every bucket_id that DriverGetBucket finds",
 			Run: func(c *C) {
 				b := c.static()
 				c.makeStatic(b)
@@ -56,15 +56,15 @@ func grantRetryCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey, NeedOwnCredential}, Title: "makes secrets that cannot be derived from the name",
-			Rule: advice("Whoever reads an account name in a log must not be able to compute its secret: secrets of two accounts differ, and an account that was revoked gets another secret when it is granted again."),
-			Why:  "no text says how secrets are made; a derived one cannot be revoked for good", Fix: "delete the key when the access is revoked, and make the next one at random",
+			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey, NeedOwnCredential}, Title: "generates secrets that cannot be derived from the name",
+			Rule: advice("Users who read an account name in a log must not be able to compute its secret: the secrets of two accounts differ, and a revoked account gets another secret when it is granted again."),
+			Why:  "no specification covers the generation of secrets; a derived secret cannot be revoked permanently", Fix: "delete the key when the access is revoked, and generate each key at random",
 			Run: runFreshSecrets,
 		},
 		{
-			ID: "ACC-GRT-027", Level: Should, Needs: []Need{NeedKey}, Title: "returns the identical credential every time",
+			ID: "ACC-GRT-027", Level: Should, Needs: []Need{NeedKey}, Title: "returns the same credential every time",
 			Rule: kep(sectionGrant, textGrantIdempotent),
-			Why:  "a backend may show a secret only once, so the text cannot demand it; but sidecars repeat grants at every start, and a changed credential breaks running workloads",
+			Why:  "a backend may return a secret only once, so no specification can demand this; but sidecars repeat grants at each start, and a changed credential breaks running workloads",
 			Fix:  "store the credential before it is returned, and return the stored one",
 			Run: func(c *C) {
 				a := c.granted(c.created())
@@ -78,9 +78,9 @@ func grantRetryCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-030", Level: Advice, Needs: append(probedKey(), NeedRotation), Title: "rotates when asked, and keeps exactly the previous credential",
-			Rule: advice("The field rotation of cosi.proto: same value, identical credential; another value, a new one, while exactly the previous one keeps working."),
-			Why:  "rotation is an addition to the KEP's messages", Fix: "make a second key for a new value, and delete the one before the previous",
+			ID: "ACC-GRT-030", Level: Advice, Needs: append(probedKey(), NeedRotation), Title: "rotates on request, and keeps exactly the previous credential",
+			Rule: advice("The field rotation of cosi.proto: the same value returns the same credential; another value returns a new one, and only the previous one keeps working."),
+			Why:  "rotation is an addition to the KEP's messages", Fix: "create a second key for a new value, and delete the key before the previous one",
 			Run: runRotation,
 		},
 	}
@@ -181,7 +181,7 @@ func runFreshSecrets(c *C) {
 	first := one.response
 	c.revoke(one)
 	if c.grant(one); sameSecrets(first, one.response) {
-		c.Fail("an account that was revoked has the same secret when it is granted again")
+		c.Fail("a revoked account has the same secret after it is granted again")
 	}
 }
 

@@ -39,8 +39,8 @@ func identityCases() []Case {
 			},
 		},
 		{
-			ID: "IDN-002", Level: Must, Title: "has a name of at most 63 characters",
-			Rule: spec(section, nameRule), Why: "the sentence says MUST", Fix: "choose a shorter name",
+			ID: "IDN-002", Level: Must, Title: "returns a name of at most 63 characters",
+			Rule: spec(section, nameRule), Why: "the quoted text uses MUST", Fix: "choose a shorter name",
 			Run: func(c *C) {
 				if name := c.getInfo().GetName(); len(name) > maxDriverName {
 					c.Fail("the name %q has %d characters", name, len(name))
@@ -48,27 +48,27 @@ func identityCases() []Case {
 			},
 		},
 		{
-			ID: "IDN-003", Level: Must, Title: "has a name of letters, digits, dashes and dots",
-			Rule: spec(section, nameRule), Why: "the sentence says MUST",
+			ID: "IDN-003", Level: Must, Title: "returns a name of letters, digits, dashes and dots",
+			Rule: spec(section, nameRule), Why: "the quoted text uses MUST",
 			Fix: "use a domain name such as s3.example.com",
 			Run: func(c *C) {
 				if name := c.getInfo().GetName(); name != "" && !driverNamePattern.MatchString(name) {
-					c.Fail("the name %q has characters that are not allowed, or not at that place", name)
+					c.Fail("the name %q has characters that are not allowed, or not allowed in their position", name)
 				}
 			},
 		},
 		{
-			ID: "IDN-004", Level: Should, Title: "has a domain name of its company as its name",
+			ID: "IDN-004", Level: Should, Title: "uses a domain name of its company as its name",
 			Rule: spec(section, "It SHOULD include the plugin's host company name and the plugin name, to minimize the possibility of collisions."),
-			Why: "the sentence says SHOULD; the same paragraph's MUST on RFC 1035 contradicts its own pattern for labels that " +
-				"begin with a digit, so the label rule is held as SHOULD",
+			Why: "the quoted text uses SHOULD; the same paragraph's MUST on RFC 1035 contradicts its own pattern for labels that " +
+				"begin with a digit, so this suite treats the rule for labels as SHOULD",
 			Fix: "use at least two labels, such as s3.example.com, each beginning with a letter",
 			Run: runDomainName,
 		},
 		{
-			ID: "IDN-005", Level: Must, Title: "offers at least one protocol",
+			ID: "IDN-005", Level: Must, Title: "supports at least one protocol",
 			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of: \"S3\", \"Azure\", \"GCS\" ]"),
-			Why:  "\"one or more of\" leaves no room for none", Fix: "return the protocols in DriverGetInfo",
+			Why:  "\"one or more of\" excludes an empty list", Fix: "return the protocols in DriverGetInfo",
 			Run: func(c *C) {
 				if len(c.getInfo().GetSupportedProtocols()) == 0 {
 					c.Fail("DriverGetInfo returns no protocol")
@@ -76,9 +76,9 @@ func identityCases() []Case {
 			},
 		},
 		{
-			ID: "IDN-006", Level: Must, Title: "offers only protocols of the contract",
+			ID: "IDN-006", Level: Must, Title: "returns only protocols of the contract",
 			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of: \"S3\", \"Azure\", \"GCS\" ]"),
-			Why:  "the list is closed", Fix: "return S3, AZURE or GCS, never UNKNOWN or a number of your own",
+			Why:  "the list is closed", Fix: "return S3, AZURE or GCS, never UNKNOWN or an undefined number",
 			Run: func(c *C) {
 				for _, protocol := range c.getInfo().GetSupportedProtocols() {
 					if _, known := cosi.ObjectProtocol_Type_name[int32(protocol.GetType())]; !known || protocol.GetType() == cosi.ObjectProtocol_UNKNOWN {
@@ -88,29 +88,29 @@ func identityCases() []Case {
 			},
 		},
 		{
-			ID: "IDN-007", Level: Should, Title: "names each protocol once",
+			ID: "IDN-007", Level: Should, Title: "returns each protocol once",
 			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of"),
-			Why:  "a list of what is supported has no use for repetitions, but no sentence forbids them", Fix: "drop the repetition",
+			Why:  "repetitions in a list of supported protocols have no purpose, but no specification forbids them", Fix: "remove the repetition",
 			Run: func(c *C) {
 				seen := map[cosi.ObjectProtocol_Type]bool{}
 				for _, protocol := range c.getInfo().GetSupportedProtocols() {
 					if seen[protocol.GetType()] {
-						c.Fail("DriverGetInfo names %s more than once", protocol.GetType())
+						c.Fail("DriverGetInfo returns %s more than once", protocol.GetType())
 					}
 					seen[protocol.GetType()] = true
 				}
 			},
 		},
 		{
-			ID: "IDN-008", Level: Must, Phase: Process, Title: "returns the same every time, also after a restart",
+			ID: "IDN-008", Level: Must, Phase: Process, Title: "returns the same response every time, also after a restart",
 			Rule: kep("DriverGetInfo", "The name is used to identify which resources the driver should manage."),
-			Why:  "a name that changes identifies nothing", Fix: "take the name from configuration, not from the host or the time",
+			Why:  "a name that changes cannot identify resources", Fix: "read the name from the configuration, not from the host or the time",
 			Run: runSameInfo,
 		},
 		{
 			ID: "IDN-009", Level: Advice, Phase: Alone, Needs: []Need{NeedBackendFaults}, Title: "responds while the backend is down",
-			Rule: advice("DriverGetInfo says who the driver is; that does not depend on the backend, and a sidecar cannot start without it."),
-			Why:  "no text speaks of it", Fix: "serve DriverGetInfo from configuration, without a call to the backend",
+			Rule: advice("The response of DriverGetInfo does not depend on the backend, and a sidecar cannot start without it."),
+			Why:  "no specification covers this", Fix: "serve DriverGetInfo from configuration, without a call to the backend",
 			Run: func(c *C) {
 				c.broken(BackendDown)
 				c.getInfo()
@@ -127,7 +127,7 @@ func runDomainName(c *C) {
 	}
 	for _, label := range labels {
 		if !domainLabelPattern.MatchString(label) {
-			c.Fail("%q in the name %q is no label of RFC 1035: a letter first, a letter or digit last, dashes between", label, name)
+			c.Fail("%q in the name %q is not a label according to RFC 1035: it must start with a letter, end with a letter or digit, and have only letters, digits and dashes", label, name)
 		}
 	}
 }

@@ -16,18 +16,18 @@ func lifecycleCases() []Case {
 	const order = "CreateBucket, Grant Bucket Access, Revoke Bucket Access, DeleteBucket"
 	return []Case{
 		{
-			ID: "LIF-001", Level: Must, Needs: []Need{NeedCreation}, Title: "goes through the whole life of a bucket and its access",
-			Rule: spec(figure, order), Why: "an interface whose calls do not work together is not implemented", Fix: "see the call that failed",
+			ID: "LIF-001", Level: Must, Needs: []Need{NeedCreation}, Title: "supports the complete lifecycle of a bucket and its access",
+			Rule: spec(figure, order), Why: "the calls of an interface must work together", Fix: "fix the call that failed",
 			Run: func(c *C) { c.life(1) },
 		},
 		{
-			ID: "LIF-002", Level: Must, Needs: []Need{NeedCreation}, Title: "goes through the whole life with every call repeated",
-			Rule: kep(sectionCreate, "This API must be idempotent."), Why: "every section of the KEP says so of its call, or lists OK for what is gone", Fix: "mend what other cases say of the call that failed; if they pass, what it does when it is repeated",
+			ID: "LIF-002", Level: Must, Needs: []Need{NeedCreation}, Title: "supports the complete lifecycle with every call repeated",
+			Rule: kep(sectionCreate, "This API must be idempotent."), Why: "each section of the KEP requires this for its call, or lists OK for a missing object", Fix: "first fix failures of other cases for the failed call; if there are none, make the call idempotent",
 			Run: func(c *C) { c.life(c.suite.limits.Repeats) },
 		},
 		{
-			ID: "LIF-003", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "resumes after the driver was killed behind any call",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "mend what other cases say of these calls first; then keep no state in memory that a repeated call needs",
+			ID: "LIF-003", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "resumes after the driver was killed after any call",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "first fix failures of other cases for these calls; then keep no state in memory that a repeated call needs",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) {
 					// The response counts as lost with the process.
@@ -38,14 +38,14 @@ func lifecycleCases() []Case {
 		},
 		{
 			ID: "LIF-004", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "resumes after any response was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "mend what other cases say of these calls first; then return OK to a repetition of what was done",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "first fix failures of other cases for these calls; then return OK to a repeated call",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) { c.dropped(call) })
 			},
 		},
 		{
-			ID: "LIF-005", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "leaves nothing when both IDs are generated and abandoned",
-			Rule: kep(sectionGenerateBucket, textNoLeak), Why: "that nothing leaks is a must; a driver may do so by other means than making nothing, which the suite cannot see",
+			ID: "LIF-005", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "leaves nothing behind when both IDs are generated and never used",
+			Rule: kep(sectionGenerateBucket, textNoLeak), Why: "avoiding leaks is a must; a driver may do this in another way than by creating nothing, which the suite cannot detect",
 			Fix: "create in phase 2 only",
 			Run: func(c *C) {
 				before := c.inventory()
@@ -55,15 +55,15 @@ func lifecycleCases() []Case {
 			},
 		},
 		{
-			ID: "LIF-006", Level: Advice, Needs: []Need{NeedCreation}, Title: "agrees with a model over a long random sequence of calls",
-			Rule: advice("Any order of calls that COSI may make leads to the state that the calls describe."),
-			Why:  "no text speaks of sequences", Fix: "mend what other cases say of these calls first; then run with the same seed, and see the first call that differs",
+			ID: "LIF-006", Level: Advice, Needs: []Need{NeedCreation}, Title: "behaves like a model in a long random sequence of calls",
+			Rule: advice("Any order of calls that COSI may make results in the state that the calls describe."),
+			Why:  "no specification covers sequences of calls", Fix: "first fix failures of other cases for these calls; then run with the same seed and check the first call that differs",
 			Run: runModel,
 		},
 		{
-			ID: "LIF-007", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess, NeedUsage}, Title: "does not use more and more files or goroutines",
-			Rule: advice("A driver runs for months: what one call opens it closes."),
-			Why:  "no text speaks of resources", Fix: "mend what other cases say of these calls first; then close response bodies, connections and files; end goroutines with their call",
+			ID: "LIF-007", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess, NeedUsage}, Title: "does not leak files or goroutines",
+			Rule: advice("A driver runs for months, so each call must close what it opens."),
+			Why:  "no specification covers resources of the driver", Fix: "first fix failures of other cases for these calls; then close response bodies, connections and files, and end goroutines with their call",
 			Run: runUsage,
 		},
 	}
@@ -145,7 +145,7 @@ func (c *C) life(n int) {
 	for i, step := range l.steps() {
 		for range n {
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of the life returns %s", i+1, code)
+				c.Fail("call %d of the lifecycle returns %s", i+1, code)
 			}
 		}
 		l.after(i)
@@ -166,7 +166,7 @@ func (c *C) interrupted(interrupt func(*life, func(context.Context) codes.Code))
 				interrupt(l, step)
 			}
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of a life in which call %d was interrupted returns %s", i+1, at+1, code)
+				c.Fail("call %d of a lifecycle in which call %d was interrupted returns %s", i+1, at+1, code)
 			}
 			l.after(i)
 		}
@@ -199,7 +199,7 @@ func runUsage(c *C) {
 	c.eventually(func() string {
 		for what, n := range count() {
 			if n > before[what]+slack {
-				return fmt.Sprintf("%s grew from %d to %d over %d lives of a bucket", what, before[what], n, c.suite.limits.Repeats)
+				return fmt.Sprintf("%s grew from %d to %d over %d lifecycles of a bucket", what, before[what], n, c.suite.limits.Repeats)
 			}
 		}
 		return ""

@@ -20,16 +20,16 @@ const errorScheme = "Error Scheme"
 func messageCases() []Case {
 	return []Case{
 		{
-			ID: "RPC-001", Level: Must, Title: "returns Unimplemented for a method it does not know",
+			ID: "RPC-001", Level: Must, Title: "returns Unimplemented for an unknown method",
 			Rule: spec(errorScheme, "Call not implemented: 12 UNIMPLEMENTED. The invoked RPC is not implemented by the Plugin or disabled in the Plugin's current mode of operation."),
-			Why:  "when the conditions of the table are met the plugin MUST return the associated code",
-			Fix:  "do not catch unknown methods with a code of your own",
+			Why:  "under the conditions of the table, the plugin MUST return the associated code",
+			Fix:  "do not return another code for unknown methods",
 			Run:  runUnknownMethod,
 		},
 		{
-			ID: "RPC-002", Level: Must, Phase: Last, Title: "says in words what is wrong whenever it refuses",
+			ID: "RPC-002", Level: Must, Phase: Last, Title: "returns a message with every error",
 			Rule: spec(errorScheme, "The status message MUST contain a human readable description of error, if the status code is not OK."),
-			Why:  "the sentence says MUST", Fix: "give every status a message that names the object and the reason",
+			Why:  "the quoted text uses MUST", Fix: "include a message in each status that names the object and the reason",
 			Run: func(c *C) {
 				c.eachRefusal(func(x exchange) string {
 					if strings.TrimSpace(x.status.Message()) == "" {
@@ -42,7 +42,7 @@ func messageCases() []Case {
 		{
 			ID: "RPC-003", Level: Must, Phase: Last, Title: "leaves the details of a status empty",
 			Rule: spec(errorScheme, "The status details MUST be empty."),
-			Why:  "the sentence says MUST", Fix: "do not attach details to the status",
+			Why:  "the quoted text uses MUST", Fix: "do not attach details to the status",
 			Run: func(c *C) {
 				c.eachRefusal(func(x exchange) string {
 					if n := len(x.status.Proto().GetDetails()); n > 0 {
@@ -53,9 +53,9 @@ func messageCases() []Case {
 			},
 		},
 		{
-			ID: "RPC-004", Level: Must, Phase: Last, Title: "uses canonical codes only",
+			ID: "RPC-004", Level: Must, Phase: Last, Title: "uses only canonical codes",
 			Rule: spec(errorScheme, "The status code MUST contain a canonical error code."),
-			Why:  "the sentence says MUST", Fix: "use a code from 1 to 16",
+			Why:  "the quoted text uses MUST", Fix: "use a code from 1 to 16",
 			Run: func(c *C) {
 				c.eachRefusal(func(x exchange) string {
 					if x.status.Code() > codes.Unauthenticated {
@@ -66,10 +66,10 @@ func messageCases() []Case {
 			},
 		},
 		{
-			ID: "RPC-005", Level: Must, Title: "refuses a request that lacks a required field",
+			ID: "RPC-005", Level: Must, Title: "rejects a request that lacks a required field",
 			Rule: spec(errorScheme, "Missing required field: indicates that a required field is missing from the request."),
-			Why: "the condition has a code that MUST be returned; its name in the text, MISSING_ARGUMENT, is no gRPC code, " +
-				"its number, 3, is INVALID_ARGUMENT",
+			Why: "the code MUST be returned under this condition; its name in the text, MISSING_ARGUMENT, is not a gRPC code, " +
+				"but its number, 3, is INVALID_ARGUMENT",
 			Fix: "check the required fields of every request first and return InvalidArgument",
 			Run: func(c *C) {
 				for _, m := range c.missingFields() {
@@ -82,8 +82,8 @@ func messageCases() []Case {
 		{
 			ID: "RPC-006", Level: Should, Title: "names the missing field",
 			Rule: spec(errorScheme, "More human-readable information MAY be provided in the status.message field."),
-			Why:  "the message itself is a MUST; that it should be useful is our reading of the MAY",
-			Fix:  "put the name of the field, as in cosi.proto, into the message",
+			Why:  "the message itself is a MUST; we interpret the MAY to mean that it should be useful",
+			Fix:  "include the name of the field, as in cosi.proto, in the message",
 			Run: func(c *C) {
 				for _, m := range c.missingFields() {
 					if code, message := m.call(); code == codes.InvalidArgument && !namesField(message, m.field) {
@@ -93,23 +93,23 @@ func messageCases() []Case {
 			},
 		},
 		{
-			ID: "RPC-007", Level: Must, Title: "refuses an enum value it does not know",
+			ID: "RPC-007", Level: Must, Title: "rejects an unknown enum value",
 			Rule: spec(errorScheme, "Invalid or unsupported field in the request: indicates that the one or more fields in this field is either not allowed by the Plugin or has an invalid value."),
-			Why:  "the condition has a code that MUST be returned", Fix: "treat enum values outside the contract as InvalidArgument",
+			Why:  "the code MUST be returned under this condition", Fix: "return InvalidArgument for enum values that the contract does not define",
 			Run: runUnknownEnums,
 		},
 		{
-			ID: "RPC-008", Level: Must, Phase: Last, Title: "keeps every string of its responses within the limits",
+			ID: "RPC-008", Level: Must, Phase: Last, Title: "returns no string that exceeds its limit",
 			Rule: spec("Size limits", "Unless otherwise specified, fields SHALL NOT exceed the limits documented here. These limits apply for messages generated by both COSI systems and plugins."),
-			Why: "the sentence says SHALL NOT; the general 128 bytes cannot hold SAS tokens and PEM keys, so cosi.proto overrides them " +
-				"field by field, as the text allows: name 63, IDs 2048, credentials 16 KiB, everything else 2048",
+			Why: "the quoted text uses SHALL NOT; SAS tokens and PEM keys exceed the general limit of 128 bytes, so cosi.proto overrides it " +
+				"for each field, as the text allows: name 63, IDs 2048, credentials 16 KiB, all others 2048",
 			Fix: "shorten the value",
 			Run: runSizes,
 		},
 		{
-			ID: "RPC-011", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores a field it does not know",
-			Rule: advice("proto3 lets a newer sidecar send fields that an older driver does not know; refusing them breaks every upgrade."),
-			Why:  "no text speaks of it", Fix: "do not refuse unknown fields",
+			ID: "RPC-011", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores an unknown field",
+			Rule: advice("In proto3, a newer sidecar may send fields that an older driver does not know. Rejecting them would break upgrades."),
+			Why:  "no specification covers this", Fix: "do not reject unknown fields",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 9999, protowire.BytesType), "later"))

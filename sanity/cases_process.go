@@ -21,10 +21,10 @@ func processCases() []Case {
 	return []Case{
 		{
 			ID: "UDS-001", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "reads COSI_ENDPOINT, binds the socket there and serves DriverGetInfo",
+			Title: "reads COSI_ENDPOINT, listens on that socket and serves DriverGetInfo",
 			Rule:  spec(hosting, "Plugin components SHALL create, bind, and listen for RPCs on the specified listen address."),
-			Why:   "the sentence says SHALL",
-			Fix:   "listen on the path behind unix:// in COSI_ENDPOINT and serve gRPC there",
+			Why:   "the quoted text uses SHALL",
+			Fix:   "listen on the path after unix:// in COSI_ENDPOINT and serve gRPC there",
 			Run: func(c *C) {
 				c.restart()
 				c.identify()
@@ -32,25 +32,25 @@ func processCases() []Case {
 		},
 		{
 			ID: "UDS-002", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "refuses a COSI_ENDPOINT that is no UNIX socket, and says so on stderr",
+			Title: "rejects a COSI_ENDPOINT that is not a UNIX socket, with a message on stderr",
 			Rule:  spec("Supervised lifecycle", "Misconfigured plugin software SHOULD fail-fast with an OS-appropriate error code."),
-			Why:   "the sentence says SHOULD; only UNIX domain sockets may be endpoints",
+			Why:   "the quoted text uses SHOULD; only UNIX domain sockets may be endpoints",
 			Fix:   "check the scheme of COSI_ENDPOINT at start; print an error and exit non-zero unless it is unix",
 			Run:   func(c *C) { c.failsFast("tcp://127.0.0.1:0") },
 		},
 		{
 			ID: "UDS-003", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "refuses a socket path that does not end with .sock",
+			Title: "rejects a socket path that does not end with .sock",
 			Rule:  spec("COSI_ENDPOINT", "All UNIX endpoints SHALL end with .sock."),
-			Why:   "the SHALL binds whoever sets the variable; failing fast on a wrong one is a SHOULD",
+			Why:   "the SHALL is about the component that sets the variable; to fail fast on an invalid value is a SHOULD",
 			Fix:   "check the suffix of COSI_ENDPOINT at start; print an error and exit non-zero",
 			Run:   func(c *C) { c.failsFast(unixScheme + filepath.Join(c.suite.driver.work, "driver.socket")) },
 		},
 		{
 			ID: "UDS-004", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "without COSI_ENDPOINT uses a default address that it prints, or fails fast",
+			Title: "without COSI_ENDPOINT, uses a default address and prints it, or fails fast",
 			Rule:  spec("COSI_ENDPOINT", "This variable is REQUIRED."),
-			Why:   "failing fast on a wrong configuration is a SHOULD",
+			Why:   "to fail fast on an invalid configuration is a SHOULD",
 			Fix:   "print an error and exit non-zero when COSI_ENDPOINT is empty, or print the default address",
 			Run:   runUnsetEndpoint,
 		},
@@ -58,17 +58,17 @@ func processCases() []Case {
 			ID: "UDS-005", Level: Must, Phase: Process, Needs: nil,
 			Title: "serves Identity and Provisioner on the same address",
 			Rule:  spec(hosting, "All supported RPC services MUST be available at the listen address of the Plugin."),
-			Why:   "the sentence says MUST",
+			Why:   "the quoted text uses MUST",
 			Fix:   "register both services on one gRPC server",
 			Run:   runBothServices,
 		},
 		{
 			ID: "UDS-006", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "creates nothing beside the socket in its directory",
+			Title: "creates only the socket in its directory",
 			Rule: spec(hosting, "Plugins SHALL NOT create additional files or directories adjacent to the UNIX socket "+
 				"specified by COSI_ENDPOINT; violations of this requirement constitute \"abuse\"."),
-			Why: "the sentence says SHALL NOT",
-			Fix: "keep lock, log and state files out of the socket's directory",
+			Why: "the quoted text uses SHALL NOT",
+			Fix: "do not create lock, log or state files in the socket's directory",
 			Run: func(c *C) {
 				c.restart()
 				c.delete(c.created())
@@ -77,10 +77,10 @@ func processCases() []Case {
 		},
 		{
 			ID: "UDS-007", Level: Advice, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "replaces the socket that a killed process left",
-			Rule:  advice("A driver that was killed leaves its socket; the next one must be able to listen there, or no restart ever succeeds."),
-			Why:   "no text speaks of stale sockets",
-			Fix:   "at start, remove a socket on which nobody responds, then listen",
+			Title: "replaces the socket of a killed process",
+			Rule:  advice("A killed driver leaves its socket behind. The next process must be able to listen there, or restarts fail."),
+			Why:   "no specification covers stale sockets",
+			Fix:   "at start, remove a socket on which no process listens, then listen",
 			Run: func(c *C) {
 				path := strings.TrimPrefix(c.suite.driver.endpoint, unixScheme)
 				if err := c.suite.driver.kill(); err != nil {
@@ -90,42 +90,42 @@ func processCases() []Case {
 					c.suite.driver.leaveSocket(path)
 				}
 				if err := c.suite.driver.up(c.ctx); err != nil {
-					c.Fail("with a stale socket in its place the driver does not start: %v", err)
+					c.Fail("the driver does not start if there is a stale socket: %v", err)
 				}
 			},
 		},
 		{
 			ID: "UDS-008", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess},
-			Title: "on SIGTERM ends the calls in flight, removes the socket and exits 0 in time",
-			Rule:  advice("Kubernetes ends a Pod with SIGTERM: calls in flight should end or be cancelled, and the exit code be 0."),
-			Why:   "no text speaks of signals",
-			Fix:   "stop the gRPC server gracefully on SIGTERM, with a limit of a few seconds, and return from main",
+			Title: "on SIGTERM, ends the calls in flight, removes the socket and exits with code 0 in time",
+			Rule:  advice("Kubernetes terminates a Pod with SIGTERM: calls in flight should end or be cancelled, and the exit code should be 0."),
+			Why:   "no specification covers signals",
+			Fix:   "on SIGTERM, stop the gRPC server gracefully within a few seconds, and return from main",
 			Run:   runTerminate,
 		},
 		{
 			ID: "UDS-009", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "makes a socket that not everybody may write to",
+			Title: "creates a socket that not all users may write to",
 			Rule: spec(hosting, "it is the responsibility of the COSI system operator and Provisioner Sidecar to properly secure access "+
 				"to the Domain Socket using OS filesystem ACLs"),
-			Why: "the duty is the operator's; a driver should not undo it",
+			Why: "this is a duty of the operator; a driver should not counteract it",
 			Fix: "set the umask before listening, or chmod the socket to 0660 or less",
 			Run: func(c *C) {
 				info, err := os.Stat(strings.TrimPrefix(c.suite.driver.endpoint, unixScheme))
 				if err != nil {
-					c.Fail("look at the socket: %v", err)
+					c.Fail("check the socket: %v", err)
 				}
 				if info.Mode().Perm()&0o002 != 0 {
-					c.Fail("the socket has mode %s: everybody may connect to it", info.Mode())
+					c.Fail("the socket has mode %s: any user may connect to it", info.Mode())
 				}
 			},
 		},
 		{
 			ID: "UDS-010", Level: Must, Phase: Process,
-			Title: "goes on serving after the client went away",
+			Title: "continues to serve after the client disconnects",
 			Rule: spec("COSI_ENDPOINT", "The Provisioner Sidecar expects that a Plugin SHALL act as a long-running service vs. "+
 				"an on-demand, CLI-driven process."),
-			Why: "the sentence says SHALL",
-			Fix: "do not end the process when a connection ends",
+			Why: "the quoted text uses SHALL",
+			Fix: "do not exit when a connection ends",
 			Run: func(c *C) {
 				for range 3 {
 					if err := c.suite.driver.connect(c.ctx); err != nil {
@@ -172,7 +172,7 @@ func (c *C) attemptStart(arguments []string, variables ...string) (text string, 
 	case <-time.After(limit):
 	case <-c.ctx.Done():
 	}
-	// It did not exit by itself; an error from Kill adds no information.
+	// It did not exit; an error from Kill adds no information.
 	_ = instance.Kill()
 	return out.String(), false, -1
 }
@@ -181,11 +181,11 @@ func (c *C) failsFast(endpoint string) {
 	text, exited, code := c.attemptStart(nil, endpointVariable+"="+endpoint)
 	switch {
 	case !exited:
-		c.Fail("with COSI_ENDPOINT=%s the driver still runs after %s", endpoint, c.suite.limits.Start)
+		c.Fail("with COSI_ENDPOINT=%s, the driver still runs after %s", endpoint, c.suite.limits.Start)
 	case code == 0:
-		c.Fail("with COSI_ENDPOINT=%s the driver exits with code 0", endpoint)
+		c.Fail("with COSI_ENDPOINT=%s, the driver exits with code 0", endpoint)
 	case strings.TrimSpace(text) == "":
-		c.Fail("with COSI_ENDPOINT=%s the driver exits with code %d and prints no reason", endpoint, code)
+		c.Fail("with COSI_ENDPOINT=%s, the driver exits with code %d and prints no reason", endpoint, code)
 	}
 }
 
@@ -193,9 +193,9 @@ func runUnsetEndpoint(c *C) {
 	text, exited, code := c.attemptStart(nil)
 	switch {
 	case exited && (code == 0 || strings.TrimSpace(text) == ""):
-		c.Fail("without COSI_ENDPOINT the driver exits with code %d and prints %q: it must say what is wrong and fail", code, text)
+		c.Fail("without COSI_ENDPOINT, the driver exits with code %d and prints %q: it must print the reason and fail", code, text)
 	case !exited && !strings.Contains(text, ".sock"):
-		c.Fail("without COSI_ENDPOINT the driver runs on for %s and does not print where it listens", c.suite.limits.Start)
+		c.Fail("without COSI_ENDPOINT, the driver still runs after %s and does not print its address", c.suite.limits.Start)
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *C) identify() *cosi.DriverGetInfoResponse {
 func runBothServices(c *C) {
 	c.identify()
 	if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(c.name())); code == codes.Unimplemented || code == codes.Unavailable {
-		c.Fail("the Provisioner service is not there: DriverGenerateBucketId returns %s", code)
+		c.Fail("the Provisioner service is missing: DriverGenerateBucketId returns %s", code)
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *C) onlySocket() {
 	}
 	for _, entry := range entries {
 		if entry.Name() != socketName {
-			c.Fail("the driver created %q beside its socket", entry.Name())
+			c.Fail("the driver created %q in the directory of its socket", entry.Name())
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 const (
 	sectionRevoke = "DriverRevokeBucketAccess"
 	textRevoke    = "This gRPC call revokes access granted to a particular account."
-	whyRevoke     = "that is what the call is for; v1alpha1 calls all RPCs idempotent"
+	whyRevoke     = "this is the purpose of the call; by v1alpha1, all RPCs are idempotent"
 )
 
 func revokeCases() []Case {
 	return append([]Case{
 		{
 			ID: "ACC-RVK-001", Level: Must, Needs: []Need{NeedOwnCredential}, Title: "ends the access: the credentials stop working",
-			Rule: kep(sectionRevoke, textRevoke), Why: "that is what the call is for", Fix: "delete the keys before returning OK",
+			Rule: kep(sectionRevoke, textRevoke), Why: "this is the purpose of the call", Fix: "delete the keys before returning OK",
 			Run: func(c *C) {
 				b := c.created()
 				// Reads of the backend may not show the grant yet.
@@ -30,12 +30,12 @@ func revokeCases() []Case {
 				c.worksIfProbed(a, b)
 				c.revoke(a)
 				c.uselessIfProbed(a, b, "the access was revoked")
-				c.uselessIfProbed(hasty, b, "the access was revoked as soon as it was granted")
+				c.uselessIfProbed(hasty, b, "the access was revoked directly after the grant")
 			},
 		},
 		{
 			ID: "ACC-RVK-002", Level: Must, Title: "returns OK when the account does not exist",
-			Rule: kep(sectionRevoke, textRevoke), Why: "without it the deletion of an access never ends after a lost response; " + whyRetry, Fix: "treat the backend's not-found as success",
+			Rule: kep(sectionRevoke, textRevoke), Why: "otherwise the deletion of an access never ends after a lost response; " + whyRetry, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.AccountId = "never-" + c.name()
@@ -43,7 +43,7 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-003", Level: Must, Title: "refuses an empty account_id",
+			ID: "ACC-RVK-003", Level: Must, Title: "rejects an empty account_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
@@ -52,7 +52,7 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-004", Level: Must, Title: "returns OK every time",
+			ID: "ACC-RVK-004", Level: Must, Title: "returns OK to every repeated call",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				a := c.granted(c.created())
@@ -62,8 +62,8 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-005", Level: Must, Needs: probedKey(), Title: "leaves other accounts on the bucket alone",
-			Rule: kep(sectionRevoke, textRevoke), Why: "\"a particular account\"", Fix: "remove only what belongs to the account",
+			ID: "ACC-RVK-005", Level: Must, Needs: probedKey(), Title: "does not affect other accounts of the bucket",
+			Rule: kep(sectionRevoke, textRevoke), Why: "\"a particular account\"", Fix: "remove only objects that belong to the account",
 			Run: func(c *C) {
 				b := c.created()
 				a, other := c.granted(b), c.granted(b)
@@ -72,8 +72,8 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-006", Level: Must, Needs: probedKey(), Title: "leaves the bucket and its objects alone",
-			Rule: kep(sectionRevoke, textRevoke), Why: "it revokes access, nothing else", Fix: "do not touch bucket or objects",
+			ID: "ACC-RVK-006", Level: Must, Needs: probedKey(), Title: "does not affect the bucket and its objects",
+			Rule: kep(sectionRevoke, textRevoke), Why: "the call only revokes access", Fix: "do not change the bucket or its objects",
 			Run: func(c *C) {
 				b := c.created()
 				owner, key := c.stocked(b)
@@ -92,30 +92,30 @@ func revokeCases() []Case {
 func revokeCornerCases() []Case {
 	return []Case{
 		{
-			ID: "ACC-RVK-007", Level: Must, Title: "returns OK after the bucket is gone",
-			Rule: kep(sectionRevoke, textRevoke), Why: "COSI deletes in any order; an access to a deleted bucket must still be removable", Fix: "treat a missing bucket as a bucket without this account",
+			ID: "ACC-RVK-007", Level: Must, Title: "returns OK after the bucket was deleted",
+			Rule: kep(sectionRevoke, textRevoke), Why: "COSI deletes in any order; it must be possible to revoke an access to a deleted bucket", Fix: "handle a missing bucket like a bucket without this account",
 			Run: runRevokeWithoutBucket,
 		},
 		{
-			ID: "ACC-RVK-008", Level: Must, Title: "returns OK for an ID that was generated and never granted",
-			Rule: kep(sectionRevoke, textRevoke), Why: "COSI persists the ID before the grant, and revokes whatever it persisted", Fix: "treat the backend's not-found as success",
+			ID: "ACC-RVK-008", Level: Must, Title: "returns OK for an ID that was generated but never granted",
+			Rule: kep(sectionRevoke, textRevoke), Why: "COSI persists the ID before the grant, and revokes each persisted ID", Fix: "treat the backend's not-found as success",
 			Run: func(c *C) { c.revoke(c.accessTo(c.created())) },
 		},
 		{
-			ID: "ACC-RVK-009", Level: Should, Title: "leaves no access after a revoke that follows a racing grant",
+			ID: "ACC-RVK-009", Level: Should, Title: "leaves no access behind after a revocation that races with a grant",
 			Rule: spec("Timeouts", "The only way to cancel a call is to issue a \"negation\" call if one exists."),
-			Why:  "the text's example is the bucket; for the access it is our reading", Fix: "make the revoke wait for a grant of the same ID, or return Aborted",
+			Why:  "the text's example is about buckets; we apply it to accesses", Fix: "let the revocation wait for a grant with the same ID, or return Aborted",
 			Run: runRevokeRacingGrant,
 		},
 		{
-			ID: "ACC-RVK-010", Level: Must, Needs: probedOwnKey(), Title: "several buckets: refused on all of them",
-			Rule: kep(sectionRevoke, textRevoke), Why: "the access is one; so is its revoke", Fix: "remove the account's permission on every bucket",
+			ID: "ACC-RVK-010", Level: Must, Needs: probedOwnKey(), Title: "revokes the access to all of several buckets",
+			Rule: kep(sectionRevoke, textRevoke), Why: "there is one access, so there is one revocation", Fix: "remove the account's permission on every bucket",
 			Run: runRevokeMultiBucket,
 		},
 		{
 			ID: "ACC-RVK-011", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "leaves no account, key or policy behind",
-			Rule: advice("What a grant made, the revoke removes: an account without keys, or a policy statement for a missing account, is a leak."),
-			Why:  "no text speaks of leftovers that give no access", Fix: "delete keys, policies and account, each tolerating that it is gone",
+			Rule: advice("The revocation removes everything that the grant created: an account without keys, or a policy statement for a missing account, is a leak."),
+			Why:  "no specification covers leftovers that give no access", Fix: "delete keys, policies and account, and ignore those that no longer exist",
 			Run: func(c *C) {
 				b := c.created()
 				before := c.inventory()
@@ -126,9 +126,9 @@ func revokeCornerCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-012", Level: Advice, Needs: probedOwnKey(), Title: "can be granted again, and the old secret stays useless",
-			Rule: advice("An account that was revoked is granted again with a new credential; the old one stays refused."),
-			Why:  "no text speaks of it", Fix: "make a new key for every new account",
+			ID: "ACC-RVK-012", Level: Advice, Needs: probedOwnKey(), Title: "can grant the access again, and the old secret remains invalid",
+			Rule: advice("A revoked account that is granted again has a new credential; the old one remains invalid."),
+			Why:  "no specification covers this", Fix: "create a new key for each new account",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)
@@ -140,9 +140,9 @@ func revokeCornerCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-013", Level: Advice, Title: "ignores a parameter that it does not know",
-			Rule: advice("An access made by an older version of the driver must be revocable by a newer one that dropped a parameter."),
-			Why:  "no text speaks of it", Fix: "refuse unknown parameters in create and grant only",
+			ID: "ACC-RVK-013", Level: Advice, Title: "ignores an unknown parameter",
+			Rule: advice("A new version of the driver that no longer has a parameter must be able to revoke the accesses of an older version."),
+			Why:  "no specification covers this", Fix: "reject unknown parameters only in DriverCreateBucket and DriverGrantBucketAccess",
 			Run: func(c *C) {
 				request := c.granted(c.created()).revoke()
 				request.Parameters = map[string]string{"cosi-sanity-no-such-parameter": "x"}
@@ -167,7 +167,7 @@ func runRevokeWithoutBucket(c *C) {
 	a := c.granted(b)
 	_, code := try(c.ctx, c, c.provisioner.DriverDeleteBucket, b.delete())
 	if code == codes.FailedPrecondition {
-		c.notApplicable("the driver does not delete a bucket with a live access")
+		c.notApplicable("the driver does not delete a bucket with an active access")
 	}
 	c.revoke(a)
 }

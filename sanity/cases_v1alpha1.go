@@ -19,7 +19,7 @@ const (
 	oldExisting = "If a bucket that matches both name and parameters already exists, then OK (success) must be returned."
 	oldOther    = "If a bucket by same name, but different parameters is provided, then the appropriate error code ALREADY_EXISTS must be returned."
 	oldRetry    = "Idempotency requirements ensure that a retried call with the same fields continues where it left off when retried."
-	oldUpstream = "What the sidecar of the upstream project's v0.2 reads of a response; what it does not find it drops without a word."
+	oldUpstream = "The fields of the response that the sidecar of the upstream project's v0.2 reads. If one is missing, the sidecar omits it without an error."
 )
 
 // v1alpha1Cases returns the cases of the v1alpha1 contract: the process requirements of its specification, which are
@@ -37,7 +37,7 @@ func oldIdentityCases() []Case {
 		{
 			ID: "V1A-IDN-001", Level: Must, Title: "returns a name of at most 63 letters, digits, dashes and dots",
 			Rule: spec(section, "It MUST be 63 characters or less, beginning and ending with an alphanumeric character ([a-z0-9A-Z]) with dashes (-), dots (.), and alphanumerics between."),
-			Why:  "the sentence says MUST, and the field is REQUIRED", Fix: "use a domain name such as s3.example.com",
+			Why:  "the quoted text uses MUST, and the field is REQUIRED", Fix: "use a domain name such as s3.example.com",
 			Run: func(c *C) {
 				if name := c.identify().GetName(); len(name) > maxDriverName || !driverNamePattern.MatchString(name) {
 					c.Fail("the name is %q", name)
@@ -47,12 +47,12 @@ func oldIdentityCases() []Case {
 		{
 			ID: "V1A-IDN-002", Level: Should, Title: "always returns the same name",
 			Rule: spec("Identity", "This identity will have to be set in BucketClaim.DriverName field in order to invoke this specific provisioner."),
-			Why:  "the sentence implies it", Fix: "take the name from the driver's configuration",
+			Why:  "the quoted text implies this", Fix: "read the name from the driver's configuration",
 			Run: func(c *C) {
 				first := c.identify().GetName()
 				for range c.suite.limits.Repeats {
 					if again := c.identify().GetName(); again != first {
-						c.Fail("the name was %q and is %q", first, again)
+						c.Fail("the name changed from %q to %q", first, again)
 					}
 				}
 			},
@@ -60,7 +60,7 @@ func oldIdentityCases() []Case {
 		{
 			ID: "V1A-IDN-003", Level: Must, Title: "serves Provisioner on the same address",
 			Rule: spec("Container Object Storage Interface: socket", "All supported RPC services MUST be available at the listen address of the Plugin."),
-			Why:  "the sentence says MUST", Fix: "register both services of cosi.v1alpha1 on one gRPC server",
+			Why:  "the quoted text uses MUST", Fix: "register both services of cosi.v1alpha1 on one gRPC server",
 			Run: func(c *C) {
 				_, code := try(c.ctx, c, c.old().DriverDeleteBucket, &v1alpha1.DriverDeleteBucketRequest{})
 				if code == codes.Unimplemented || code == codes.Unavailable {
@@ -76,7 +76,7 @@ func oldBucketCases() []Case {
 		{
 			ID: "V1A-BKT-001", Level: Must, Title: "creates a bucket and returns its ID",
 			Rule: spec("DriverCreateBucketResponse", "bucket_id returned here is expected to be the globally unique identifier for the bucket in the object storage provider."),
-			Why:  "the other calls need the ID; the upstream sidecar creates for ever without it", Fix: "return bucket_id",
+			Why:  "the other calls need the ID; without it, the upstream sidecar repeats the creation forever", Fix: "return bucket_id",
 			Run: func(c *C) {
 				if c.oldCreated().id() == "" {
 					c.Fail("DriverCreateBucket returns no bucket_id")
@@ -84,15 +84,15 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-002", Level: Must, Title: "refuses an empty name",
+			ID: "V1A-BKT-002", Level: Must, Title: "rejects an empty name",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.old().DriverCreateBucket, &v1alpha1.DriverCreateBucketRequest{Parameters: c.suite.config.Params.Bucket}, codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "V1A-BKT-003", Level: Must, Title: "returns the same bucket when the same is created again, after a restart too",
-			Rule: spec(oldService, oldExisting), Why: whyMust, Fix: "derive the bucket from name, and return OK when it exists and fits",
+			ID: "V1A-BKT-003", Level: Must, Title: "returns the same bucket when it is created again, also after a restart",
+			Rule: spec(oldService, oldExisting), Why: whyMust, Fix: "derive the bucket from name, and return OK if it exists and is compatible",
 			Phase: Process,
 			Run: func(c *C) {
 				b := c.oldCreated()
@@ -101,13 +101,13 @@ func oldBucketCases() []Case {
 						c.restart()
 					}
 					if again := ok(c, c.old().DriverCreateBucket, b.request); again.GetBucketId() != b.id() {
-						c.Fail("the bucket ID was %q and is %q", b.id(), again.GetBucketId())
+						c.Fail("the bucket ID changed from %q to %q", b.id(), again.GetBucketId())
 					}
 				}
 			},
 		},
 		{
-			ID: "V1A-BKT-004", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
+			ID: "V1A-BKT-004", Level: Must, Needs: []Need{NeedIncompatible}, Title: "rejects the name of an existing bucket that has other parameters",
 			Rule: spec(oldService, oldOther), Why: whyMust, Fix: "record the parameters at creation, compare, and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.oldCreated()
@@ -116,9 +116,9 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-005", Level: Must, Needs: []Need{NeedInvalid}, Title: "refuses invalid parameters",
+			ID: "V1A-BKT-005", Level: Must, Needs: []Need{NeedInvalid}, Title: "rejects invalid parameters",
 			Rule: spec("DriverCreateBucket", "this code MUST also be used to indicate when plugin cannot create a bucket due to parameter check on the backend."),
-			Why:  "the sentence says MUST", Fix: "check all parameters before the first call to the backend",
+			Why:  "the quoted text uses MUST", Fix: "check all parameters before the first call to the backend",
 			Run: func(c *C) {
 				request := c.oldRequest()
 				request.Parameters = c.suite.config.Params.Invalid
@@ -126,9 +126,9 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-006", Level: Must, Title: "gives distinct names distinct buckets, long ones too",
+			ID: "V1A-BKT-006", Level: Must, Title: "creates distinct buckets for distinct names, including long names",
 			Rule: spec("DriverCreateBucketResponse", "bucket_id returned here is expected to be the globally unique identifier for the bucket in the object storage provider."),
-			Why:  "an ID of two buckets is not unique", Fix: "do not cut names",
+			Why:  "an ID that belongs to two buckets is not unique", Fix: "do not truncate names",
 			Run: func(c *C) {
 				first, second := c.oldRequest(), c.oldRequest()
 				// The names differ only at the end, which truncation would remove.
@@ -138,7 +138,7 @@ func oldBucketCases() []Case {
 				for _, request := range []*v1alpha1.DriverCreateBucketRequest{first, second} {
 					response, code := try(c.ctx, c, c.old().DriverCreateBucket, request)
 					if code == codes.InvalidArgument {
-						c.notApplicable("the driver refuses names of 60 characters")
+						c.notApplicable("the driver rejects names of 60 characters")
 					}
 					if code != codes.OK || slices.Contains(ids, response.GetBucketId()) {
 						c.Fail("for the name %s the driver returns %s and the ID %q", request.GetName(), code, response.GetBucketId())
@@ -148,9 +148,9 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-007", Level: Must, Title: "deletes a bucket, and says OK again when it is gone",
+			ID: "V1A-BKT-007", Level: Must, Title: "deletes a bucket, and returns OK again after it was deleted",
 			Rule: spec(oldService, "If the bucket has already been deleted, then no error should be returned."),
-			Why:  "retries are idempotent by the section on timeouts", Fix: "return OK when there is nothing to delete",
+			Why:  "by the section on timeouts, retries are idempotent", Fix: "return OK if there is nothing to delete",
 			Run: func(c *C) {
 				b := c.oldCreated()
 				for range 3 {
@@ -159,14 +159,14 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-008", Level: Must, Title: "refuses to delete without an ID",
+			ID: "V1A-BKT-008", Level: Must, Title: "rejects a deletion without an ID",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.old().DriverDeleteBucket, &v1alpha1.DriverDeleteBucketRequest{}, codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "V1A-BKT-009", Level: Must, Phase: Alone, Needs: []Need{NeedInventory}, Title: "makes one bucket however often it is called, and leaves none behind",
+			ID: "V1A-BKT-009", Level: Must, Phase: Alone, Needs: []Need{NeedInventory}, Title: "creates one bucket, regardless of the number of calls, and leaves none behind",
 			Rule: spec("DriverCreateBucket", "This operation MUST be idempotent."), Why: whyMust, Fix: "derive the backend bucket's name from name",
 			Run: func(c *C) {
 				before := c.inventory()
@@ -180,9 +180,9 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-010", Level: Must, Title: "stands several calls for one name at once",
+			ID: "V1A-BKT-010", Level: Must, Title: "handles concurrent calls for one name",
 			Rule: spec("Concurrency", "Multiple calls to CreateBucket may result in error 'ALREADY_EXISTS' if the call succeeded early."),
-			Why:  "the error scheme allows ABORTED beside it", Fix: "return Aborted to a call that meets another for the same bucket",
+			Why:  "the error scheme also allows ABORTED", Fix: "return Aborted if another call for the same bucket is in progress",
 			Run: func(c *C) {
 				request := c.oldRequest()
 				found := c.together(c.suite.limits.Concurrency, func(int) codes.Code {
@@ -194,14 +194,14 @@ func oldBucketCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-BKT-011", Level: Should, Title: "calls the bucket as it was asked to",
+			ID: "V1A-BKT-011", Level: Should, Title: "uses the requested bucket name",
 			Rule: spec("DriverCreateBucketRequest", "name specifies the name of the bucket that should be created."),
-			Why:  "workloads of the upstream sidecar are told the name that was asked for", Fix: "name the bucket as asked, or refuse with InvalidArgument",
+			Why:  "workloads of the upstream sidecar receive the requested name", Fix: "use the requested name, or return InvalidArgument",
 			Run: func(c *C) {
 				b := c.oldCreated()
 				a := c.oldGranted(b)
 				key := "name-" + c.name()
-				const why = "the granted credential in the bucket that was asked for"
+				const why = "the granted credential in the requested bucket"
 				c.oldProbed(a, b.request.GetName(), PutObject, key, Allowed, why)
 				c.oldProbed(a, b.request.GetName(), DeleteObject, key, Allowed, why)
 			},
@@ -224,7 +224,7 @@ func oldGrantCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-ACC-002", Level: Must, Title: "refuses a grant without a name, and one without a bucket",
+			ID: "V1A-ACC-002", Level: Must, Title: "rejects a grant without a name or without a bucket",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				nameless := c.oldGrantRequest(c.oldCreated())
@@ -234,23 +234,23 @@ func oldGrantCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-ACC-003", Level: Must, Title: "refuses a grant without an authentication type",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "take UnknownAuthenticationType for no type and return InvalidArgument",
+			ID: "V1A-ACC-003", Level: Must, Title: "rejects a grant without an authentication type",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "return InvalidArgument for UnknownAuthenticationType, which means that the type is missing",
 			Run: func(c *C) { c.refusesType(v1alpha1.AuthenticationType_UnknownAuthenticationType) },
 		},
 		{
-			ID: "V1A-ACC-004", Level: Must, Title: "refuses authentication by IAM unless it can serve it",
+			ID: "V1A-ACC-004", Level: Must, Title: "rejects authentication with IAM unless the driver supports it",
 			Rule: spec(errorScheme, "Indicates that the one or more fields in this field is either not allowed by the Plugin or has an invalid value."),
-			Why:  "the code MUST be returned under its condition", Fix: "return InvalidArgument for IAM: no call names a service account",
+			Why:  "the code MUST be returned under its condition", Fix: "return InvalidArgument for IAM, because no request contains a service account",
 			Run: func(c *C) {
 				if c.suite.lacks([]Need{NeedServiceAccount}) == "" {
-					c.notApplicable("the driver is declared to offer it (authentication)")
+					c.notApplicable("the configuration declares that the driver supports it (authentication)")
 				}
 				c.refusesType(v1alpha1.AuthenticationType_IAM)
 			},
 		},
 		{
-			ID: "V1A-ACC-005", Level: Must, Title: "returns the same account when the same is granted again, after a restart too",
+			ID: "V1A-ACC-005", Level: Must, Title: "returns the same account for a repeated grant, also after a restart",
 			Rule: spec("Timeouts", oldRetry), Why: "the account's name is its unique identifier", Fix: "derive account_id from name",
 			Phase: Process,
 			Run: func(c *C) {
@@ -261,14 +261,14 @@ func oldGrantCases() []Case {
 					}
 					again := ok(c, c.old().DriverGrantBucketAccess, a.request)
 					if again.GetAccountId() != a.response.GetAccountId() {
-						c.Fail("the account ID was %q and is %q", a.response.GetAccountId(), again.GetAccountId())
+						c.Fail("the account ID changed from %q to %q", a.response.GetAccountId(), again.GetAccountId())
 					}
 				}
 			},
 		},
 		{
-			ID: "V1A-ACC-006", Level: Should, Title: "returns the same credentials when the same is granted again",
-			Rule: spec("Timeouts", oldRetry), Why: "the upstream sidecar keeps the Secret that it wrote first", Fix: "keep the credential, or derive it",
+			ID: "V1A-ACC-006", Level: Should, Title: "returns the same credentials for a repeated grant",
+			Rule: spec("Timeouts", oldRetry), Why: "the upstream sidecar keeps the Secret from the first grant", Fix: "store the credential, or derive it",
 			Run: func(c *C) {
 				a := c.oldGranted(c.oldCreated())
 				if again := ok(c, c.old().DriverGrantBucketAccess, a.request); !proto.Equal(a.response, again) {
@@ -279,11 +279,11 @@ func oldGrantCases() []Case {
 		{
 			ID: "V1A-ACC-007", Level: Should, Title: "returns one set of credentials that the upstream sidecar can deliver",
 			Rule: Rule{Text: oldUpstream, Source: "the upstream project, release v0.2"},
-			Why:  "the specification names no keys, and every workload depends on these", Fix: "return exactly one entry, s3 or azure, with the keys accessKeyID, accessSecretKey, endpoint, region or accessToken, expiryTs",
+			Why:  "the specification defines no keys, and every workload depends on these", Fix: "return exactly one entry, s3 or azure, with the keys accessKeyID, accessSecretKey, endpoint, region or accessToken, expiryTs",
 			Run: runDeliverable,
 		},
 		{
-			ID: "V1A-ACC-008", Level: Must, Title: "grants what reads and writes the bucket",
+			ID: "V1A-ACC-008", Level: Must, Title: "grants read and write access to the bucket",
 			Rule: spec(section+"Response", "Credentials supplied for accessing the bucket"),
 			Why:  "the field is REQUIRED, and v1alpha1 has no modes", Fix: "allow the account to list, read, write and delete objects",
 			Run: func(c *C) {
@@ -296,7 +296,7 @@ func oldGrantCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-ACC-009", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters",
+			ID: "V1A-ACC-009", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "rejects invalid parameters",
 			Rule: spec(errorScheme, "Indicates that the one or more fields in this field is either not allowed by the Plugin or has an invalid value."),
 			Why:  "the code MUST be returned under its condition", Fix: "check all parameters before the first call to the backend",
 			Run: func(c *C) {
@@ -317,7 +317,7 @@ func (c *C) refusesType(by v1alpha1.AuthenticationType) {
 func runDeliverable(c *C) {
 	credentials := c.oldGranted(c.oldCreated()).response.GetCredentials()
 	if len(credentials) != 1 {
-		c.Fail("there are %d sets of credentials, and the upstream sidecar wants one", len(credentials))
+		c.Fail("there are %d sets of credentials, but the upstream sidecar requires one", len(credentials))
 	}
 	s3, azure := credentials[v1alpha1.ProtocolS3].GetSecrets(), credentials[v1alpha1.ProtocolAzure].GetSecrets()
 	wanted, found := []string{v1alpha1.KeyAccessKeyID, v1alpha1.KeyAccessSecretKey, v1alpha1.KeyEndpoint}, s3
@@ -326,12 +326,12 @@ func runDeliverable(c *C) {
 	}
 	for _, key := range wanted {
 		if found[key] == "" {
-			c.Fail("the credentials lack %s, or are under neither %s nor %s", key, v1alpha1.ProtocolS3, v1alpha1.ProtocolAzure)
+			c.Fail("the credentials lack %s, or their key is neither %s nor %s", key, v1alpha1.ProtocolS3, v1alpha1.ProtocolAzure)
 		}
 	}
 	if expiry := azure[v1alpha1.KeyExpiry]; expiry != "" {
 		if _, err := time.Parse(v1alpha1.ExpiryLayout, expiry); err != nil {
-			c.Fail("%s is %q, which the upstream sidecar takes for no expiry; write it like %q", v1alpha1.KeyExpiry, expiry, v1alpha1.ExpiryLayout)
+			c.Fail("%s is %q, which the upstream sidecar ignores; use the format %q", v1alpha1.KeyExpiry, expiry, v1alpha1.ExpiryLayout)
 		}
 	}
 }
@@ -339,8 +339,8 @@ func runDeliverable(c *C) {
 func oldRevokeCases() []Case {
 	return []Case{
 		{
-			ID: "V1A-RVK-001", Level: Must, Title: "revokes by the two IDs alone, and says OK again when the account is gone",
-			Rule: spec("Timeouts", oldRetry), Why: "revoke_access_context is OPTIONAL, and the upstream sidecar leaves it empty", Fix: "find what to remove by account_id, and return OK when there is nothing",
+			ID: "V1A-RVK-001", Level: Must, Title: "revokes with only the two IDs, and returns OK again after the account was deleted",
+			Rule: spec("Timeouts", oldRetry), Why: "revoke_access_context is OPTIONAL, and the upstream sidecar leaves it empty", Fix: "find the account by account_id, and return OK if it does not exist",
 			Run: func(c *C) {
 				a := c.oldGranted(c.oldCreated())
 				for range 3 {
@@ -349,8 +349,8 @@ func oldRevokeCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-RVK-002", Level: Must, Needs: []Need{NeedOwnCredential}, Title: "ends what the credential can do",
-			Rule: spec(oldService, "This call revokes all access to a particular bucket from a principal."), Why: "that is what the call is for", Fix: "remove the keys, not only the account's record",
+			ID: "V1A-RVK-002", Level: Must, Needs: []Need{NeedOwnCredential}, Title: "invalidates the credential",
+			Rule: spec(oldService, "This call revokes all access to a particular bucket from a principal."), Why: "this is the purpose of the call", Fix: "delete the keys, not only the account's record",
 			Run: func(c *C) {
 				b := c.oldCreated()
 				a := c.oldGranted(b)
@@ -362,15 +362,15 @@ func oldRevokeCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-RVK-003", Level: Must, Title: "refuses to revoke without an account ID",
+			ID: "V1A-RVK-003", Level: Must, Title: "rejects a revocation without an account ID",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.old().DriverRevokeBucketAccess, &v1alpha1.DriverRevokeBucketAccessRequest{BucketId: c.oldCreated().id()}, codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "V1A-RVK-004", Level: Should, Title: "revokes when the bucket is gone",
-			Rule: advice("Buckets are deleted beside COSI too; an account whose bucket is gone must still end."), Why: "no text speaks of it", Fix: "do not look for the bucket before the account is removed",
+			ID: "V1A-RVK-004", Level: Should, Title: "revokes the access to a deleted bucket",
+			Rule: advice("Buckets may also be deleted without COSI; it must still be possible to revoke the access to a deleted bucket."), Why: "no specification covers this", Fix: "do not look up the bucket before the account is deleted",
 			Run: func(c *C) {
 				b := c.oldCreated()
 				a := c.oldGranted(b)
@@ -387,9 +387,9 @@ var secretKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 func oldMessageCases() []Case {
 	return []Case{
 		{
-			ID: "V1A-RPC-001", Level: Must, Title: "explains every refusal, without details",
+			ID: "V1A-RPC-001", Level: Must, Title: "returns a message with every error, without details",
 			Rule:  spec(errorScheme, "The status message MUST contain a human readable description of error, if the status code is not OK. The status details MUST be empty."),
-			Phase: Last, Why: "the sentences say MUST", Fix: "return a message with every code, and no details",
+			Phase: Last, Why: "the quoted text uses MUST", Fix: "return a message and no details with each error code",
 			Run: func(c *C) {
 				// Ensure that there is at least one error to check.
 				_, _ = try(c.ctx, c, c.old().DriverDeleteBucket, &v1alpha1.DriverDeleteBucketRequest{})
@@ -402,8 +402,8 @@ func oldMessageCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-RPC-002", Level: Must, Title: "names credentials by letters, digits, '-', '_' and '.'",
-			Rule: spec("Secrets Requirements", "Each key MUST consist of alphanumeric characters, '-', '_' or '.'."), Why: "the sentence says MUST", Fix: "rename the keys of the credentials",
+			ID: "V1A-RPC-002", Level: Must, Title: "uses only letters, digits, '-', '_' and '.' in the keys of credentials",
+			Rule: spec("Secrets Requirements", "Each key MUST consist of alphanumeric characters, '-', '_' or '.'."), Why: "the quoted text uses MUST", Fix: "rename the keys of the credentials",
 			Run: func(c *C) {
 				for _, details := range c.oldGranted(c.oldCreated()).response.GetCredentials() {
 					for key := range details.GetSecrets() {
@@ -415,8 +415,8 @@ func oldMessageCases() []Case {
 			},
 		},
 		{
-			ID: "V1A-RPC-003", Level: Should, Phase: Last, Needs: []Need{NeedProcess}, Title: "prints no credential that it granted",
-			Rule: spec("Logging", "Plugins SHOULD NOT write potentially sensitive data to logs (e.g. secrets)."), Why: "the sentence says SHOULD NOT", Fix: "leave CredentialDetails.secrets out of what is logged",
+			ID: "V1A-RPC-003", Level: Should, Phase: Last, Needs: []Need{NeedProcess}, Title: "does not print granted credentials",
+			Rule: spec("Logging", "Plugins SHOULD NOT write potentially sensitive data to logs (e.g. secrets)."), Why: "the quoted text uses SHOULD NOT", Fix: "do not log CredentialDetails.secrets",
 			Run: func(c *C) {
 				c.oldGranted(c.oldCreated())
 				c.printsNoSecret()

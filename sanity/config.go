@@ -17,52 +17,51 @@ type Config struct {
 	Endpoint string
 	// Launcher starts the driver. It enables the cases about the process and about restarts.
 	Launcher Launcher
-	// Environment is given to the driver in addition to COSI_ENDPOINT, as KEY=value.
+	// Environment contains environment variables for the driver, as KEY=value, in addition to COSI_ENDPOINT.
 	Environment []string
 	// ImageEnvironment lists names of environment variables in the image manifest of the driver.
 	ImageEnvironment []string
 
-	// Contract is what the driver is held against. Empty: V1Alpha2.
+	// Contract is the contract to test. Empty: V1Alpha2.
 	Contract Contract
-	// Focus limits the run to the cases whose ID it accepts. Nil: all.
+	// Focus limits the run to cases with an ID that it accepts. Nil: all.
 	Focus func(id string) bool
 	// Params are the parameters to send, since parameters are opaque to COSI.
 	Params Params
-	// Authentication lists the authentication types the driver offers. Empty: KEY.
+	// Authentication lists the authentication types that the driver supports. Empty: KEY.
 	Authentication []cosi.AuthenticationType_Type
-	// ServiceAccount is the name and namespace to grant to with type SERVICE_ACCOUNT.
+	// ServiceAccount is the service account that receives access with type SERVICE_ACCOUNT.
 	ServiceAccount ServiceAccount
-	// Rotation says that the driver knows the field rotation of DriverGrantBucketAccess.
+	// Rotation declares that the driver supports the field rotation of DriverGrantBucketAccess.
 	Rotation bool
-	// SharedCredential says that the store has no accounts, and that its administrator accepts one
-	// credential for all, which no revoke can end.
+	// SharedCredential declares that the store has no accounts, and that its administrator accepts one credential for
+	// all accesses, which cannot be revoked.
 	SharedCredential bool
-	// CreatesNothing says that the driver makes no buckets: it hands out those that an administrator has made, and refuses
-	// DriverCreateBucket. Cases about a bucket that exists take one of Fixture, which is then needed.
+	// CreatesNothing declares that the driver creates no buckets: it uses buckets that an administrator has created, and
+	// rejects DriverCreateBucket. It requires Fixture, which creates the buckets of the cases.
 	CreatesNothing bool
-	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: "refuse"
+	// NonEmptyDelete declares the result of DriverDeleteBucket for a bucket that contains data: "refuse"
 	// (FailedPrecondition) or "delete". Empty: not declared.
 	NonEmptyDelete string
 
-	// Probers prove what a credential can do, by protocol. Probers(...) returns those built in.
+	// Probers test the permissions of a credential, by protocol. Probers(...) returns the built-in ones.
 	Probers map[cosi.ObjectProtocol_Type]Prober
-	// Inventory lists what exists in the backend.
+	// Inventory lists the objects in the backend.
 	Inventory func(context.Context) ([]Resource, error)
-	// Fixture makes buckets out of band.
+	// Fixture creates buckets without the driver.
 	Fixture Fixture
-	// Backend disturbs the backend.
+	// Backend causes faults in the backend.
 	Backend Backend
 
-	// Journal receives one line for every bucket and account before it is asked for, so that
-	// Sweep can remove what a crashed run left. Nil: none.
+	// Journal receives one line for each bucket and account before its creation, with which Sweep can delete the
+	// leftovers of a crashed run. Nil: none.
 	Journal io.Writer
-	// Progress receives every result as soon as it is there. Nil: none. It is called from one
-	// goroutine at a time.
+	// Progress receives each result when its case ends. Nil: none. It is not called concurrently.
 	Progress func(Result)
-	// Waiting receives what the run waits for before its first case: "the driver at unix:///run/cosi/cosi.sock, at most
+	// Waiting receives a description of a wait before the first case: "the driver at unix:///run/cosi/cosi.sock, at most
 	// 30s". Nil: none.
 	Waiting func(what string)
-	// RunID is part of all names, at most 8 characters of [a-z0-9]. Empty: random.
+	// RunID is part of all names. It has at most 8 characters of [a-z0-9]. Empty: random.
 	RunID string
 	// Seed makes the random parts of the run repeatable. 0: random.
 	Seed uint64
@@ -82,21 +81,21 @@ const (
 
 // Limits are the sizes and durations of a run. Zero fields have the given defaults.
 type Limits struct {
-	// Repeats is how often a call is repeated that must be idempotent: 10.
+	// Repeats is the number of repetitions of a call that must be idempotent: 10.
 	Repeats int
-	// Names is how many distinct names must give distinct IDs: 200.
+	// Names is the number of distinct names that must have distinct IDs: 200.
 	Names int
-	// Concurrency is how many calls are made at once: 16.
+	// Concurrency is the number of concurrent calls: 16.
 	Concurrency int
-	// Operations is the length of the random sequence: 200.
+	// Operations is the length of the random sequence of calls: 200.
 	Operations int
-	// Parallel is how many cases run at once: 4.
+	// Parallel is the number of cases that run in parallel: 4.
 	Parallel int
-	// Settle is how long the backend may take until a grant or revoke has effect: 30 s.
+	// Settle is the maximum time until a grant or revocation takes effect in the backend: 30 s.
 	Settle time.Duration
-	// Start is how long the driver may take to start, and to refuse a wrong configuration: 30 s.
+	// Start is the maximum time for the driver to start, or to reject an invalid configuration: 30 s.
 	Start time.Duration
-	// Stop is how long the driver may take to end after SIGTERM: 10 s.
+	// Stop is the maximum time for the driver to exit after SIGTERM: 10 s.
 	Stop time.Duration
 	// RPC is the deadline of a call: 60 s.
 	RPC time.Duration
@@ -108,21 +107,21 @@ type Limits struct {
 type Params struct {
 	// Bucket are valid parameters of a BucketClass.
 	Bucket map[string]string `json:"bucket,omitempty"`
-	// Incompatible are valid on their own, but do not fit a bucket made with Bucket.
+	// Incompatible are valid parameters of a BucketClass that are not compatible with a bucket created with Bucket.
 	Incompatible map[string]string `json:"incompatible,omitempty"`
-	// Invalid are parameters of a BucketClass that the backend cannot serve.
+	// Invalid are parameters of a BucketClass that the backend does not support.
 	Invalid map[string]string `json:"invalid,omitempty"`
 	// Access are valid parameters of a BucketAccessClass.
 	Access map[string]string `json:"access,omitempty"`
-	// InvalidAccess are parameters of a BucketAccessClass that the backend cannot serve.
+	// InvalidAccess are parameters of a BucketAccessClass that the backend does not support.
 	InvalidAccess map[string]string `json:"invalidAccess,omitempty"`
 }
 
 // ServiceAccount names a Kubernetes service account.
 type ServiceAccount struct {
-	// Name is that of the service account.
+	// Name is the name of the service account.
 	Name string `json:"name"`
-	// Namespace is where it is.
+	// Namespace is the namespace of the service account.
 	Namespace string `json:"namespace"`
 }
 

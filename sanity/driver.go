@@ -56,9 +56,9 @@ func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterce
 	}
 	switch {
 	case config.Launcher == nil && config.Endpoint == "":
-		return nil, errors.New("no driver to test: give the address of a running one, or a command that starts one")
+		return nil, errors.New("no driver to test: set the address of a running driver, or a command that starts one")
 	case config.Launcher != nil && config.Endpoint != "":
-		return nil, errors.New("give either the address of a running driver or a command that starts one, not both")
+		return nil, errors.New("set either the address of a running driver or a command that starts one, not both")
 	case config.Endpoint != "":
 		if !strings.HasPrefix(config.Endpoint, unixScheme) {
 			return nil, fmt.Errorf("address %q of the driver: only UNIX sockets are allowed, such as unix:///run/cosi/cosi.sock", config.Endpoint)
@@ -67,7 +67,7 @@ func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterce
 	}
 	base, err := os.MkdirTemp("", "cosi-sanity-")
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the socket: %w", err)
+		return nil, fmt.Errorf("create a directory for the socket: %w", err)
 	}
 	d.directory, d.work = filepath.Join(base, "socket"), filepath.Join(base, "work")
 	d.endpoint = unixScheme + filepath.Join(d.directory, socketName)
@@ -137,7 +137,7 @@ func (d *driver) connect(ctx context.Context) error {
 	_, err = identify(ctx, d.contract, conn, grpc.WaitForReady(true))
 	if unimplemented(err) && d.contract != V1Alpha1 {
 		if _, old := identify(ctx, V1Alpha1, conn); old == nil {
-			return errors.New("the driver speaks v1alpha1 and not v1alpha2: test it with --contract v1alpha1")
+			return errors.New("the driver supports v1alpha1 but not v1alpha2: test it with --contract v1alpha1")
 		}
 	}
 	if err != nil {
@@ -168,8 +168,8 @@ func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 	if _, err := cosi.NewProvisionerClient(conn).DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{}); !unimplemented(err) {
 		return nil
 	}
-	return errors.New("the driver speaks v1alpha2 as the upstream project means it: it has DriverGetExistingBucket, and no DriverGenerateBucketId. " +
-		"The suite has no cases of that dialect; docs/reference/upstream.md says what differs, and how Cooper's sidecar drives such a driver")
+	return errors.New("the driver uses the upstream project's dialect of v1alpha2: it has DriverGetExistingBucket, but no DriverGenerateBucketId. " +
+		"The suite has no cases for this dialect; docs/reference/upstream.md describes the differences, and how Cooper's sidecar uses such a driver")
 }
 
 // redial is the backoff between connection attempts. gRPC's default of one second per driver restart would dominate
@@ -193,7 +193,7 @@ func (d *driver) awaitSocket(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-d.ended():
-			return fmt.Errorf("the driver ended before it listened on %s; it printed: %s", d.endpoint, d.output.tail())
+			return fmt.Errorf("the driver exited before it listened on %s; it printed: %s", d.endpoint, d.output.tail())
 		case <-ctx.Done():
 		}
 	}
@@ -202,9 +202,9 @@ func (d *driver) awaitSocket(ctx context.Context) error {
 // silent returns the error for a driver that does not respond.
 func (d *driver) silent() error {
 	if d.launcher == nil {
-		return fmt.Errorf("nothing listens on %s after %s: is that the address that the driver was started with?", d.endpoint, d.start)
+		return fmt.Errorf("no process listens on %s after %s; check that the driver was started with this address", d.endpoint, d.start)
 	}
-	return fmt.Errorf("nothing listens on %s after %s; the driver printed: %s", d.endpoint, d.start, d.output.tail())
+	return fmt.Errorf("no process listens on %s after %s; the driver printed: %s", d.endpoint, d.start, d.output.tail())
 }
 
 func (d *driver) ended() <-chan struct{} {

@@ -38,7 +38,7 @@ func (p gcsProber) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 	}
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Host == "" {
-		return Outcome{}, fmt.Errorf("endpoint %q is no URL", endpoint)
+		return Outcome{}, fmt.Errorf("endpoint %q is not a URL", endpoint)
 	}
 	c, err := gcsCall(*base, attempt)
 	if err != nil {

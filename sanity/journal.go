@@ -256,13 +256,13 @@ func (c *C) remove(ctx context.Context, n note) error {
 	case noteAccount:
 		grant, isGrant := n.message.(*cosi.DriverGrantBucketAccessRequest)
 		if !isGrant {
-			return errors.New("the journal lacks its request")
+			return errors.New("the journal does not contain its request")
 		}
 		return c.removeAccount(ctx, grant)
 	case noteBucket:
 		create, isCreate := n.message.(*cosi.DriverCreateBucketRequest)
 		if !isCreate {
-			return errors.New("the journal lacks its request")
+			return errors.New("the journal does not contain its request")
 		}
 		return c.removeBucket(ctx, create)
 	case noteOldBucket, noteOldAccount:
@@ -278,7 +278,7 @@ func (c *C) remove(ctx context.Context, n note) error {
 			return errors.New("there is no fixture hook to remove it with")
 		}
 		if n.Unsure {
-			return errors.New("the fixture hook never said that it had made it, so it may be somebody's own and is left as it is")
+			return errors.New("the fixture hook did not confirm that it created it, so it may have another owner and remains")
 		}
 		return fixture.FreeName(ctx, n.ID)
 	default:
@@ -301,7 +301,7 @@ func (c *C) removeBucket(ctx context.Context, create *cosi.DriverCreateBucketReq
 	_, code := try(ctx, c, c.provisioner.DriverDeleteBucket, request)
 	if code == codes.FailedPrecondition {
 		if err := c.empty(ctx, create.GetBucketId()); err != nil {
-			return fmt.Errorf("it holds data and cannot be emptied: %w", err)
+			return fmt.Errorf("it contains data that cannot be deleted: %w", err)
 		}
 		_, code = try(ctx, c, c.provisioner.DriverDeleteBucket, request)
 	}

@@ -99,5 +99,5 @@ func differs(rpc string, got, want codes.Code) string {
 	if got == want {
 		return ""
 	}
-	return fmt.Sprintf("%s returns %s, and the model says %s", rpc, got, want)
+	return fmt.Sprintf("%s returns %s, but the model expects %s", rpc, got, want)
 }

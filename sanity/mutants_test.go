@@ -79,7 +79,7 @@ func defects(t *testing.T) []memdriver.Defect {
 		}
 		literal, ok := constant.Values[0].(*ast.BasicLit)
 		if !ok {
-			t.Fatalf("the defect %s is no sentence", constant.Names[0])
+			t.Fatalf("the defect %s is not a sentence", constant.Names[0])
 		}
 		sentence, err := strconv.Unquote(literal.Value)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestMutantTablesAreComplete(t *testing.T) {
 		}
 		for id := range caught {
 			if !known[id] {
-				t.Errorf("the table %s names %s, which is no case", tables[contract], id)
+				t.Errorf("the table %s contains %s, which is not a case", tables[contract], id)
 			}
 		}
 	}
@@ -136,14 +136,14 @@ var waitedFor = []memdriver.Defect{
 func mutantTiers() fulltest.Tiers {
 	const wide, narrow, old = "wide.memory.example.com/", "narrow.memory.example.com/", "old.memory.example.com/"
 	return fulltest.Tiers{Short: []string{
-		wide + "appends random text to bucket IDs", wide + "returns OK to a deletion and deletes nothing",
-		wide + "grants writing where ReadOnly was asked", wide + "returns OK to a revoke and revokes nothing",
+		wide + "appends random text to bucket IDs", wide + "returns OK to a deletion but deletes nothing",
+		wide + "grants write access when ReadOnly was requested", wide + "returns OK to a revocation but revokes nothing",
 		wide + "logs responses unredacted", narrow + "does not check the authentication type",
-		old + "replaces the key with every repeated grant",
+		old + "replaces the key in every repeated grant",
 	}, Full: []string{
-		wide + "binds another path than COSI_ENDPOINT", wide + "takes over a bucket of somebody else",
-		wide + "makes the account with its ID", wide + "returns a protocol twice", wide + "writes policies back without a lock",
-		wide + "knows only accounts this process granted", old + "makes another bucket when a creation is repeated",
+		wide + "listens on a path other than COSI_ENDPOINT", wide + "adopts a bucket of another owner",
+		wide + "creates the account when it generates the ID", wide + "returns a protocol twice", wide + "writes policies without a lock",
+		wide + "finds only accounts that this process granted", old + "creates another bucket when a creation is repeated",
 	}}
 }
 

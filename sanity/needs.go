@@ -20,7 +20,7 @@ func (s *suite) lacks(needs []Need) string {
 }
 
 // noForeignBucket is why a case about a bucket with another owner is not applicable.
-const noForeignBucket = "there is no fixture hook for somebody else's bucket (hooks.takeName)"
+const noForeignBucket = "there is no fixture hook for a bucket of another owner (hooks.takeName)"
 
 func (s *suite) lacking(need Need) string {
 	_, missing := s.missingProtocol()
@@ -32,28 +32,28 @@ func (s *suite) lacking(need Need) string {
 		reason string
 	}{
 		NeedProcess:         {s.config.Launcher != nil, "the target is a running driver, which the suite cannot stop and start"},
-		NeedDataPlane:       {s.probed(), "credentials are not tried: dataPlane is disabled, or no prober knows a protocol of the driver"},
+		NeedDataPlane:       {s.probed(), "credentials are not tested: dataPlane is disabled, or no prober supports a protocol of the driver"},
 		NeedInventory:       {s.config.Inventory != nil, "there is no inventory hook (hooks.inventory)"},
 		NeedFixture:         {s.config.Fixture != nil, "there is no fixture hook (hooks.makeBucket)"},
 		NeedForeignBucket:   {canTake, noForeignBucket},
-		NeedBackendFaults:   {s.canBreak(BackendDown), "there is no hook to take the backend down (hooks.break)"},
-		NeedRefusedLogin:    {s.canBreak(LoginRefused), "there is no hook to make the backend refuse the driver (hooks.break)"},
+		NeedBackendFaults:   {s.canBreak(BackendDown), "there is no hook to stop the backend (hooks.break)"},
+		NeedRefusedLogin:    {s.canBreak(LoginRefused), "there is no hook to let the backend reject the driver's credentials (hooks.break)"},
 		NeedIncompatible:    {s.config.Params.Incompatible != nil, "no incompatible parameters are configured (parameters.incompatible)"},
 		NeedInvalid:         {s.config.Params.Invalid != nil, "no invalid parameters are configured (parameters.invalid)"},
 		NeedInvalidAccess:   {s.config.Params.InvalidAccess != nil, "no invalid access parameters are configured (parameters.invalidAccess)"},
-		NeedS3:              {slices.Contains(s.offered(), cosi.ObjectProtocol_S3), "the driver does not offer protocol S3"},
-		NeedAzure:           {slices.Contains(s.offered(), cosi.ObjectProtocol_AZURE), "the driver does not offer protocol AZURE"},
-		NeedGCS:             {slices.Contains(s.offered(), cosi.ObjectProtocol_GCS), "the driver does not offer protocol GCS"},
-		NeedMissingProtocol: {missing, "the driver offers every protocol"},
-		NeedKey:             {s.authenticates(cosi.AuthenticationType_KEY), "the driver is declared not to offer authentication type KEY"},
-		NeedOwnCredential:   {!s.config.SharedCredential, "it is declared that the store has no accounts and all accesses have the same credential"},
-		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the driver is not declared to offer authentication type SERVICE_ACCOUNT (authentication)"},
-		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation (rotation)"},
+		NeedS3:              {slices.Contains(s.offered(), cosi.ObjectProtocol_S3), "the driver does not support protocol S3"},
+		NeedAzure:           {slices.Contains(s.offered(), cosi.ObjectProtocol_AZURE), "the driver does not support protocol AZURE"},
+		NeedGCS:             {slices.Contains(s.offered(), cosi.ObjectProtocol_GCS), "the driver does not support protocol GCS"},
+		NeedMissingProtocol: {missing, "the driver supports every protocol"},
+		NeedKey:             {s.authenticates(cosi.AuthenticationType_KEY), "the configuration declares that the driver does not support authentication type KEY"},
+		NeedOwnCredential:   {!s.config.SharedCredential, "the configuration declares that the store has no accounts and all accesses have the same credential"},
+		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the configuration does not declare that the driver supports authentication type SERVICE_ACCOUNT (authentication)"},
+		NeedRotation:        {s.config.Rotation, "the configuration does not declare that the driver supports the field rotation (rotation)"},
 		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
-		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data (nonEmptyDelete)"},
-		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver keeps disallowed access modes (keeps_disallowed_access_modes)"},
-		NeedCreation:        {!s.config.CreatesNothing, "it is declared that the driver makes no buckets and hands out those that exist"},
-		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver keeps disallowed access modes, which is then a must"},
+		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "the configuration does not declare how the driver handles a bucket that contains data (nonEmptyDelete)"},
+		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver enforces disallowed access modes (keeps_disallowed_access_modes)"},
+		NeedCreation:        {!s.config.CreatesNothing, "the configuration declares that the driver creates no buckets and uses existing ones"},
+		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver enforces disallowed access modes, so another case tests it as a must"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
 		return c.reason
@@ -84,7 +84,7 @@ func (n Need) String() string {
 		NeedProcess: "process", NeedDataPlane: "data plane", NeedInventory: "inventory", NeedFixture: "fixture",
 		NeedForeignBucket: "foreign bucket", NeedBackendFaults: "backend faults", NeedRefusedLogin: "refused login",
 		NeedIncompatible: "incompatible parameters", NeedInvalid: "invalid parameters", NeedInvalidAccess: "invalid access parameters",
-		NeedS3: "S3", NeedAzure: "Azure", NeedGCS: "GCS", NeedMissingProtocol: "a protocol not offered", NeedKey: "KEY",
+		NeedS3: "S3", NeedAzure: "Azure", NeedGCS: "GCS", NeedMissingProtocol: "an unsupported protocol", NeedKey: "KEY",
 		NeedOwnCredential:  "own credentials",
 		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
 		NeedKeptModes: "disallowed modes announced", NeedUnkeptModes: "disallowed modes not announced",

@@ -45,7 +45,7 @@ func TestBucketsOfOthersStay(t *testing.T) {
 		left    int
 		failed  int
 	}{
-		"the ID of a first bucket is somebody's": {
+		"the bucket of the first ID has another owner": {
 			focus: "BKT-CRT-001",
 			before: func(t *testing.T, outside memdriver.Outside) {
 				t.Helper()
@@ -55,12 +55,12 @@ func TestBucketsOfOthersStay(t *testing.T) {
 			},
 			left: 1, failed: 1,
 		},
-		"the hook finds a bucket where it should make one": {
+		"the hook finds an existing bucket": {
 			focus:   "BKT-CRT-020",
 			fixture: func(outside memdriver.Outside, _ *torn) sanity.Fixture { return crowded{outside} },
 			left:    1, failed: 1,
 		},
-		"the run is killed while the hook works": {
+		"the run is killed while the hook runs": {
 			focus: "BKT-CRT-020",
 			fixture: func(outside memdriver.Outside, book *torn) sanity.Fixture {
 				return interrupted{outside, func() { book.closed = true }}
@@ -68,7 +68,7 @@ func TestBucketsOfOthersStay(t *testing.T) {
 			// The run itself, which continues in this test, sees that the hook returned.
 			left: 0,
 		},
-		"the hook makes somebody else's bucket, and all goes well": {focus: "BKT-CRT-020", left: 0},
+		"the hook creates a bucket of another owner": {focus: "BKT-CRT-020", left: 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func wantBuckets(t *testing.T, store *memdriver.Store, want int, after string, r
 		t.Fatal(err)
 	}
 	if len(left) != want {
-		t.Errorf("want %d things after %s, got %v", want, after, left)
+		t.Errorf("want %d resources after %s, got %v", want, after, left)
 		for _, result := range report.Results {
 			t.Log(result.Explain())
 		}
@@ -125,9 +125,9 @@ func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
 		left    int
 		failed  string
 	}{
-		"the hook did not say that it made it": {unsure, 1, "may be somebody's own"},
-		"the hook said that it made it":        {unsure + `{"kind":"foreign","id":"taken"}` + "\n", 0, ""},
-		"the hook removed it again":            {unsure + `{"kind":"foreign","id":"taken","gone":true}` + "\n", 1, ""},
+		"the hook did not confirm the creation": {unsure, 1, "may have another owner"},
+		"the hook confirmed the creation":       {unsure + `{"kind":"foreign","id":"taken"}` + "\n", 0, ""},
+		"the hook deleted it again":             {unsure + `{"kind":"foreign","id":"taken","gone":true}` + "\n", 1, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestAzureProberTriesOtherContainers(t *testing.T) {
 	}
 	attempt.Granted = []string{"an-id-of-another-kind"}
 	if _, err := prober.Try(t.Context(), attempt); err == nil {
-		t.Error("tried a container that it cannot know")
+		t.Error("tried a container that it cannot derive")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestProbersSortResponses(t *testing.T) {
 				t.Errorf("want %q and an error %v, got %q and %v", tc.want, tc.fails, outcome.Verdict, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "verysecret") {
-				t.Errorf("the error holds the signature: %v", err)
+				t.Errorf("the error contains the signature: %v", err)
 			}
 		})
 	}

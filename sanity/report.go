@@ -21,8 +21,8 @@ const (
 	Passed ResultKind = "passed"
 	// Failed means that the driver does not behave as the case requires.
 	Failed ResultKind = "failed"
-	// NotApplicable means that the case has nothing to check for this driver and configuration. Reason says what is
-	// missing. It does not count as passed.
+	// NotApplicable means that the case has nothing to check for this driver and configuration. Reason states what
+	// is missing. It does not count as passed.
 	NotApplicable ResultKind = "not applicable"
 	// NotRun means that the run ended before the case. It does not count as passed.
 	NotRun ResultKind = "not run"
@@ -167,7 +167,7 @@ func (r Result) Explain() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s: %s\n", r.Case.ID, r.Case.Level, r.Case.Title)
 	if r.Failure != nil {
-		fmt.Fprintf(&text, "  what happened: %s\n", strings.ReplaceAll(r.Failure.Message, "\n", "\n    "))
+		fmt.Fprintf(&text, "  failure:       %s\n", strings.ReplaceAll(r.Failure.Message, "\n", "\n    "))
 		for _, x := range r.Failure.Exchanges {
 			fmt.Fprintf(&text, "  %s\n    request:  %s\n    response: %s\n", x.Method, shorten(x.Request), shorten(x.Response))
 		}
@@ -176,7 +176,7 @@ func (r Result) Explain() string {
 		fmt.Fprintf(&text, "  %s: %s\n", r.Outcome, r.Reason)
 	}
 	fmt.Fprintf(&text, "  the text:      %q (%s)\n", r.Case.Rule.Text, r.Case.Rule.Source)
-	fmt.Fprintf(&text, "  what to change: %s\n", r.Case.Fix)
+	fmt.Fprintf(&text, "  fix:           %s\n", r.Case.Fix)
 	for _, leftover := range r.Leftovers {
 		fmt.Fprintf(&text, "  left behind:   %s\n", leftover)
 	}
@@ -185,7 +185,7 @@ func (r Result) Explain() string {
 
 // Explain returns a description of what a case checks, on several lines.
 func (c Case) Explain() string {
-	text := fmt.Sprintf("%s %s: %s\n  the text:       %q (%s)\n  why %s: %s\n  what to change: %s\n",
+	text := fmt.Sprintf("%s %s: %s\n  the text:       %q (%s)\n  why %s: %s\n  fix:            %s\n",
 		c.ID, c.Level, c.Title, c.Rule.Text, c.Rule.Source, c.Level, c.Why, c.Fix)
 	if len(c.Needs) > 0 {
 		text += "  needs:          " + needNames(c.Needs) + "\n"

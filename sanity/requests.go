@@ -247,7 +247,7 @@ func (c *C) can(a *access, b *bucket, action Action, key string) Outcome {
 			return fmt.Sprintf("the granted credential cannot %s: %v", action, err)
 		}
 		if outcome.Verdict != Allowed {
-			return fmt.Sprintf("the granted credential must be able to %s, but the store says %s: %s", action, outcome.Verdict, outcome.Detail)
+			return fmt.Sprintf("the granted credential must be able to %s, but the store returns %s: %s", action, outcome.Verdict, outcome.Detail)
 		}
 		return ""
 	})
@@ -259,10 +259,10 @@ func (c *C) cannot(a *access, b *bucket, action Action, key, why string) {
 	c.eventually(func() string {
 		outcome, err := c.attempt(a, b.id, action, key, contents(key))
 		if err != nil {
-			return fmt.Sprintf("%s: the store must refuse to %s, but it fails: %v", why, action, err)
+			return fmt.Sprintf("%s: the store must deny the attempt to %s, but the attempt fails: %v", why, action, err)
 		}
 		if outcome.Verdict != Refused {
-			return fmt.Sprintf("%s: the store must refuse to %s, but says %s", why, action, outcome.Verdict)
+			return fmt.Sprintf("%s: the store must deny the attempt to %s, but returns %s", why, action, outcome.Verdict)
 		}
 		return ""
 	})
@@ -273,10 +273,10 @@ func (c *C) works(a *access, b *bucket) {
 	key := "works-" + c.name()
 	c.can(a, b, PutObject, key)
 	if got := c.can(a, b, GetObject, key); !bytes.Equal(got.Body, contents(key)) {
-		c.Fail("an object that was put holds other contents when it is read back")
+		c.Fail("an object has different contents when it is read back")
 	}
 	if listed := c.can(a, b, ListObjects, ""); !slices.Contains(listed.Keys, key) {
-		c.Fail("an object that was put is not listed; listed are %q", listed.Keys)
+		c.Fail("the list does not contain an object that was written; it contains %q", listed.Keys)
 	}
 	c.can(a, b, DeleteObject, key)
 }
@@ -297,7 +297,7 @@ func (c *C) acceptedModes(phase1 *cosi.DriverGenerateBucketAccessIdRequest) (*ac
 		return nil, false
 	}
 	if code != codes.OK {
-		c.Fail("DriverGenerateBucketAccessId must return OK, or InvalidArgument where it does not support the access modes, not %s", code)
+		c.Fail("DriverGenerateBucketAccessId must return OK, or InvalidArgument if it does not support the access modes, not %s", code)
 	}
 	a := &access{phase1: phase1, request: grantOf(named.GetAccountId(), phase1)}
 	response, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
@@ -305,7 +305,7 @@ func (c *C) acceptedModes(phase1 *cosi.DriverGenerateBucketAccessIdRequest) (*ac
 		return nil, false
 	}
 	if code != codes.OK {
-		c.Fail("DriverGrantBucketAccess must return OK, or InvalidArgument where it does not support the access modes, not %s", code)
+		c.Fail("DriverGrantBucketAccess must return OK, or InvalidArgument if it does not support the access modes, not %s", code)
 	}
 	a.response = response
 	return a, true

@@ -4,7 +4,7 @@ package sanity
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // Content-MD5 is what the S3 API asks for
+	"crypto/md5" //nolint:gosec // the S3 API requires Content-MD5
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -28,7 +28,7 @@ func (p s3Prober) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 	}
 	base, err := url.Parse(info.GetEndpoint())
 	if err != nil || base.Host == "" {
-		return Outcome{}, fmt.Errorf("endpoint %q is no URL", info.GetEndpoint())
+		return Outcome{}, fmt.Errorf("endpoint %q is not a URL", info.GetEndpoint())
 	}
 	virtual := info.GetAddressingStyle().GetStyle() == cosi.S3AddressingStyle_VIRTUAL
 	c, err := xmlAPI(*base, info.GetBucketId(), virtual, attempt)
@@ -117,7 +117,7 @@ func listed(action Action, outcome Outcome, err error) (Outcome, error) {
 		} `xml:"Blobs"`
 	}
 	if err := xml.Unmarshal(outcome.Body, &listing); err != nil {
-		return Outcome{}, fmt.Errorf("the listing of the store is no XML: %w", err)
+		return Outcome{}, fmt.Errorf("the store's list of objects is not XML: %w", err)
 	}
 	for _, object := range listing.Contents {
 		outcome.Keys = append(outcome.Keys, object.Key)

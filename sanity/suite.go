@@ -50,7 +50,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		s.run = strconv.FormatUint(rand.Uint64()%(36*36*36*36*36*36), 36) //nolint:gosec // a name, not a secret
 	}
 	if config.CreatesNothing && config.Fixture == nil {
-		return Report{}, errors.New("a driver that makes no buckets needs a fixture, which makes those of the cases (hooks.makeBucket)")
+		return Report{}, errors.New("a driver that creates no buckets needs a fixture that creates the buckets of the cases (hooks.makeBucket)")
 	}
 	if !runIDPattern.MatchString(s.run) {
 		return Report{}, fmt.Errorf("run ID %q: use 1 to 8 characters of a-z and 0-9", s.run)
@@ -143,7 +143,7 @@ func (s *suite) runCase(ctx context.Context, cs Case) Result {
 		return Result{Case: cs, Outcome: NotApplicable, Reason: reason}
 	}
 	if err := ctx.Err(); err != nil {
-		return Result{Case: cs, Outcome: NotRun, Reason: "the run was ended: " + err.Error()}
+		return Result{Case: cs, Outcome: NotRun, Reason: "the run was cancelled: " + err.Error()}
 	}
 	started := time.Now()
 	limited, cancel := context.WithTimeout(ctx, s.limits.Case)

@@ -97,10 +97,10 @@ func TestRunRefusesAConfigurationWithoutSense(t *testing.T) {
 		config sanity.Config
 		want   string
 	}{
-		"no target":         {sanity.Config{}, "no driver to test"},
-		"two targets":       {sanity.Config{Endpoint: "unix:///x.sock", Launcher: sanity.Exec{Command: []string{"x"}}}, "not both"},
-		"a TCP address":     {sanity.Config{Endpoint: "tcp://localhost:1"}, "only UNIX sockets"},
-		"a run ID too long": {sanity.Config{Endpoint: "unix:///x.sock", RunID: "123456789"}, "1 to 8 characters"},
+		"no target":                 {sanity.Config{}, "no driver to test"},
+		"two targets":               {sanity.Config{Endpoint: "unix:///x.sock", Launcher: sanity.Exec{Command: []string{"x"}}}, "not both"},
+		"a TCP address":             {sanity.Config{Endpoint: "tcp://localhost:1"}, "only UNIX sockets"},
+		"a run ID that is too long": {sanity.Config{Endpoint: "unix:///x.sock", RunID: "123456789"}, "1 to 8 characters"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func (t *transport) client(authority string) (*http.Client, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, errors.New("the certificate authority holds no PEM certificate")
+			return nil, errors.New("the certificate authority file contains no PEM certificate")
 		}
 		own.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
@@ -71,7 +71,7 @@ func (c call) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {
 		// The URL may contain a signature, so the error of net/http must not be returned.
-		return nil, fmt.Errorf("the driver's response leads to an address that is none: %s", c.url.Host)
+		return nil, fmt.Errorf("the driver's response results in an invalid address: %s", c.url.Host)
 	}
 	if c.header != nil {
 		request.Header = c.header.Clone()
@@ -90,12 +90,12 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("the store at %s cannot be asked: %w", request.URL.Host, withoutURL(err))
+		return Outcome{}, fmt.Errorf("the request to the store at %s failed: %w", request.URL.Host, withoutURL(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return Outcome{}, fmt.Errorf("the response of the store at %s cannot be read: %w", request.URL.Host, err)
+		return Outcome{}, fmt.Errorf("read the response of the store at %s: %w", request.URL.Host, err)
 	}
 	outcome := Outcome{Body: body, Detail: response.Status}
 	switch {

@@ -99,10 +99,10 @@ func (c *C) oldProbed(a *oldAccess, name string, action Action, key string, want
 	c.eventually(func() string {
 		outcome, err := c.try(protocol, attempt)
 		if err != nil {
-			return fmt.Sprintf("%s: the store cannot be asked to %s: %v", why, action, err)
+			return fmt.Sprintf("%s: the attempt to %s failed without a response of the store: %v", why, action, err)
 		}
 		if outcome.Verdict != want {
-			return fmt.Sprintf("%s: to %s in bucket %s must be %s, but is %s: %s", why, action, name, want, outcome.Verdict, outcome.Detail)
+			return fmt.Sprintf("%s: the attempt to %s in bucket %s must be %s, but is %s: %s", why, action, name, want, outcome.Verdict, outcome.Detail)
 		}
 		return ""
 	})
@@ -138,7 +138,7 @@ func (c *C) removeOld(ctx context.Context, n note) error {
 		if n.learned == "" {
 			var code codes.Code
 			if b.response, code = try(ctx, c, c.old().DriverCreateBucket, request); code != codes.OK {
-				return fmt.Errorf("DriverCreateBucket, repeated to learn the ID, returns %s", code)
+				return fmt.Errorf("DriverCreateBucket, repeated to obtain the ID, returns %s", code)
 			}
 		}
 		return removed(try(ctx, c, c.old().DriverDeleteBucket, b.delete()))
@@ -147,12 +147,12 @@ func (c *C) removeOld(ctx context.Context, n note) error {
 		if n.learned == "" {
 			var code codes.Code
 			if a.response, code = try(ctx, c, c.old().DriverGrantBucketAccess, request); code != codes.OK {
-				return fmt.Errorf("DriverGrantBucketAccess, repeated to learn the ID, returns %s", code)
+				return fmt.Errorf("DriverGrantBucketAccess, repeated to obtain the ID, returns %s", code)
 			}
 		}
 		return removed(try(ctx, c, c.old().DriverRevokeBucketAccess, a.revoke()))
 	default:
-		return fmt.Errorf("the journal lacks the request of %s %s", n.Kind, n.ID)
+		return fmt.Errorf("the journal does not contain the request of %s %s", n.Kind, n.ID)
 	}
 }
 

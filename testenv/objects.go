@@ -44,7 +44,7 @@ func (e *Env) Delete(obj client.Object) {
 // Gone waits until an object does not exist.
 func (e *Env) Gone(obj client.Object) {
 	e.tb.Helper()
-	e.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
+	e.Eventually(fmt.Sprintf("%T %s is deleted", obj, obj.GetName()), func(ctx context.Context) error {
 		err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 		if apierrors.IsNotFound(err) {
 			return nil

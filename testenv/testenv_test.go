@@ -74,7 +74,7 @@ func TestAUserMayDoOnlyWhatRBACGrants(t *testing.T) {
 		return user.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(ns))
 	})
 	if err := user.List(t.Context(), &corev1.SecretList{}, client.InNamespace(ns)); !apierrors.IsForbidden(err) {
-		t.Errorf("what the role does not name: %v, want forbidden", err)
+		t.Errorf("a resource that is not in the role: %v, want forbidden", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestADeletedNamespaceIsReallyGone(t *testing.T) {
 	if err := e.Client.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	e.Eventually("the namespace is gone", gone(e, object))
+	e.Eventually("the namespace is deleted", gone(e, object))
 }
 
 func TestTheDependentsOfADeletedObjectAreCollected(t *testing.T) {
@@ -115,7 +115,7 @@ func TestTheDependentsOfADeletedObjectAreCollected(t *testing.T) {
 	if err := e.Client.Delete(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	e.Eventually("the dependent is gone", gone(e, owned))
+	e.Eventually("the dependent is deleted", gone(e, owned))
 }
 
 func TestAQuotaCounts(t *testing.T) {

@@ -44,7 +44,7 @@ func TestBucketsAreServed(t *testing.T) {
 // published module must contain everything that testenv builds or installs.
 func TestAModuleThatOnlyRequiresOursCanUseTestenv(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "another module starts what the other tests of this package start")
+	fulltest.Only(t, "another module starts the same components as the other tests of this package")
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func newGCSDriver(name string, at place) (driverkit.Driver, error) {
 func serveStore(name string, in io.Reader, out io.Writer) error {
 	of, known := clouds[name]
 	if !known {
-		return fmt.Errorf("-cloud=%s: give S3, Azure or GCS", name)
+		return fmt.Errorf("-cloud=%s: set S3, Azure or GCS", name)
 	}
 	store, where, err := of.store()
 	if err != nil {

@@ -30,8 +30,8 @@ func main() {
 
 func run(ctx context.Context) error {
 	name := flag.String("cloud", "", "S3, Azure or GCS")
-	driverName := flag.String("driver-name", "", "what the driver is called")
-	socket := flag.String("serve-driver", "", "where the driver listens; without it, the store is served until standard input ends")
+	driverName := flag.String("driver-name", "", "name of the driver")
+	socket := flag.String("serve-driver", "", "endpoint of the driver; if empty, serve the store until standard input is closed")
 	flag.Parse()
 	if *socket == "" {
 		return serveStore(*name, os.Stdin, os.Stdout)

@@ -30,11 +30,11 @@ func main() {
 		return
 	}
 	var s settings
-	pflag.DurationVar(&s.duration, "duration", time.Second, "how long each rate is measured")
-	pflag.IntVar(&s.objects, "objects", 100000, "objects of 4 KiB to keep while memory is measured")
-	pflag.IntVar(&s.keys, "keys", 1000000, "keys to list")
-	pflag.DurationVar(&s.fill, "fill", 15*time.Second, "how long a store of others is filled at most, with as many objects and keys as it takes")
-	pflag.StringSliceVar(&s.only, "only", nil, "measure only the stores of these names")
+	pflag.DurationVar(&s.duration, "duration", time.Second, "duration of each measurement of a rate")
+	pflag.IntVar(&s.objects, "objects", 100000, "number of 4 KiB objects in the measurement of memory")
+	pflag.IntVar(&s.keys, "keys", 1000000, "number of keys to list")
+	pflag.DurationVar(&s.fill, "fill", 15*time.Second, "maximum time for filling another store with objects and keys")
+	pflag.StringSliceVar(&s.only, "only", nil, "measure only the stores with these names")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -22,7 +22,7 @@ const (
 	rowStart   = "start, ms"
 	rowObjects = "objects of 4 KiB"
 	rowMemory  = "resident memory with them, MB"
-	rowKeys    = "keys to list"
+	rowKeys    = "number of keys to list"
 )
 
 func rateRow(what string, size, clients int) string {

@@ -94,11 +94,11 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 	}{
 		"a class with an unknown parameter": {
 			"bucketclaim/misspelt", "Provisioned", "False", "Refused",
-			[]string{`parameter "versionning" is unknown to this driver; it knows: backend, cors,`, " versioning"},
+			[]string{`unknown parameter "versionning"; supported parameters: backend, cors,`, " versioning"},
 		},
 		"an access class with an unknown parameter": {
 			"bucketaccess/misspelt", "Provisioned", "False", "Refused",
-			[]string{`parameter "alowDelete" is unknown to this driver; it knows: `, "allowDelete"},
+			[]string{`unknown parameter "alowDelete"; supported parameters: `, "allowDelete"},
 		},
 		"an access whose Secret name is taken": {
 			"bucketaccess/taken", "ResourcesValidated", "False", "SecretTaken",

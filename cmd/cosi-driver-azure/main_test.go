@@ -59,7 +59,7 @@ func TestBadStarts(t *testing.T) {
 	file := []string{"--config=" + write(t, "config.yaml", "accounts: {a-b: {}}")}
 	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
 		"no account":                {Code: 1, Want: "AZURE_DRIVER_ACCOUNT must name"},
-		"no key":                    {Launch: drivercmdtest.Launch{Environment: account}, Code: 1, Want: "account key is needed"},
+		"no key":                    {Launch: drivercmdtest.Launch{Environment: account}, Code: 1, Want: "account key is required"},
 		"a file with a mistake":     {Launch: drivercmdtest.Launch{Arguments: file}, Code: 1, Want: `"a-b"`},
 		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "accounts.abc.endpoint"},
 	})

@@ -146,15 +146,15 @@ func TestFailuresExplainThemselves(t *testing.T) {
 			defect: memdriver.MissingDeleteFails, focus: "^BKT-DEL-002$",
 			want: []string{
 				"failed         BKT-DEL-002", "DriverDeleteBucket must return OK, not Internal", "request:  {", "response: Internal",
-				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "not conformant: MUST 0/1",
+				`"OK when OSP bucket already does not exist"`, "fix:           treat the backend's not-found as success", "not conformant: MUST 0/1",
 			},
 		},
 		"a process that prints a secret": {
 			defect: memdriver.LogsSecrets, focus: "^(UDS-013|UDS-001)$",
-			want: []string{"failed         UDS-013", "the driver printed the value of a field", "SHOULD 0/1", "failed: --fail-on should, and UDS-013 failed"},
+			want: []string{"failed         UDS-013", "the driver printed the value of the field", "SHOULD 0/1", "failed: --fail-on should, and UDS-013 failed"},
 		},
-		"a file beside the socket": {
-			defect: memdriver.NeighbourFile, focus: "^UDS-006$", want: []string{`created "driver.lock" beside its socket`},
+		"a file in the directory of the socket": {
+			defect: memdriver.NeighbourFile, focus: "^UDS-006$", want: []string{`created "driver.lock" in the directory of its socket`},
 		},
 	}
 	for name, tc := range tests {
@@ -233,7 +233,7 @@ func TestUnavailableDriver(t *testing.T) {
 	if code != exitNotTested || !strings.Contains(problems, "waiting for the driver at unix://nothing, at most 10ms") {
 		t.Errorf("want exit code %d and what is waited for, got %d\n%s", exitNotTested, code, problems)
 	}
-	for _, want := range []string{"nothing listens on unix://nothing after 10ms: is that the address", "no driver responded", "not tested: MUST 0/"} {
+	for _, want := range []string{"no process listens on unix://nothing after 10ms; check that the driver was started with this address", "no driver responded", "not tested: MUST 0/"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

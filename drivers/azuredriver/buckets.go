@@ -32,7 +32,7 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 	case err != nil:
 		return driverkit.BucketInfo{}, err
 	case name == "":
-		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not the name of a container, alone or after the name of a storage account and a dot", request.BucketID)
+		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is neither <container> nor <storage account>.<container>", request.BucketID)
 	}
 	if err := backend.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
@@ -50,7 +50,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 	case err != nil:
 		return driverkit.BucketInfo{}, err
 	case name == "":
-		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure, alone or after the name of a storage account and a dot", request.BucketID)
+		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is neither <container> nor <storage account>.<container>", request.BucketID)
 	}
 	if err := backend.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
@@ -113,5 +113,5 @@ func (d *Driver) splitID(id string) (*backend, string) {
 // unknownAccount returns the error for an ID whose storage account is not configured.
 func unknownAccount(id string) error {
 	owner, _, _ := strings.Cut(id, ".")
-	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which this driver is not configured for; an administrator has to add it", id, owner)
+	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which is not in this driver's configuration; an administrator has to add it", id, owner)
 }

@@ -28,7 +28,7 @@ func TestABucketThatExists(t *testing.T) {
 	drivertest.WantCode(t, w.Create(t, id, nil), codes.AlreadyExists)
 	_, err = w.root(t, "foreign").Create(t.Context(), nil)
 	wantNoError(t, err)
-	drivertest.WantCode(t, w.Create(t, "foreign", nil), codes.AlreadyExists, "not made by this driver")
+	drivertest.WantCode(t, w.Create(t, "foreign", nil), codes.AlreadyExists, "not created by this driver")
 	drivertest.WantCode(t, w.Delete(t, "foreign", map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 }
 
@@ -132,7 +132,7 @@ func TestBucketsOfSeveralAccounts(t *testing.T) {
 func TestBucketParametersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	for key, says := range map[string]string{"versioning": "storage account", "colour": "it knows", "account": "this driver has", "encryptionScopeOnly": "needs"} {
+	for key, says := range map[string]string{"versioning": "storage account", "colour": "supported parameters", "account": "this driver has", "encryptionScopeOnly": "needs"} {
 		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: "true"}})
 		drivertest.WantCode(t, err, codes.InvalidArgument, key, says)
 	}

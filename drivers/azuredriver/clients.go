@@ -80,7 +80,7 @@ type application struct {
 func (a *application) GetToken(ctx context.Context, asked policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	login, err := a.current()
 	if err != nil {
-		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver has no usable secret of its application; an administrator has to provide it").WithDetail(err)
+		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver has no usable secret for its application; an administrator has to provide it").WithDetail(err)
 	}
 	return login.GetToken(ctx, asked)
 }
@@ -141,13 +141,13 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 		ReadLag: config.Management.ReadLag.Duration(),
 	}
 	if made.Identities, err = armmsi.NewUserAssignedIdentitiesClient(s.SubscriptionID, credential, management); err != nil {
-		return nil, fmt.Errorf("make the client for identities: %w", err)
+		return nil, fmt.Errorf("create the client for identities: %w", err)
 	}
 	if made.Federated, err = armmsi.NewFederatedIdentityCredentialsClient(s.SubscriptionID, credential, management); err != nil {
-		return nil, fmt.Errorf("make the client for federated credentials: %w", err)
+		return nil, fmt.Errorf("create the client for federated credentials: %w", err)
 	}
 	if made.Assignments, err = armauthorization.NewRoleAssignmentsClient(s.SubscriptionID, credential, management); err != nil {
-		return nil, fmt.Errorf("make the client for role assignments: %w", err)
+		return nil, fmt.Errorf("create the client for role assignments: %w", err)
 	}
 	return made, nil
 }
@@ -174,7 +174,7 @@ func (b *backend) delegate(options azcore.ClientOptions) error {
 		return err
 	}
 	if b.buckets.API, err = service.NewClient(b.config.url(b.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
-		return fmt.Errorf("make the client: %w", err)
+		return fmt.Errorf("create the client: %w", err)
 	}
 	b.signatures.Delegator, err = signature.NewDelegation(b.name, b.config.url(b.name), login, options)
 	return err
@@ -208,7 +208,7 @@ func newListedKey(config Config, settings BackendConfig, now func() time.Time, w
 	subscription, group, account := splitAccountID(settings.ResourceID)
 	made := &signature.ListedKey{Group: group, Account: account, Name: settings.Credentials.AccountKeyName, Now: now}
 	if made.API, err = armstorage.NewAccountsClient(subscription, login, management); err != nil {
-		return nil, fmt.Errorf("make the client for account keys: %w", err)
+		return nil, fmt.Errorf("create the client for account keys: %w", err)
 	}
 	return made, nil
 }
@@ -238,7 +238,7 @@ func newRetention(config Config, settings BackendConfig, wrap wrapTransport) (fu
 	subscription, group, account := splitAccountID(settings.ResourceID)
 	client, err := armstorage.NewBlobServicesClient(subscription, login, management)
 	if err != nil {
-		return nil, fmt.Errorf("make the client for the Blob service's properties: %w", err)
+		return nil, fmt.Errorf("create the client for the Blob service's properties: %w", err)
 	}
 	return func(ctx context.Context) (bool, error) {
 		found, err := client.GetServiceProperties(ctx, group, account, nil)

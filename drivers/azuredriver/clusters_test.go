@@ -49,7 +49,7 @@ func TestTwoClustersInOneStorageAccount(t *testing.T) {
 	gone.mustRevoke(t, gone.account, gone.bucket)
 	wantNoError(t, gone.Delete(t, gone.bucket, nil))
 	if diff := cmp.Diff(alone, inventory(t, f.server)); diff != "" {
-		t.Errorf("what the other cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the other cluster (-before +after):\n%s", diff)
 	}
 	wantNoError(t, upload(t.Context(), (&keyless{trusted: f.trusted}).workload(t, token(left.token)), "blob"))
 }
@@ -67,16 +67,16 @@ func TestClusterAndItsClone(t *testing.T) {
 	before := inventory(t, f.server)
 
 	_, err := clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	_, err = clone.DriverGrantBucketAccess(t.Context(), asKey)
 	drivertest.WantCode(t, err, codes.AlreadyExists, "another cluster")
 	_, err = clone.DriverGrantBucketAccess(t.Context(), asPod)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, clone.revoke(t, account, bucket), codes.FailedPrecondition, "another cluster")
 	wantNoError(t, clone.revokeAs(t, asPod))
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
-		t.Errorf("what the first cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the first cluster (-before +after):\n%s", diff)
 	}
 	first.mustRevoke(t, account, bucket)
 }

@@ -27,32 +27,32 @@ const backendWord = "account"
 type Config struct {
 	// DriverName is the name that classes use. Default: azure.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
-	// The storage account of classes that name none, and of IDs without an account's
-	// name. Needed with more than one account.
+	// The storage account for classes that set none, and for IDs without the name of an account. Required with more
+	// than one account.
 	DefaultBackend string `json:"defaultAccount,omitempty"`
-	// Cluster, if set, is marked on every container that the driver makes, so that the clone of a
-	// cluster, in which all objects have the same UIDs, does not take it for its own.
+	// Cluster, if set, is the mark of the cluster on every container that the driver creates. It prevents that a clone
+	// of the cluster, in which all objects have the same UIDs, treats these as its own.
 	Cluster string `json:"cluster,omitempty"`
-	// RecordsContainer is the container of each storage account in which the driver records for which
-	// bucket an access is; it is made when needed. Default: cosi-accesses.
+	// RecordsContainer is the container of each storage account in which the driver records the bucket of each access.
+	// The driver creates it when needed. Default: cosi-accesses.
 	RecordsContainer string `json:"recordsContainer,omitempty"`
-	// ServiceAccounts, if set, offers authentication type ServiceAccount.
+	// ServiceAccounts, if set, enables authentication type ServiceAccount.
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
-	// Management is where Azure Resource Manager is, which serviceAccounts and accountKeyName need, and the check of soft
+	// Management locates Azure Resource Manager. serviceAccounts and accountKeyName need it, and the check of soft
 	// delete with signing userDelegation.
 	Management ManagementConfig `json:"management,omitzero"`
-	// The storage accounts, by name. Names are part of the IDs of what was made there.
+	// The storage accounts, by name. The names are part of the IDs of buckets and accounts.
 	Backends map[string]BackendConfig `json:"accounts"`
 }
 
-// Addressing says where URLs of the Blob service contain the storage account.
+// Addressing determines the place of the storage account in URLs of the Blob service.
 type Addressing string
 
 // The addressing styles.
 const (
-	// AddressingPath has the account in the path: http://127.0.0.1:10000/account/container.
+	// AddressingPath includes the account in the path: http://127.0.0.1:10000/account/container.
 	AddressingPath Addressing = "path"
-	// AddressingHost has the account, if any, in the host: https://account.example.com/container.
+	// AddressingHost includes the account, if any, in the host: https://account.example.com/container.
 	AddressingHost Addressing = "host"
 )
 
@@ -63,27 +63,26 @@ type BackendConfig struct {
 	// EndpointSuffix is the domain of the Blob service in a sovereign cloud, such as
 	// blob.core.chinacloudapi.cn. Default: blob.core.windows.net.
 	EndpointSuffix string `json:"endpointSuffix,omitempty"`
-	// Addressing is path, where the account's name follows the endpoint, or host, where the endpoint is
-	// the account's own. Default: path for an endpoint.
+	// Addressing is path (the account's name follows the endpoint) or host (the endpoint belongs to the account).
+	// Default: path if an endpoint is set.
 	Addressing Addressing `json:"addressing,omitempty"`
-	// PublicEndpoint is the URL that workloads get, if they reach the service by another one. It has the
-	// same addressing.
+	// PublicEndpoint is the URL of the service for workloads, if it differs. It has the same addressing.
 	PublicEndpoint string `json:"publicEndpoint,omitempty"`
-	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
-	// them too. Default: the system's.
+	// CAFile is a PEM file with the CA certificates for the endpoint. Workloads receive them, too. Default: the
+	// system's CA certificates.
 	CAFile string `json:"caFile,omitempty"`
-	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
-	// of this host need no such word.
+	// Insecure allows endpoints without TLS, where keys and objects can be read and changed on the network. Addresses
+	// of this host do not need it.
 	Insecure bool `json:"insecure,omitempty"`
-	// ResourceID is the storage account's ID at Azure Resource Manager:
-	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is
-	// needed for authentication type ServiceAccount and for accountKeyName. With it and an identity of its own, the driver
-	// also warns if the account does not keep deleted containers.
+	// ResourceID is the Azure Resource Manager ID of the storage account:
+	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is required for
+	// authentication type ServiceAccount and for accountKeyName. With it and an identity, the driver also warns if soft
+	// delete is not enabled for containers.
 	ResourceID string `json:"resourceID,omitempty"`
-	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts
-	// that do not accept their keys: then the driver is an application or identity of Microsoft Entra, the
-	// signatures end after at most 7 days and are renewed, and a single one cannot be revoked before its
-	// end. Default: accountKey.
+	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts that do not
+	// accept their keys. With userDelegation, the driver is an application or identity of Microsoft Entra; signatures
+	// expire after at most 7 days and are renewed, and a single signature cannot be revoked before it expires. Default:
+	// accountKey.
 	Signing Signing `json:"signing,omitempty"`
 	// Credentials are the driver's own.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
@@ -100,22 +99,21 @@ const (
 
 // CredentialsConfig locates the driver's own credentials for a storage account.
 type CredentialsConfig struct {
-	// AccountKeyFile holds one of the two keys of the storage account, in base64. The file is read again
-	// when it changes; after that, what the former key signed is granted again.
+	// AccountKeyFile contains one of the two keys of the storage account, in base64. The driver reads the file again
+	// when it changes, and then grants accesses again that were signed with the previous key.
 	AccountKeyFile string `json:"accountKeyFile,omitempty"`
 	// AccountKey is the key itself, for programs and environment variables.
 	AccountKey cosi.Secret `json:"-"`
-	// AccountKeyName is key1 or key2, in place of the key itself: the driver asks Azure Resource Manager for it, and
-	// again every minute and when the service does not take it any more. The identity of the driver needs the role
-	// Storage Account Key Operator Service Role at the storage account, and the account needs its resourceID.
+	// AccountKeyName is key1 or key2, instead of the key itself: the driver reads the key from Azure Resource Manager,
+	// and reads it again every minute and when the service rejects it. The driver's identity needs the role Storage
+	// Account Key Operator Service Role for the storage account, and the account needs its resourceID.
 	AccountKeyName string `json:"accountKeyName,omitempty"`
-	// TenantID and ClientID name the application that the driver is with signing userDelegation and with
-	// accountKeyName. Default: what the Azure SDK finds in its environment (workload identity, managed identity,
-	// AZURE_CLIENT_ID).
+	// TenantID and ClientID identify the driver's application for signing userDelegation and accountKeyName. Default:
+	// the environment of the Azure SDK (workload identity, managed identity, AZURE_CLIENT_ID).
 	TenantID string `json:"tenantID,omitempty"`
-	// ClientID is described at tenantID.
+	// See tenantID.
 	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile holds the secret of the application. The file is read again when it changes.
+	// ClientSecretFile contains the secret of the application. The driver reads the file again when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// Authority is the URL of Microsoft Entra in a sovereign cloud. Default:
 	// https://login.microsoftonline.com.
@@ -125,35 +123,35 @@ type CredentialsConfig struct {
 // ServiceAccountsConfig lets workloads use containers as their Kubernetes service accounts, without a credential in a
 // Secret. Each access gets a managed identity that trusts the tokens of the cluster.
 type ServiceAccountsConfig struct {
-	// Issuer is the URL of the cluster's issuer of service account tokens, as its API server has it in
-	// --service-account-issuer. Azure fetches the keys from there. Unset, the driver offers no
+	// Issuer is the URL of the cluster's service account token issuer, as in the API server's flag
+	// --service-account-issuer. Azure fetches the keys from there. If it is not set, the driver does not support
 	// authentication type ServiceAccount.
 	Issuer string `json:"issuer,omitempty"`
-	// SubscriptionID, ResourceGroup and Location are where identities are made.
+	// SubscriptionID, ResourceGroup and Location determine where the driver creates identities.
 	SubscriptionID string `json:"subscriptionID,omitempty"`
-	// ResourceGroup is described at subscriptionID.
+	// See subscriptionID.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
-	// Location is described at subscriptionID.
+	// See subscriptionID.
 	Location string `json:"location,omitempty"`
-	// Audience is what tokens of the cluster must be for, in a sovereign cloud: api://AzureADTokenExchangeUSGov or
+	// Audience is the audience of the cluster's tokens in a sovereign cloud: api://AzureADTokenExchangeUSGov or
 	// api://AzureADTokenExchangeChina. Default: api://AzureADTokenExchange.
 	Audience string `json:"audience,omitempty"`
-	// Roles are what identities get for access modes.
+	// Roles are the roles of identities, by access mode.
 	Roles RolesConfig `json:"roles,omitzero"`
-	// Credentials are the driver's own for Azure Resource Manager. It needs the roles Managed Identity
-	// Contributor at the resource group, and Role Based Access Control Administrator, with the condition of
-	// docs/howto/azure-role-condition.txt, at the storage accounts.
+	// Credentials are the driver's own for Azure Resource Manager. The driver needs the role Managed Identity
+	// Contributor for the resource group, and Role Based Access Control Administrator, with the condition in
+	// docs/howto/azure-role-condition.txt, for the storage accounts.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
 
 // RolesConfig contains role definitions by UUID.
 type RolesConfig struct {
-	// ReadOnly is the role for object data ReadOnly. Default: that of Storage Blob Data Reader.
+	// ReadOnly is the role for object data ReadOnly. Default: Storage Blob Data Reader.
 	ReadOnly string `json:"readOnly,omitempty"`
-	// ReadWrite is the role for object data ReadWrite. Default: that of Storage Blob Data Contributor, which also
-	// allows changing the container's metadata and deleting the container; a custom role can leave that out.
+	// ReadWrite is the role for object data ReadWrite. Default: Storage Blob Data Contributor, which also allows to
+	// change the container's metadata and to delete the container; a custom role can exclude this.
 	ReadWrite string `json:"readWrite,omitempty"`
-	// WriteOnly is the role for object data WriteOnly. Default: none, since Azure has no built-in one.
+	// WriteOnly is the role for object data WriteOnly. Default: none, since Azure has no built-in role for this.
 	WriteOnly string `json:"writeOnly,omitempty"`
 }
 
@@ -165,13 +163,13 @@ type ManagementConfig struct {
 	// Endpoint is the URL of Azure Resource Manager in a sovereign cloud. Default:
 	// https://management.azure.com.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Audience is what tokens for the endpoint are for. Default: https://management.azure.com.
+	// Audience is the audience of tokens for the endpoint. Default: https://management.azure.com.
 	Audience string `json:"audience,omitempty"`
-	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Default: the system's.
+	// CAFile is a PEM file with the CA certificates for the endpoint. Default: the system's CA certificates.
 	CAFile string `json:"caFile,omitempty"`
-	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
-	// that time before it counts as missing. Default: 1.5s at Azure, whose endpoints begin with
-	// https://management., and none at another, since emulators read what they wrote.
+	// ReadLag is the maximum time until reads return a completed write, at most 10s. During this time, the driver
+	// repeats reads that find nothing. Default: 1.5s for endpoints that begin with https://management., none for
+	// others, such as emulators.
 	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 }
 

@@ -68,26 +68,26 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"no key":                             {"accounts: {abc: {}}", []string{"accounts.abc.credentials", "accountKeyFile"}},
 		"an endpoint without a scheme":       {account("endpoint: 'localhost:10000'"), []string{"accounts.abc.endpoint"}},
 		"an endpoint with a path":            {account("endpoint: 'http://h/abc'"), []string{"must end after the host"}},
-		"an endpoint with a password":        {account("endpoint: 'http://u:pw@h'"), []string{"must not hold a user"}},
+		"an endpoint with a password":        {account("endpoint: 'http://u:pw@h'"), []string{"must not contain a user"}},
 		"an addressing that is none":         {account("addressing: dns"), []string{"path, host"}},
-		"a path without an endpoint":         {account("addressing: path"), []string{"needs an endpoint"}},
-		"a suffix beside an endpoint":        {account("endpoint: 'http://h', endpointSuffix: blob.example.com"), []string{"endpointSuffix"}},
+		"a path without an endpoint":         {account("addressing: path"), []string{"requires an endpoint"}},
+		"a suffix with an endpoint":          {account("endpoint: 'http://h', endpointSuffix: blob.example.com"), []string{"endpointSuffix"}},
 		"a suffix that is a URL":             {account("endpointSuffix: 'https://blob.example.com'"), []string{"not a domain"}},
-		"a CA without TLS":                   {account("endpoint: 'http://h', caFile: " + noPEM), []string{"has no TLS", "no PEM"}},
+		"a CA without TLS":                   {account("endpoint: 'http://h', caFile: " + noPEM), []string{"does not use TLS", "no PEM"}},
 		"a CA file that is missing":          {account("caFile: /nowhere"), []string{"/nowhere"}},
 		"a signing that is none":             {account("signing: hmac"), []string{"accountKey, userDelegation"}},
-		"an account key beside delegation":   {account("signing: userDelegation"), []string{"not for signing userDelegation"}},
-		"half an application":                {"accounts: {abc: {signing: userDelegation, credentials: {clientID: x}}}", []string{"need each other"}},
-		"delegation without TLS":             {"accounts: {abc: {signing: userDelegation, endpoint: 'http://h'}}", []string{"has no TLS"}},
+		"an account key with delegation":     {account("signing: userDelegation"), []string{"does not use an account key"}},
+		"half an application":                {"accounts: {abc: {signing: userDelegation, credentials: {clientID: x}}}", []string{"require each other"}},
+		"delegation without TLS":             {"accounts: {abc: {signing: userDelegation, endpoint: 'http://h'}}", []string{"does not use TLS"}},
 		"an identity without anything":       {federated("issuer: 'https://i'"), []string{"subscriptionID", "resourceGroup", "location", "no account has a resourceID"}},
 		"an issuer without TLS":              {federated("issuer: 'http://i'"), []string{"serviceAccounts.issuer", "https"}},
-		"service accounts without an issuer": {federated("location: x"), []string{"serviceAccounts.issuer: is needed"}},
+		"service accounts without an issuer": {federated("location: x"), []string{"serviceAccounts.issuer: is required"}},
 		"a role by its name":                 {federated("issuer: 'https://i', roles: {writeOnly: Writer}"), []string{`"Writer"`, "UUID"}},
-		"a key for identities":               {federated("issuer: 'https://i', credentials: {accountKeyFile: /key}"), []string{"not for Azure Resource Manager"}},
+		"a key for identities":               {federated("issuer: 'https://i', credentials: {accountKeyFile: /key}"), []string{"does not accept an account key"}},
 		"a management endpoint without TLS":  {"{management: {endpoint: 'http://m'}, accounts: {abc: {credentials: {accountKeyName: key1}}}}", []string{"management.endpoint", "accounts.abc.resourceID: is needed"}},
 		"a lag of management that is none":   {"{management: {readLag: long}, accounts: {abc: {credentials: {accountKeyName: key1}}}}", []string{"management.readLag"}},
-		"a management endpoint for nothing":  {"{management: {endpoint: 'https://m'}, accounts: {abc: {credentials: {accountKeyFile: /key}}}}", []string{"management: is for"}},
-		"the name of a key beside a key":     {"accounts: {abc: {credentials: {accountKeyFile: /key, accountKeyName: key1}}}", []string{"either itself or by accountKeyName"}},
+		"a management endpoint for nothing":  {"{management: {endpoint: 'https://m'}, accounts: {abc: {credentials: {accountKeyFile: /key}}}}", []string{"management: is only for"}},
+		"the name of a key with a key":       {"accounts: {abc: {credentials: {accountKeyFile: /key, accountKeyName: key1}}}", []string{"either the account key or accountKeyName"}},
 		"the name of a key that is none":     {"accounts: {abc: {credentials: {accountKeyName: primary}}}", []string{`"primary"`, "key1, key2"}},
 		"a resource ID that is none":         {account("resourceID: /abc"), []string{"accounts.abc.resourceID"}},
 		"a container that cannot be":         {"{recordsContainer: A, accounts: {abc: {}}}", []string{"recordsContainer"}},
@@ -101,7 +101,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q does not say %q", err, want)
+					t.Errorf("error %q does not contain %q", err, want)
 				}
 			}
 			if strings.Contains(err.Error(), "pw") {

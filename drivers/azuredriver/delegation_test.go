@@ -194,7 +194,7 @@ func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
 	drivertest.WantCode(t, err, codes.PermissionDenied, "allow")
 }
 
-// TestAccountKeysThatAreNotAccepted checks that the error tells the administrator what to do.
+// TestAccountKeysThatAreNotAccepted checks that the error tells the administrator how to fix it.
 func TestAccountKeysThatAreNotAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}}})

@@ -25,45 +25,45 @@ func Format() settings.Format[Config, BackendConfig] {
 func variables() []settings.Variable[Config, BackendConfig] {
 	return []settings.Variable[Config, BackendConfig]{
 		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
-		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
+		{Name: EnvironmentPrefix + "CLUSTER", Description: "Name of the cluster, with which the driver marks everything that it creates.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
 		{Name: EnvironmentPrefix + "ACCOUNT", Description: "Name of the storage account.", Set: func(c *Config, _ *BackendConfig, v string) { c.DefaultBackend = v }},
 		{
 			Name: EnvironmentPrefix + "ACCOUNT_KEY", Description: "Key of the storage account, in base64.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) },
 		},
 		{
-			Name: EnvironmentPrefix + "ACCOUNT_KEY_NAME", Description: "key1 or key2, to ask Azure Resource Manager for the key.",
+			Name: EnvironmentPrefix + "ACCOUNT_KEY_NAME", Description: "Name of the key to read from Azure Resource Manager: key1 or key2.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.AccountKeyName = v },
 		},
 		{Name: EnvironmentPrefix + "SIGNING", Description: "accountKey or userDelegation.", Set: func(_ *Config, a *BackendConfig, v string) { a.Signing = Signing(v) }},
 		{
-			Name: EnvironmentPrefix + "TENANT_ID", Description: "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.",
+			Name: EnvironmentPrefix + "TENANT_ID", Description: "Tenant of the driver's application, for signing userDelegation, ACCOUNT_KEY_NAME and service accounts.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.TenantID = v },
 		},
-		{Name: EnvironmentPrefix + "CLIENT_ID", Description: "Client ID of that application.", Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.ClientID = v }},
+		{Name: EnvironmentPrefix + "CLIENT_ID", Description: "Client ID of the driver's application.", Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.ClientID = v }},
 		{
-			Name: EnvironmentPrefix + "CLIENT_SECRET_FILE", Description: "File with the secret of that application.",
+			Name: EnvironmentPrefix + "CLIENT_SECRET_FILE", Description: "File with the secret of the driver's application.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.ClientSecretFile = v },
 		},
 		{Name: EnvironmentPrefix + "AUTHORITY", Description: "URL of Microsoft Entra in a sovereign cloud.", Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.Authority = v }},
-		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the Blob service; unset means Azure.", Set: func(_ *Config, a *BackendConfig, v string) { a.Endpoint = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the Blob service. Default: Azure's public endpoint.", Set: func(_ *Config, a *BackendConfig, v string) { a.Endpoint = v }},
 		{Name: EnvironmentPrefix + "ENDPOINT_SUFFIX", Description: "Domain of the Blob service in a sovereign cloud.", Set: func(_ *Config, a *BackendConfig, v string) { a.EndpointSuffix = v }},
 		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or host.", Set: func(_ *Config, a *BackendConfig, v string) { a.Addressing = Addressing(v) }},
 		{
-			Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it is another.",
+			Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it differs.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.PublicEndpoint = v },
 		},
 		{
-			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Name: EnvironmentPrefix + "INSECURE", Description: "true allows endpoints without TLS on other hosts.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.Insecure = v == "true" },
 		},
-		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, a *BackendConfig, v string) { a.CAFile = v }},
-		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "ID of the storage account at Azure Resource Manager.", Set: func(_ *Config, a *BackendConfig, v string) { a.ResourceID = v }},
+		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the CA certificates of the endpoint.", Set: func(_ *Config, a *BackendConfig, v string) { a.CAFile = v }},
+		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "Azure Resource Manager ID of the storage account.", Set: func(_ *Config, a *BackendConfig, v string) { a.ResourceID = v }},
 		{
-			Name: EnvironmentPrefix + "ISSUER", Description: "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.",
+			Name: EnvironmentPrefix + "ISSUER", Description: "URL of the cluster's service account token issuer; enables authentication type ServiceAccount.",
 			Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Issuer = v },
 		},
-		{Name: EnvironmentPrefix + "AUDIENCE", Description: "Audience of those tokens in a sovereign cloud.", Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Audience = v }},
+		{Name: EnvironmentPrefix + "AUDIENCE", Description: "Audience of these tokens in a sovereign cloud.", Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Audience = v }},
 		{
 			Name: EnvironmentPrefix + "SUBSCRIPTION_ID", Description: "Subscription of identities for service accounts.",
 			Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.SubscriptionID = v },
@@ -74,11 +74,11 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		},
 		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of identities for service accounts.", Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Location = v }},
 		{
-			Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager; unset means Azure's public cloud.",
+			Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager. Default: Azure's public cloud.",
 			Set: func(c *Config, _ *BackendConfig, v string) { c.Management.Endpoint = v },
 		},
 		{
-			Name: EnvironmentPrefix + "READ_LAG", Description: "How long what was written may be missing from reads of Azure Resource Manager, such as 1.5s.",
+			Name: EnvironmentPrefix + "READ_LAG", Description: "Maximum time until reads from Azure Resource Manager return a completed write, such as 1.5s.",
 			Set: func(c *Config, _ *BackendConfig, v string) { c.Management.ReadLag = settings.ReadLag(v) },
 		},
 	}

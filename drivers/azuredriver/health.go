@@ -41,20 +41,20 @@ func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 // between the driver's check that a container is empty and its deletion is lost otherwise. The Blob service does not
 // report this setting to clients with a key, but Azure Resource Manager reports it to an identity.
 func (b *backend) checkRetention(ctx context.Context) error {
-	const enable = "enable soft delete of containers, or what is written while a bucket is deleted is lost (docs/howto/azure.md, Deletion)"
+	const enable = "enable soft delete for containers; otherwise, data that is written during the deletion of a bucket is lost (docs/howto/azure.md, Deletion)"
 	if b.keepsContainers == nil {
 		if b.config.Endpoint != "" {
 			return nil // an emulator
 		}
-		return driverkit.Warning("the driver cannot see whether deleted containers are kept, for which it needs the account's resourceID and an identity: " + enable)
+		return driverkit.Warning("the driver cannot check whether soft delete is enabled for containers, which requires the account's resourceID and an identity: " + enable)
 	}
 	kept, err := b.keepsContainers(ctx)
 	switch {
 	case err != nil:
-		return driverkit.Warning("the driver cannot see whether deleted containers are kept (" + cmp.Or(apierror.Code(err), "no answer") +
-			"), for which it needs Microsoft.Storage/storageAccounts/blobServices/read, as in the role Reader: " + enable)
+		return driverkit.Warning("the driver cannot check whether soft delete is enabled for containers (" + cmp.Or(apierror.Code(err), "no answer") +
+			"), which requires Microsoft.Storage/storageAccounts/blobServices/read, as in the role Reader: " + enable)
 	case !kept:
-		return driverkit.Warning("the storage account does not keep deleted containers: " + enable)
+		return driverkit.Warning("soft delete is not enabled for containers of the storage account: " + enable)
 	}
 	return nil
 }

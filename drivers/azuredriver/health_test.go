@@ -40,7 +40,7 @@ func TestWhatDoesNotRespond(t *testing.T) {
 // TestDeletedContainersAreKept warns where they are not, or where the driver cannot see it.
 func TestDeletedContainersAreKept(t *testing.T) {
 	t.Parallel()
-	const off, unseen = "does not keep deleted containers", "cannot see whether deleted containers are kept"
+	const off, unseen = "soft delete is not enabled", "cannot check whether soft delete is enabled"
 	serviceAccounts := func(*azuredriver.Config, *azuredriver.BackendConfig) {}
 	keyAlone := func(c *azuredriver.Config, _ *azuredriver.BackendConfig) {
 		c.ServiceAccounts, c.Management = azuredriver.ServiceAccountsConfig{}, azuredriver.ManagementConfig{}

@@ -24,7 +24,7 @@ func TestTheSecretOfTheApplicationIsReadAgain(t *testing.T) {
 	wantNoError(t, err)
 	wantNoError(t, os.Remove(file))
 	w := k.process(t) // it starts without
-	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.Unauthenticated, "secret of its application")
+	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.Unauthenticated, "secret for its application")
 	wantNoError(t, os.WriteFile(file, []byte("wrong"), 0o600))
 	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.Unauthenticated, "credentials")
 	wantNoError(t, os.WriteFile(file, good, 0o600))

@@ -161,11 +161,11 @@ func TestRightsEndAtTheRolesOfAccesses(t *testing.T) {
 			_, err := accounts.RegenerateKey(t.Context(), f.server.ResourceGroup(), mainAccount, armstorage.AccountRegenerateKeyParameters{KeyName: to.Ptr("key1")}, nil)
 			return err
 		},
-		"somebody's identity away": func() error {
+		"delete the identity of another owner": func() error {
 			_, err := identities.Delete(t.Context(), "company", "payroll", nil)
 			return err
 		},
-		"to be somebody's identity": func() error {
+		"impersonate the identity of another owner": func() error {
 			_, err := federated.CreateOrUpdate(t.Context(), "company", "payroll", "mine", armmsi.FederatedIdentityCredential{Properties: &armmsi.FederatedIdentityCredentialProperties{
 				Issuer: to.Ptr("https://issuer.example.com"), Subject: to.Ptr("me"), Audiences: to.SliceOfPtrs(entraAudience),
 			}}, nil)
@@ -175,6 +175,6 @@ func TestRightsEndAtTheRolesOfAccesses(t *testing.T) {
 	for name, try := range tries {
 		wantRefused(t, name, try(), "AuthorizationFailed")
 	}
-	wantRefused(t, "a role for a person who is said to be an application", assign(account, uuid.NewString(), reader, boss.ObjectID, application)(), "UnmatchedPrincipalType")
-	wantRefused(t, "another role for somebody who has one", assign(account, bosses, reader, me, application)(), "RoleAssignmentUpdateNotPermitted")
+	wantRefused(t, "a role for a person with the type of an application", assign(account, uuid.NewString(), reader, boss.ObjectID, application)(), "UnmatchedPrincipalType")
+	wantRefused(t, "another role for a principal that has one", assign(account, bosses, reader, me, application)(), "RoleAssignmentUpdateNotPermitted")
 }

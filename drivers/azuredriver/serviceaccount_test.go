@@ -309,7 +309,7 @@ func TestServiceAccountRefusals(t *testing.T) {
 	drivertest.WantCode(t, grant(without, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
 	drivertest.WantCode(t, without.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.FailedPrecondition, "serviceAccounts")
 	stranger := f.process(t, func(c *azuredriver.Config) { c.DriverName = "other.example.com" })
-	drivertest.WantCode(t, grant(stranger, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.AlreadyExists, "not made by this driver")
+	drivertest.WantCode(t, grant(stranger, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.AlreadyExists, "not created by this driver")
 	wantNoError(t, stranger.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")))
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
 		t.Errorf("another driver changed something (-before +after):\n%s", diff)

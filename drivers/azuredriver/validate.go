@@ -45,7 +45,7 @@ func (c Config) validate() []error {
 		problems = append(problems, fmt.Errorf("cluster: %q must be printable ASCII, since it is sent in a header", c.Cluster))
 	}
 	if !names.Buckets().Made(c.RecordsContainer) {
-		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a name for a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
+		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a valid name of a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
 	}
 	problems = append(problems, c.named().Check()...)
 	problems = append(problems, c.Management.validate(c.managed())...)
@@ -102,10 +102,10 @@ func (b BackendConfig) validate(bad settings.Bad) {
 		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", b.ResourceID)
 	}
 	if b.Credentials.AccountKeyName != "" && b.ResourceID == "" {
-		bad("resourceID", "is needed with accountKeyName")
+		bad("resourceID", "is required with accountKeyName")
 	}
 	if b.Signing == SigningUserDelegation && strings.HasPrefix(b.Endpoint, "http://") {
-		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", b.Endpoint)
+		bad("endpoint", "%s does not use TLS, which Azure requires for tokens of Microsoft Entra", b.Endpoint)
 	}
 }
 
@@ -127,10 +127,10 @@ func (b BackendConfig) validateAddress(bad settings.Bad) {
 		bad("addressing", "%q is not one of: path, host", b.Addressing)
 	}
 	if b.Endpoint == "" && b.Addressing == AddressingPath {
-		bad("addressing", "path needs an endpoint")
+		bad("addressing", "path requires an endpoint")
 	}
 	if b.Endpoint != "" && b.EndpointSuffix != "" {
-		bad("endpointSuffix", "is for accounts without an endpoint")
+		bad("endpointSuffix", "is only for accounts without an endpoint")
 	}
 	if b.EndpointSuffix != "" && !domainPattern.MatchString(b.EndpointSuffix) {
 		bad("endpointSuffix", "%q is not a domain such as %s", b.EndpointSuffix, DefaultSuffix)
@@ -142,7 +142,7 @@ func (c CredentialsConfig) check(signing Signing) error {
 	case signing != SigningAccountKey && signing != SigningUserDelegation:
 		return fmt.Errorf("signing %q is not one of: accountKey, userDelegation", signing)
 	case signing == SigningUserDelegation && c != c.application():
-		return errors.New("an account key is not for signing userDelegation")
+		return errors.New("signing userDelegation does not use an account key")
 	case signing == SigningUserDelegation:
 		return c.checkApplication()
 	case c.AccountKeyName != "":
@@ -151,11 +151,11 @@ func (c CredentialsConfig) check(signing Signing) error {
 	key, file := !c.AccountKey.IsZero(), c.AccountKeyFile != ""
 	switch {
 	case c.application() != (CredentialsConfig{}):
-		return errors.New("tenantID, clientID, clientSecretFile and authority are for signing userDelegation and for accountKeyName")
+		return errors.New("tenantID, clientID, clientSecretFile and authority are only for signing userDelegation and for accountKeyName")
 	case file && key:
-		return errors.New("give the account key either by file or by value")
+		return errors.New("set the account key either with a file or directly")
 	case !file && !key:
-		return errors.New("the account key is needed: accountKeyFile, or accountKeyName to ask Azure Resource Manager for it")
+		return errors.New("the account key is required: set accountKeyFile, or accountKeyName to read the key from Azure Resource Manager")
 	case !key:
 		return nil
 	}
@@ -166,7 +166,7 @@ func (c CredentialsConfig) check(signing Signing) error {
 func (c CredentialsConfig) checkKeyName() error {
 	switch {
 	case !c.AccountKey.IsZero() || c.AccountKeyFile != "":
-		return errors.New("give the account key either itself or by accountKeyName")
+		return errors.New("set either the account key or accountKeyName")
 	case c.AccountKeyName != "key1" && c.AccountKeyName != "key2":
 		return fmt.Errorf("accountKeyName %q is not one of: key1, key2", c.AccountKeyName)
 	}
@@ -182,7 +182,7 @@ func (c CredentialsConfig) application() CredentialsConfig {
 func (c CredentialsConfig) checkApplication() error {
 	given := c.TenantID != "" || c.ClientID != "" || c.ClientSecretFile != ""
 	if given && (c.TenantID == "" || c.ClientID == "" || c.ClientSecretFile == "") {
-		return errors.New("tenantID, clientID and clientSecretFile need each other")
+		return errors.New("tenantID, clientID and clientSecretFile require each other")
 	}
 	if c.Authority != "" && !strings.HasPrefix(c.Authority, "https://") {
 		return fmt.Errorf("authority %q is not an https URL", c.Authority)
@@ -211,7 +211,7 @@ var (
 func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []error {
 	if !s.enabled() {
 		if s != (ServiceAccountsConfig{}) {
-			return []error{errors.New("serviceAccounts.issuer: is needed with any other field of serviceAccounts")}
+			return []error{errors.New("serviceAccounts.issuer: is required with any other field of serviceAccounts")}
 		}
 		return nil
 	}
@@ -220,7 +220,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []err
 		problems = append(problems, fmt.Errorf("serviceAccounts."+field+": "+format, args...))
 	}
 	if !strings.HasPrefix(s.Issuer, "https://") {
-		bad("issuer", "%q is not an https URL, which Azure asks for", s.Issuer)
+		bad("issuer", "%q is not an https URL, which Azure requires", s.Issuer)
 	}
 	if !uuidPattern.MatchString(s.SubscriptionID) {
 		bad("subscriptionID", "%q is not a UUID in lower case", s.SubscriptionID)
@@ -229,7 +229,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []err
 		bad("resourceGroup", "%q is not the name of a resource group", s.ResourceGroup)
 	}
 	if s.Location == "" {
-		bad("location", "is needed, such as westeurope")
+		bad("location", "is required, such as westeurope")
 	}
 	for _, role := range slices.Sorted(maps.Values(s.Roles.table())) {
 		if !uuidPattern.MatchString(role) {
@@ -237,12 +237,12 @@ func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []err
 		}
 	}
 	if s.Credentials != s.Credentials.application() {
-		bad("credentials", "an account key is not for Azure Resource Manager")
+		bad("credentials", "Azure Resource Manager does not accept an account key")
 	} else if err := s.Credentials.check(SigningUserDelegation); err != nil {
 		bad("credentials", "%v", err)
 	}
 	if !slices.ContainsFunc(resourceIDs(accounts), func(id string) bool { return id != "" }) {
-		bad("issuer", "no account has a resourceID, without which identities cannot get a role there")
+		bad("issuer", "no account has a resourceID, which is required for role assignments")
 	}
 	return problems
 }
@@ -272,7 +272,7 @@ func (m ManagementConfig) withDefaults() ManagementConfig {
 func (m ManagementConfig) validate(used bool) []error {
 	if !used {
 		if m != (ManagementConfig{}) {
-			return []error{fmt.Errorf("management: is for serviceAccounts, accountKeyName and the resourceID of an account with signing userDelegation, of which there is none")}
+			return []error{fmt.Errorf("management: is only for serviceAccounts, accountKeyName and the resourceID of an account with signing userDelegation, none of which is set")}
 		}
 		return nil
 	}

@@ -102,9 +102,9 @@ func (b Backends[B]) Check() []error {
 	}
 	switch _, known := b.ByName[b.Default]; {
 	case len(b.ByName) == 0:
-		problems = append(problems, fmt.Errorf("%s: at least one is needed", all))
+		problems = append(problems, fmt.Errorf("%s: at least one is required", all))
 	case b.Default == "":
-		problems = append(problems, fmt.Errorf("%s: is needed with several %s (%s)", b.field(), all, strings.Join(b.Names(), ", ")))
+		problems = append(problems, fmt.Errorf("%s: is required with several %s (%s)", b.field(), all, strings.Join(b.Names(), ", ")))
 	case !known:
 		problems = append(problems, fmt.Errorf("%s: %q is not one of the %s (%s)", b.field(), b.Default, all, strings.Join(b.Names(), ", ")))
 	}

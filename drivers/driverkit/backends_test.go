@@ -67,11 +67,11 @@ func TestCheckBackends(t *testing.T) {
 		want   string // empty for no problem
 	}{
 		"one backend needs no default":            {driverkit.Backends[int]{ByName: map[string]int{"main": 1}}, ""},
-		"several need one":                        {driverkit.Backends[int]{ByName: map[string]int{"main": 1, "lab": 2}}, "is needed with several backends (lab, main)"},
-		"none is not enough":                      {driverkit.Backends[int]{}, "at least one is needed"},
+		"several need one":                        {driverkit.Backends[int]{ByName: map[string]int{"main": 1, "lab": 2}}, "is required with several backends (lab, main)"},
+		"none is not enough":                      {driverkit.Backends[int]{}, "at least one is required"},
 		"the default must be one of them":         {driverkit.Backends[int]{Default: "moon", ByName: map[string]int{"main": 1}}, `"moon" is not one of the backends (main)`},
 		"a name with a dot would not do in an ID": {driverkit.Backends[int]{ByName: map[string]int{"ma.in": 1}}, `backends: the name "ma.in" must be`},
-		"a cloud may have a word of its own":      {driverkit.Backends[int]{ByName: map[string]int{"main": 1, "lab": 2}, Word: "account"}, "defaultAccount: is needed with several accounts (lab, main)"},
+		"a cloud may have a word of its own":      {driverkit.Backends[int]{ByName: map[string]int{"main": 1, "lab": 2}, Word: "account"}, "defaultAccount: is required with several accounts (lab, main)"},
 		"and a rule of its own for names":         {driverkit.Backends[int]{ByName: map[string]int{"main": 1}, CheckName: tooPlain}, `the name "main" is too plain`},
 	}
 	for test, c := range tests {

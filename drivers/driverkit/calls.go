@@ -47,7 +47,7 @@ func NewBackendCalls(o BackendCallsOptions) (*BackendCalls, error) {
 		tracer: o.TracerProvider.Tracer("github.com/cooper-cosi/cooper/drivers/driverkit"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:        "cosi_driver_backend_call_duration_seconds",
-			Help:        "Duration of each call to a store, by backend, API, operation and HTTP status; the status is empty without a response.",
+			Help:        "Duration of each call to a store, by backend, API, operation and HTTP status; the status is empty if there is no response.",
 			ConstLabels: prometheus.Labels{"driver_name": o.DriverName},
 			Buckets:     []float64{.005, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"backend", "api", "operation", "status"}),

@@ -15,16 +15,16 @@ import (
 // check returns an error if the declaration is invalid.
 func (i Info) check() error {
 	if err := cosi.ValidateResponse(&cosi.DriverGetInfoRequest{}, infoTo(i)); err != nil {
-		return fmt.Errorf("what the driver's Info declares is not valid: %w", err)
+		return fmt.Errorf("the driver's Info is not valid: %w", err)
 	}
 	for _, authType := range slices.Concat(i.AuthTypes, i.MultiBucket) {
 		if authType != Key && authType != ServiceAccount {
-			return fmt.Errorf("what the driver's Info declares is not valid: authentication type %q is unknown", authType)
+			return fmt.Errorf("the driver's Info is not valid: unknown authentication type %q", authType)
 		}
 	}
 	for _, mode := range slices.Concat(i.Modes.ObjectData, i.Modes.ObjectMetadata, i.Modes.BucketMetadata) {
 		if !slices.Contains([]Mode{Any, ReadWrite, ReadOnly, WriteOnly}, mode) {
-			return fmt.Errorf("what the driver's Info declares is not valid: access mode %q is unknown", mode)
+			return fmt.Errorf("the driver's Info is not valid: unknown access mode %q", mode)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (i Info) checkAccess(spec AccessSpec) error {
 	}
 	// This check is last because OUT_OF_RANGE means that the request would be valid with a single bucket.
 	if len(spec.Buckets) > 1 && !slices.Contains(i.MultiBucket, spec.AuthType) {
-		return OutOfRange("this driver cannot make one account with authentication type %s for %d buckets; "+
+		return OutOfRange("this driver cannot create one account with authentication type %s for %d buckets; "+
 			"use one BucketAccess for each bucket", spec.AuthType, len(spec.Buckets))
 	}
 	return nil
@@ -107,7 +107,7 @@ func (i Info) checkOffer(info BucketInfo) error {
 	offered := map[Protocol]bool{S3: info.S3 != nil, Azure: info.Azure != nil, GCS: info.GCS != nil}
 	for _, protocol := range []Protocol{S3, Azure, GCS} {
 		if offered[protocol] && !slices.Contains(i.Protocols, protocol) {
-			return fmt.Errorf("the driver offers protocol %s for a bucket, but Info declares only %s", protocol, join(i.Protocols))
+			return fmt.Errorf("the driver returns protocol %s for a bucket, but Info declares only %s", protocol, join(i.Protocols))
 		}
 	}
 	return nil

@@ -15,14 +15,14 @@ type DisallowedModes struct {
 	BucketMetadata []Mode
 }
 
-// Check returns InvalidArgument if the effective access to a bucket exceeds what the class allows. In each category
+// Check returns InvalidArgument if the effective access to a bucket exceeds the class's permissions. In each category
 // there must be at least one mode that is not disallowed and includes the effective one. The effective access can
 // exceed the requested one: reading an object also shows its metadata, for instance.
 func (d DisallowedModes) Check(effective BucketAccess) error {
 	for _, category := range d.categories(effective) {
 		if !allows(category.disallowed, category.mode) {
-			return InvalidArgument("bucket %s: what is asked for includes %s for %s, which this backend cannot separate, and the class disallows %s there; "+
-				"ask for other access modes, or use another BucketAccessClass", effective.BucketID, category.mode, category.name, join(category.disallowed))
+			return InvalidArgument("bucket %s: the requested access modes include %s for %s, which this backend cannot separate, but the class disallows %s there; "+
+				"request other access modes, or use another BucketAccessClass", effective.BucketID, category.mode, category.name, join(category.disallowed))
 		}
 	}
 	return nil
@@ -32,7 +32,7 @@ func (d DisallowedModes) Check(effective BucketAccess) error {
 func (d DisallowedModes) checkAsked(bucket BucketAccess) error {
 	for _, category := range d.categories(bucket) {
 		if slices.Contains(category.disallowed, category.mode) {
-			return InvalidArgument("bucket %s: access mode %s for %s is disallowed by the class; ask for another, or use another BucketAccessClass",
+			return InvalidArgument("bucket %s: the class disallows access mode %s for %s; request another mode, or use another BucketAccessClass",
 				bucket.BucketID, category.mode, category.name)
 		}
 	}

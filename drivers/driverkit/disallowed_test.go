@@ -80,7 +80,7 @@ func TestModesThatTheClassDisallows(t *testing.T) {
 	request := grantRequest(func(r *cosi.DriverGrantBucketAccessRequest) {
 		r.DisallowedAccessModes = &cosi.DisallowedAccessModes{ObjectData: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE}}
 	})
-	const says = "bucket bc-1: access mode ReadWrite for object data is disallowed by the class; ask for another, or use another BucketAccessClass"
+	const says = "bucket bc-1: the class disallows access mode ReadWrite for object data; request another mode, or use another BucketAccessClass"
 	_, err := client.DriverGrantBucketAccess(t.Context(), request)
 	wantStatus(t, err, codes.InvalidArgument, says)
 	_, err = client.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{

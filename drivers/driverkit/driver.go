@@ -27,7 +27,7 @@ type Driver interface {
 	DeleteBucket(ctx context.Context, request DeleteBucketRequest) error
 	// GrantAccess ensures that the account exists with exactly the requested access, and returns its credential.
 	// Repeated calls return the identical credential unless Rotation changed. It returns AlreadyExists if the account
-	// exists for other buckets or modes.
+	// exists with other buckets or modes.
 	GrantAccess(ctx context.Context, request GrantAccessRequest) (Access, error)
 	// RevokeAccess ensures that the account, its credentials and its permissions do not exist. A missing account is
 	// success.

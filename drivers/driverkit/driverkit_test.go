@@ -255,11 +255,11 @@ func TestRefusedRequests(t *testing.T) {
 		},
 		"an unknown parameter when created": {
 			create(&cosi.DriverCreateBucketRequest{BucketId: "b1", Parameters: map[string]string{"tear": "hot"}}),
-			codes.InvalidArgument, `parameter "tear" is unknown to this driver; it knows: tier`,
+			codes.InvalidArgument, `unknown parameter "tear"; supported parameters: tier`,
 		},
 		"an unknown parameter in phase 1 already": {
 			generate(&cosi.DriverGenerateBucketIdRequest{Name: "b", Parameters: map[string]string{"tear": "hot"}}),
-			codes.InvalidArgument, `parameter "tear" is unknown to this driver; it knows: tier`,
+			codes.InvalidArgument, `unknown parameter "tear"; supported parameters: tier`,
 		},
 		"a value that a parameter cannot have": {
 			generate(&cosi.DriverGenerateBucketIdRequest{Name: "b", Parameters: map[string]string{"tier": "warm"}}),
@@ -298,7 +298,7 @@ func TestRefusedRequests(t *testing.T) {
 		"two buckets for one key": {
 			grant(func(r *cosi.DriverGrantBucketAccessRequest) {
 				r.Buckets = append(r.Buckets, accessed("bc-2", cosi.AccessMode_ANY))
-			}), codes.OutOfRange, "this driver cannot make one account with authentication type Key for 2 buckets; " +
+			}), codes.OutOfRange, "this driver cannot create one account with authentication type Key for 2 buckets; " +
 				"use one BucketAccess for each bucket",
 		},
 	}
@@ -321,7 +321,7 @@ func TestDeletionToleratesUnknownParameters(t *testing.T) {
 
 func TestDriverErrors(t *testing.T) {
 	t.Parallel()
-	const neutral = "the driver failed; its log has the details"
+	const neutral = "the driver failed; see its log for details"
 	canary := errors.New("canary-value")
 	tests := map[string]struct {
 		err     error
@@ -341,14 +341,14 @@ func TestDriverErrors(t *testing.T) {
 			fmt.Errorf("canary-value: %w", context.DeadlineExceeded), codes.DeadlineExceeded,
 			"the call did not finish within its deadline; the next one continues",
 		},
-		"no more quota":     {driverkit.ResourceExhausted("quota"), codes.ResourceExhausted, "quota"},
-		"not empty":         {driverkit.FailedPrecondition("not empty"), codes.FailedPrecondition, "not empty"},
-		"denied":            {driverkit.PermissionDenied("denied"), codes.PermissionDenied, "denied"},
-		"unauthenticated":   {driverkit.Unauthenticated("who"), codes.Unauthenticated, "who"},
-		"aborted":           {driverkit.Aborted("busy"), codes.Aborted, "busy"},
-		"out of range":      {driverkit.OutOfRange("one"), codes.OutOfRange, "one"},
-		"unimplemented":     {driverkit.Unimplemented("never"), codes.Unimplemented, "never"},
-		"deadline exceeded": {driverkit.DeadlineExceeded("more to do"), codes.DeadlineExceeded, "more to do"},
+		"an exhausted quota": {driverkit.ResourceExhausted("quota"), codes.ResourceExhausted, "quota"},
+		"not empty":          {driverkit.FailedPrecondition("not empty"), codes.FailedPrecondition, "not empty"},
+		"denied":             {driverkit.PermissionDenied("denied"), codes.PermissionDenied, "denied"},
+		"unauthenticated":    {driverkit.Unauthenticated("who"), codes.Unauthenticated, "who"},
+		"aborted":            {driverkit.Aborted("busy"), codes.Aborted, "busy"},
+		"out of range":       {driverkit.OutOfRange("one"), codes.OutOfRange, "one"},
+		"unimplemented":      {driverkit.Unimplemented("never"), codes.Unimplemented, "never"},
+		"deadline exceeded":  {driverkit.DeadlineExceeded("more to do"), codes.DeadlineExceeded, "more to do"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -368,8 +368,8 @@ func TestDriverErrors(t *testing.T) {
 
 func TestBadResponsesAndPanics(t *testing.T) {
 	t.Parallel()
-	const broken = "the driver returned a response that breaks the COSI contract; its log has the details"
-	const neutral = "the driver failed; its log has the details"
+	const broken = "the driver returned a response that violates the COSI contract; see its log for details"
+	const neutral = "the driver failed; see its log for details"
 	tests := map[string]struct {
 		info          func() driverkit.Info
 		create        func() driverkit.BucketInfo
@@ -377,7 +377,7 @@ func TestBadResponsesAndPanics(t *testing.T) {
 	}{
 		"a panic": {
 			nil, func() driverkit.BucketInfo { panic("out of cheese") },
-			"the driver crashed in this call; its log has the details", "panic: out of cheese",
+			"the driver crashed in this call; see its log for details", "panic: out of cheese",
 		},
 		"no protocol": {
 			nil, func() driverkit.BucketInfo { return driverkit.BucketInfo{} }, broken,
@@ -386,7 +386,7 @@ func TestBadResponsesAndPanics(t *testing.T) {
 		"a protocol that Info does not declare": {
 			nil, func() driverkit.BucketInfo {
 				return driverkit.BucketInfo{S3: bucketInfo().S3, GCS: &driverkit.GCSBucket{}}
-			}, neutral, "the driver offers protocol GCS for a bucket, but Info declares only S3",
+			}, neutral, "the driver returns protocol GCS for a bucket, but Info declares only S3",
 		},
 		"a password in the endpoint": {
 			nil, func() driverkit.BucketInfo {
@@ -418,7 +418,7 @@ func TestBadIDOfAGenerator(t *testing.T) {
 	t.Parallel()
 	client := drivertest.Serve(t, &generating{id: "arn:aws"}, driverkit.Options{})
 	_, err := client.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "n"})
-	wantStatus(t, err, codes.Internal, "the driver returned a response that breaks the COSI contract; its log has the details")
+	wantStatus(t, err, codes.Internal, "the driver returned a response that violates the COSI contract; see its log for details")
 	good := drivertest.Serve(t, &generating{id: "x/"}, driverkit.Options{})
 	bucket, err := good.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "n"})
 	if err != nil || bucket.GetBucketId() != "x/n" {

@@ -9,6 +9,6 @@ import "github.com/cooper-cosi/cooper/internal/unixsocket"
 const EndpointVariable = "COSI_ENDPOINT"
 
 // SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only form that the
-// specification allows. Its errors say what is wrong and how to correct it. The caller adds where the endpoint came
+// specification allows. Its errors state the problem and the fix. The caller adds where the endpoint came
 // from.
 func SocketPath(endpoint string) (string, error) { return unixsocket.Path(endpoint) }

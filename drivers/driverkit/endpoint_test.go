@@ -137,12 +137,12 @@ func TestSocketMode(t *testing.T) {
 		})
 	}
 	wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: drivertest.Endpoint(t), SocketMode: 0o666}),
-		"socket mode 0666 lets others than owner and group in; use 0660 or 0600")
+		"socket mode 0666 gives access to other users than owner and group; use 0660 or 0600")
 }
 
 func TestServeRefusesABadDeclaration(t *testing.T) {
 	t.Parallel()
-	const prefix = "what the driver's Info declares is not valid: "
+	const prefix = "the driver's Info is not valid: "
 	tests := map[string]struct {
 		change func(*driverkit.Info)
 		want   string

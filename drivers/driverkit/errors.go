@@ -110,7 +110,7 @@ func Internal(format string, args ...any) *Error { return errorf(codes.Internal,
 // ended, and otherwise INTERNAL with err as the detail.
 func classify(ctx context.Context, err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
-		// Text added by wrapping goes only to the log.
+		// Text added by wrapping is only logged.
 		if err != error(known) { //nolint:errorlint // asks whether anything wraps it
 			return known.WithDetail(err)
 		}
@@ -121,8 +121,8 @@ func classify(ctx context.Context, err error) *Error {
 	case errors.Is(ended, context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
 		return DeadlineExceeded("the call did not finish within its deadline; the next one continues").WithDetail(err)
 	case errors.Is(ended, context.Canceled) || errors.Is(err, context.Canceled):
-		return errorf(codes.Canceled, "the call was cancelled before its end", nil).WithDetail(err)
+		return errorf(codes.Canceled, "the call was cancelled", nil).WithDetail(err)
 	default:
-		return Internal("the driver failed; its log has the details").WithDetail(err)
+		return Internal("the driver failed; see its log for details").WithDetail(err)
 	}
 }

@@ -21,11 +21,11 @@ func TestFind(t *testing.T) {
 		exists                  bool
 		err                     error
 	}{
-		"what is there is read once":           {1, 1, 0, 1, true, nil},
-		"what is seen later is found":          {1, 3, 0, 3, true, nil},
-		"what is missing each time is missing": {1, 4, 0, 3, false, nil},
-		"a failure is not read again":          {1, 3, 2, 2, false, failure},
-		"without a lag it is read once":        {0, 2, 0, 1, false, nil},
+		"an existing object is read once":         {1, 1, 0, 1, true, nil},
+		"an object that appears later is found":   {1, 3, 0, 3, true, nil},
+		"an object that never appears is missing": {1, 4, 0, 3, false, nil},
+		"a failure is not read again":             {1, 3, 2, 2, false, failure},
+		"without a lag it is read once":           {0, 2, 0, 1, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestFind(t *testing.T) {
 		return 0, false, nil
 	})
 	if exists || !errors.Is(err, context.Canceled) {
-		t.Errorf("when the call ends meanwhile: %v, %v", exists, err)
+		t.Errorf("when the call ends in the meantime: %v, %v", exists, err)
 	}
 	missing := errors.New("missing")
 	if _, err := driverkit.Reread(t.Context(), 1, func(err error) bool { return errors.Is(err, missing) }, func(context.Context) (int, error) {

@@ -65,7 +65,7 @@ func (g *guard) call(ctx context.Context, message proto.Message, handle grpc.Una
 	}
 	if answer, ok := reply.(proto.Message); ok {
 		if err := cosi.ValidateResponse(message, answer); err != nil {
-			return nil, Internal("the driver returned a response that breaks the COSI contract; its log has the details").
+			return nil, Internal("the driver returned a response that violates the COSI contract; see its log for details").
 				WithDetail(fmt.Errorf("%s: %w", answer.ProtoReflect().Descriptor().Name(), err))
 		}
 	}
@@ -105,7 +105,7 @@ func lockKey(message proto.Message) string {
 func recovered(ctx context.Context, request any, handle grpc.UnaryHandler) (reply any, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			reply, err = nil, Internal("the driver crashed in this call; its log has the details").
+			reply, err = nil, Internal("the driver crashed in this call; see its log for details").
 				WithDetail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()

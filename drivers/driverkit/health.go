@@ -71,7 +71,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 		check: check, healthy: healthy, logger: options.Logger, last: map[string]healthpb.HealthCheckResponse_ServingStatus{}, warned: map[string]Warning{},
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name:        "cosi_driver_backend_up",
-			Help:        "1 if the backend responded to the last check, 0 otherwise, by backend; its name is empty if the driver has only one.",
+			Help:        "1 if the backend responded to the last check, 0 otherwise, by backend; the label is empty if the driver has only one backend.",
 			ConstLabels: prometheus.Labels{"driver_name": driver.Info().Name},
 		}, []string{"backend"}),
 	}
@@ -146,7 +146,7 @@ func (b *backendHealth) note(ctx context.Context, name string, problem error) he
 		b.logger.InfoContext(ctx, "the backend responds", "backend", name)
 	}
 	if warned && warning != b.warned[name] {
-		b.logger.WarnContext(ctx, "the backend is not as it should be", "backend", name, "warning", string(warning))
+		b.logger.WarnContext(ctx, "the backend is not configured correctly", "backend", name, "warning", string(warning))
 	}
 	b.last[name], b.warned[name] = status, warning
 	return status

@@ -60,7 +60,7 @@ func TestHealthOfSeveralBackends(t *testing.T) {
 		}
 	}
 	want := `
-# HELP cosi_driver_backend_up 1 if the backend responded to the last check, 0 otherwise, by backend; its name is empty if the driver has only one.
+# HELP cosi_driver_backend_up 1 if the backend responded to the last check, 0 otherwise, by backend; the label is empty if the driver has only one backend.
 # TYPE cosi_driver_backend_up gauge
 cosi_driver_backend_up{backend="lab",driver_name="checked.example.com"} 0
 cosi_driver_backend_up{backend="main",driver_name="checked.example.com"} 1
@@ -118,7 +118,7 @@ func TestHealthPages(t *testing.T) {
 		body   string
 	}{
 		"a backend that responds":            {&checkedDriver{}, http.StatusOK, "ok\n"},
-		"a backend that does not respond":    {&checkedDriver{failure: errors.New("refused")}, http.StatusServiceUnavailable, "the backend does not respond; the log says why\n"},
+		"a backend that does not respond":    {&checkedDriver{failure: errors.New("refused")}, http.StatusServiceUnavailable, "the backend does not respond; see the log for the reason\n"},
 		"a driver that cannot ask a backend": {&stub{}, http.StatusOK, "ok\n"},
 	}
 	for name, test := range tests {

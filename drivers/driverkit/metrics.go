@@ -30,7 +30,7 @@ func newMetrics(registry prometheus.Registerer, driver string) (*metrics, error)
 		}, []string{"method", "grpc_status_code"}),
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name:        "cosi_driver_rpc_in_flight",
-			Help:        "RPCs that the driver serves now, by method.",
+			Help:        "RPCs that are in progress, by method.",
 			ConstLabels: labels,
 		}, []string{"method"}),
 	}

@@ -81,11 +81,11 @@ func healthPage(healthy *health.Server, service string) http.Handler {
 		case err != nil, answer.GetStatus() == healthpb.HealthCheckResponse_SERVING:
 			_, _ = w.Write([]byte("ok\n"))
 		case answer.GetStatus() == healthpb.HealthCheckResponse_UNKNOWN:
-			http.Error(w, "the backend was not asked yet", http.StatusServiceUnavailable)
+			http.Error(w, "the backend has not been checked yet", http.StatusServiceUnavailable)
 		case service == BackendService:
-			http.Error(w, "the backend does not respond; the log says why", http.StatusServiceUnavailable)
+			http.Error(w, "the backend does not respond; see the log for the reason", http.StatusServiceUnavailable)
 		default:
-			http.Error(w, "the driver stops", http.StatusServiceUnavailable)
+			http.Error(w, "the driver is stopping", http.StatusServiceUnavailable)
 		}
 	})
 }

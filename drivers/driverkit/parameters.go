@@ -85,7 +85,7 @@ func (p Parameters) check(values Values) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		parameter, declared := p[key]
 		if !declared {
-			return InvalidArgument("parameter %q is unknown to this driver; %s", key, knownText(known))
+			return InvalidArgument("unknown parameter %q; %s", key, knownText(known))
 		}
 		if parameter.Check == nil {
 			continue
@@ -96,7 +96,7 @@ func (p Parameters) check(values Values) error {
 	}
 	for _, key := range known {
 		if _, given := values[key]; p[key].Required && !given {
-			return InvalidArgument("parameter %s is required by this driver", key)
+			return InvalidArgument("parameter %s is required", key)
 		}
 	}
 	return nil
@@ -104,9 +104,9 @@ func (p Parameters) check(values Values) error {
 
 func knownText(known []string) string {
 	if len(known) == 0 {
-		return "it takes none"
+		return "this driver has no parameters"
 	}
-	return "it knows: " + strings.Join(known, ", ")
+	return "supported parameters: " + strings.Join(known, ", ")
 }
 
 // Values are the parameters of a request.

@@ -26,7 +26,7 @@ func CheckEndpoint(value, example string) error {
 	case err != nil:
 		return fmt.Errorf("is not a URL such as %s", example)
 	case parsed.User != nil:
-		return errors.New("must not hold a user or password; use credentials")
+		return errors.New("must not contain a user or password; use credentials")
 	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
 		return fmt.Errorf("%q is not an http or https URL such as %s", value, example)
 	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
@@ -47,10 +47,10 @@ func CertificateAuthorities(path string) (string, error) {
 		return "", fmt.Errorf("read the certificate authorities: %w", err)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		return "", fmt.Errorf("%s holds no PEM certificate", path)
+		return "", fmt.Errorf("%s contains no PEM certificate", path)
 	}
 	if len(data) > cosi.MaxCredentialLength {
-		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", path, len(data), cosi.MaxCredentialLength)
+		return "", fmt.Errorf("%s has %d bytes, more than the maximum of %d in a workload's Secret", path, len(data), cosi.MaxCredentialLength)
 	}
 	return string(data), nil
 }

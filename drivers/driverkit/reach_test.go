@@ -22,8 +22,8 @@ func TestEndpointsOfBackends(t *testing.T) {
 		"no scheme":                  {"s3.example.com", "such as https://right.example.com"},
 		"another scheme":             {"ftp://s3.example.com", "such as https://right.example.com"},
 		"no host":                    {"https://", "such as https://right.example.com"},
-		"a password":                 {"https://user:hidden@s3.example.com", "must not hold a user or password"},
-		"a password, another scheme": {"ftp://user:hidden@s3.example.com", "must not hold a user or password"},
+		"a password":                 {"https://user:hidden@s3.example.com", "must not contain a user or password"},
+		"a password, another scheme": {"ftp://user:hidden@s3.example.com", "must not contain a user or password"},
 		"a path":                     {"https://s3.example.com/path", "must end after the host and port"},
 		"a query":                    {"https://s3.example.com?a=b", "must end after the host and port"},
 	}
@@ -53,7 +53,7 @@ func TestCertificateAuthoritiesOfBackends(t *testing.T) {
 	if err := os.WriteFile(letters, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := driverkit.CertificateAuthorities(letters); err == nil || !strings.Contains(err.Error(), "holds no PEM certificate") {
+	if _, err := driverkit.CertificateAuthorities(letters); err == nil || !strings.Contains(err.Error(), "contains no PEM certificate") {
 		t.Errorf("a file without a certificate: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ type S3Bucket struct {
 	Style    AddressingStyle
 }
 
-// AddressingStyle says where the name of an S3 bucket appears in URLs.
+// AddressingStyle determines the place of the bucket name in S3 URLs.
 type AddressingStyle string
 
 // The addressing styles of S3.
@@ -49,7 +49,7 @@ type GCSBucket struct {
 	BucketName string
 }
 
-// Access is what a workload needs to use its buckets.
+// Access contains the information that a workload needs to use its buckets.
 type Access struct {
 	// Buckets describes every requested bucket, by bucket ID. The kit returns only the requested protocol to the caller.
 	Buckets map[string]BucketInfo

@@ -74,7 +74,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.SocketMode = defaultSocketMode
 	}
 	if o.SocketMode&^0o770 != 0 {
-		return o, fmt.Errorf("socket mode %#o lets others than owner and group in; use 0660 or 0600", o.SocketMode)
+		return o, fmt.Errorf("socket mode %#o gives access to other users than owner and group; use 0660 or 0600", o.SocketMode)
 	}
 	if err := o.checkUpstream(); err != nil {
 		return o, err
@@ -106,7 +106,7 @@ func (o Options) checkUpstream() error {
 	}
 	first, err := SocketPath(o.Endpoint)
 	if err == nil && filepath.Dir(first) == filepath.Dir(second) {
-		return fmt.Errorf("the endpoint for upstream's v1alpha2, %s, is beside %s, where nothing else may be; give it a directory of its own", second, first)
+		return fmt.Errorf("the endpoint for upstream's v1alpha2, %s, is in the directory of %s, which may contain only that socket; use a separate directory", second, first)
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func stopServers(sockets []socket, options Options) {
 	select {
 	case <-stopped:
 	case <-timer.C:
-		options.Logger.Warn("calls are cancelled, since they did not end in time", "timeout", options.StopTimeout)
+		options.Logger.Warn("calls were cancelled because they did not finish in time", "timeout", options.StopTimeout)
 		for _, one := range sockets {
 			one.server.Stop()
 		}

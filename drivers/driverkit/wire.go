@@ -11,7 +11,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// wire implements what the earlier generations of the contract share: one call creates a bucket or account and
+// wire implements the common part of the earlier generations of the contract: one call creates a bucket or account and
 // returns its ID. Each call is translated to the equivalent calls of this contract, which pass the guard as if a
 // sidecar had made them.
 type wire struct {

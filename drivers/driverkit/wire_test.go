@@ -255,7 +255,7 @@ func TestV1Alpha1Refusals(t *testing.T) {
 		"a bucket without a name": {create(&v1alpha1.DriverCreateBucketRequest{}), "name is required"},
 		"a name over the limit":   {create(&v1alpha1.DriverCreateBucketRequest{Name: strings.Repeat("x", 254)}), "name has 254 bytes, more than 253"},
 		"an unknown parameter": {
-			create(&v1alpha1.DriverCreateBucketRequest{Name: "b", Parameters: map[string]string{"tear": "hot"}}), `parameter "tear" is unknown to this driver; it knows: tier`,
+			create(&v1alpha1.DriverCreateBucketRequest{Name: "b", Parameters: map[string]string{"tear": "hot"}}), `unknown parameter "tear"; supported parameters: tier`,
 		},
 		"a grant without a name":   {grant(func(r *v1alpha1.DriverGrantBucketAccessRequest) { r.Name = "" }), "name is required"},
 		"a grant without a bucket": {grant(func(r *v1alpha1.DriverGrantBucketAccessRequest) { r.BucketId = "" }), "buckets[0].bucket_id is required"},
@@ -269,7 +269,7 @@ func TestV1Alpha1Refusals(t *testing.T) {
 			grant(func(r *v1alpha1.DriverGrantBucketAccessRequest) {
 				r.AuthenticationType = v1alpha1.AuthenticationType_IAM
 			}),
-			"authentication_type IAM cannot be served: no call of COSI v1alpha1 names a service account; use Key",
+			"authentication_type IAM is not supported: requests of COSI v1alpha1 contain no service account; use Key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -470,7 +470,7 @@ func TestTheSecondSocketIsNotBesideTheFirst(t *testing.T) {
 	t.Parallel()
 	first := drivertest.Endpoint(t)
 	beside := "unix://" + filepath.Join(filepath.Dir(strings.TrimPrefix(first, "unix://")), "other.sock")
-	for want, endpoint := range map[string]string{"give it a directory of its own": beside, "is not a UNIX socket address": "tcp://127.0.0.1:1"} {
+	for want, endpoint := range map[string]string{"use a separate directory": beside, "is not a UNIX socket address": "tcp://127.0.0.1:1"} {
 		err := driverkit.Serve(t.Context(), &stub{}, driverkit.Options{Endpoint: first, UpstreamEndpoint: endpoint})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

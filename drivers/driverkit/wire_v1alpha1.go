@@ -45,8 +45,8 @@ func sameName(name, id string) error {
 	if id == name || strings.HasSuffix(id, "."+name) {
 		return nil
 	}
-	return InvalidArgument("the bucket would not be called %q, which is what workloads of COSI v1alpha1 are told; "+
-		"give its class a shorter name of lower-case letters, digits and '-', and no parameter that changes names", name)
+	return InvalidArgument("the bucket would not have the name %q, which workloads of COSI v1alpha1 receive; "+
+		"use a class with a shorter name of lower-case letters, digits and '-', and without parameters that change names", name)
 }
 
 func protocolOf(info *cosi.ObjectProtocolAndBucketInfo) *v1alpha1.Protocol {
@@ -87,7 +87,7 @@ func (w *v1alpha1Wire) DriverGrantBucketAccess(
 	switch by := request.GetAuthenticationType(); by {
 	case v1alpha1.AuthenticationType_Key:
 	case v1alpha1.AuthenticationType_IAM:
-		return nil, InvalidArgument("authentication_type IAM cannot be served: no call of COSI v1alpha1 names a service account; use Key")
+		return nil, InvalidArgument("authentication_type IAM is not supported: requests of COSI v1alpha1 contain no service account; use Key")
 	case v1alpha1.AuthenticationType_UnknownAuthenticationType:
 		return nil, InvalidArgument("authentication_type is required")
 	default:

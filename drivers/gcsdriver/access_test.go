@@ -98,7 +98,7 @@ func TestAKeyThatCannotBeDeliveredIsNotMade(t *testing.T) {
 		_, err := client.DriverGrantBucketAccess(t.Context(), &v1alpha1.DriverGrantBucketAccessRequest{
 			BucketId: bucket, Name: drivertest.NewAccount(), AuthenticationType: v1alpha1.AuthenticationType_Key, Parameters: map[string]string{"credentials": credentials},
 		})
-		drivertest.WantCode(t, err, codes.InvalidArgument, "parameter credentials is", "HMAC pairs")
+		drivertest.WantCode(t, err, codes.InvalidArgument, "parameter credentials is", "HMAC keys")
 	}
 	if made := len(w.google.Inventory().Accounts) - before; made != 0 {
 		t.Errorf("%d accounts are left of refused grants", made)
@@ -148,7 +148,7 @@ func bindings(on google, bucket string) []string {
 	return nil
 }
 
-// TestForeignConditionsSurvive checks that edits preserve what an administrator wrote.
+// TestForeignConditionsSurvive checks that edits preserve the changes of an administrator.
 func TestForeignConditionsSurvive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
@@ -188,11 +188,11 @@ func TestLostStore(t *testing.T) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "gcloud iam service-accounts update")
 	drivertest.WantCode(t, stranger.Revoke(t, request), codes.FailedPrecondition, "credential store lost")
 	if err := s3Put(t, hmacClient(t, on, granted), bucket, "key"); err != nil {
-		t.Errorf("the delivered key does not work any more: %v", err)
+		t.Errorf("the delivered key no longer works: %v", err)
 	}
 	elsewhere := newWorld(t, on, worldOptions{store: w.store, config: func(c *gcsdriver.Config) { c.DriverName = "other.example.com" }})
 	_, err = elsewhere.DriverGrantBucketAccess(t.Context(), request)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 }
 
 // TestAccountIsGone revokes an access whose service account an administrator deleted.

@@ -73,7 +73,7 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 	if err := on.root(t).Bucket(foreign).Create(t.Context(), on.ProjectID(), nil); err != nil {
 		t.Fatal(err)
 	}
-	drivertest.WantCode(t, w.Create(t, foreign, nil), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.Create(t, foreign, nil), codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, w.Delete(t, foreign, nil), codes.FailedPrecondition, "mark")
 
 	// An attacker creates the bucket first, with the mark, and allows the driver to read it.
@@ -88,12 +88,12 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 	if err := on.root(t).Bucket(forged).Create(t.Context(), "somebody-else", &storage.BucketAttrs{Labels: attributes.Labels}); err != nil {
 		t.Fatal(err)
 	}
-	drivertest.WantCode(t, w.Create(t, forged, map[string]string{"location": "EU"}), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.Create(t, forged, map[string]string{"location": "EU"}), codes.AlreadyExists, "does not change it")
 	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: forged})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "another project")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not belong to project")
 	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, forged))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "another project")
-	drivertest.WantCode(t, w.Delete(t, forged, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "another project")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not belong to project")
+	drivertest.WantCode(t, w.Delete(t, forged, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "does not belong to project")
 
 	for name, text := range map[string]string{"www.example.com": "domain", "goog-1": "reserves", "a-google-b": "reserves"} {
 		drivertest.WantCode(t, w.Create(t, name, nil), codes.InvalidArgument, text)

@@ -25,7 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// scope is the scope of all tokens; IAM decides what the driver may do.
+// scope is the scope of all tokens; IAM determines the driver's permissions.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // tokenTimeout limits the request for a token, which does not inherit the deadline of the call that needs the token.
@@ -37,7 +37,7 @@ type clients struct {
 	iam     *iam.Service
 }
 
-// newClients creates the clients. Each request gets a token and is retried, and goes to the network through the
+// newClients creates the clients. Each request gets a token and is retried, and is sent through the
 // transport wrapped by wrap. Requests for tokens go the same way.
 func newClients(ctx context.Context, settings BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (clients, error) {
 	transport := wrap(newTransport(authorities))
@@ -49,10 +49,10 @@ func newClients(ctx context.Context, settings BackendConfig, authorities *driver
 	var made clients
 	var err error
 	if made.storage, err = storage.NewService(ctx, clientOptions(client, settings.Endpoint, "/storage/v1/")...); err != nil {
-		return clients{}, fmt.Errorf("make the client of Cloud Storage: %w", err)
+		return clients{}, fmt.Errorf("create the client for Cloud Storage: %w", err)
 	}
 	if made.iam, err = iam.NewService(ctx, clientOptions(client, settings.IAMEndpoint, "/")...); err != nil {
-		return clients{}, fmt.Errorf("make the client of IAM: %w", err)
+		return clients{}, fmt.Errorf("create the client for IAM: %w", err)
 	}
 	return made, nil
 }
@@ -124,7 +124,7 @@ func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, err
 	}
 	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.Type == "" {
-		return nil, errors.New("it is not a credentials file of Google's")
+		return nil, errors.New("it is not a Google credentials file")
 	}
 	credentials, err := google.CredentialsFromJSONWithType(ctx, data, file.Type, scope)
 	if err != nil {

@@ -89,14 +89,14 @@ func TestClusterAndItsClone(t *testing.T) {
 	first.MustGrant(t, asPod)
 	before := on.Inventory()
 
-	drivertest.WantCode(t, clone.Create(t, bucket, nil), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, clone.Create(t, bucket, nil), codes.AlreadyExists, "does not change it")
 	_, err := clone.DriverGrantBucketAccess(t.Context(), asKey)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, clone.Revoke(t, asKey), codes.FailedPrecondition, "mark")
 	drivertest.WantCode(t, clone.Revoke(t, asPod), codes.OK)
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if diff := cmp.Diff(before, on.Inventory()); diff != "" {
-		t.Errorf("what the first cluster has (-before +after):\n%s", diff)
+		t.Errorf("objects of the first cluster (-before +after):\n%s", diff)
 	}
 	if err := s3Put(t, hmacClient(t, on, key), bucket, "key"); err != nil {
 		t.Error(err)

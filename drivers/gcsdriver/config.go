@@ -16,48 +16,48 @@ const DefaultName = "gcs.cooper.dev"
 type Config struct {
 	// DriverName is the name that classes use. Default: gcs.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
-	// DefaultBackend is the backend of classes that name none, and of IDs without a backend's name.
-	// Needed with more than one backend.
+	// DefaultBackend is the backend for classes that set none, and for IDs without the name of a backend. Required with
+	// more than one backend.
 	DefaultBackend string `json:"defaultBackend,omitempty"`
-	// Cluster, if set, is marked on everything that the driver makes, so that the clone of a
-	// cluster, in which all objects have the same UIDs, does not take it for its own. Lower-case
-	// letters, digits, '-' and '_', at most 63.
+	// Cluster, if set, is the mark of the cluster on everything that the driver creates. It prevents that a clone of
+	// the cluster, in which all objects have the same UIDs, treats these as its own. It has at most 63 lower-case
+	// letters, digits, '-' and '_'.
 	Cluster string `json:"cluster,omitempty"`
-	// Backends are the projects, by a name of lower-case letters, digits and '-'. Names are part of
-	// the IDs of what was made there and must not change while it exists.
+	// Backends are the projects, by a name of lower-case letters, digits and '-'. The names are part of the IDs of
+	// buckets and accounts, and must not change while these exist.
 	Backends map[string]BackendConfig `json:"backends"`
 }
 
 // BackendConfig configures one project.
 type BackendConfig struct {
-	// Project is the ID of the project in which buckets and service accounts are made.
+	// Project is the ID of the project in which the driver creates buckets and service accounts.
 	Project string `json:"project"`
-	// Location of buckets whose class names none. Default: US.
+	// Location of buckets, unless the class sets one. Default: US.
 	Location string `json:"location,omitempty"`
-	// CredentialsFile is a JSON file with the driver's own credentials, as Google makes it: a service
-	// account key or a configuration of workload identity federation. It is read again when it
-	// changes. Default: application default credentials, such as those of the Pod on GKE.
+	// CredentialsFile is a JSON file from Google with the driver's own credentials: a service account key or a
+	// configuration of workload identity federation. The driver reads it again when it changes. Default: application
+	// default credentials, such as those of the Pod on GKE.
 	CredentialsFile string `json:"credentialsFile,omitempty"`
-	// Endpoint is the URL of Cloud Storage. Default: Google's.
+	// Endpoint is the URL of Cloud Storage. Default: Google's public endpoint.
 	Endpoint string `json:"endpoint,omitempty"`
-	// IAMEndpoint is the URL of the IAM API. Default: Google's, or the endpoint if that is set.
+	// IAMEndpoint is the URL of the IAM API. Default: the endpoint if it is set, otherwise Google's public endpoint.
 	IAMEndpoint string `json:"iamEndpoint,omitempty"`
-	// CAFile is a PEM file with the certificates that may have signed those of the endpoints.
-	// Workloads get them too. Default: the system's.
+	// CAFile is a PEM file with the CA certificates for the endpoints. Workloads receive them, too. Default: the
+	// system's CA certificates.
 	CAFile string `json:"caFile,omitempty"`
-	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
-	// of this host need no such word.
+	// Insecure allows endpoints without TLS, where keys and objects can be read and changed on the network. Addresses
+	// of this host do not need it.
 	Insecure bool `json:"insecure,omitempty"`
-	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
-	// that time before it counts as missing. Default: 1.5s at Google, none with an endpoint, since emulators read what
-	// they wrote: set it with an endpoint of Google.
+	// ReadLag is the maximum time until reads return a completed write, at most 10s. During this time, the driver
+	// repeats reads that find nothing. Default: 1.5s for Google's public endpoint, none if an endpoint is set, since
+	// emulators have no lag. Set it with an endpoint of Google.
 	ReadLag settings.ReadLag `json:"readLag,omitempty"`
-	// WithoutAccounts is for an emulator that knows neither accounts nor labels, such as
-	// fake-gcs-server: the driver sends no credentials, takes a bucket without labels for its own, and
-	// refuses accesses. Needs an endpoint. Never set it for a store that others use.
+	// WithoutAccounts is for an emulator without accounts and labels, such as fake-gcs-server: the driver sends no
+	// credentials, treats a bucket without labels as its own, and rejects accesses. It requires an endpoint. Do not set
+	// it for a store with other users.
 	WithoutAccounts bool `json:"withoutAccounts,omitempty"`
-	// WorkloadIdentity says how Google knows the service accounts of the cluster. Needed for
-	// authentication type ServiceAccount.
+	// WorkloadIdentity configures how Google identifies the cluster's service accounts. Required for authentication
+	// type ServiceAccount.
 	WorkloadIdentity WorkloadIdentityConfig `json:"workloadIdentity,omitzero"`
 	// Roles replace Google's roles for access modes.
 	Roles RolesConfig `json:"roles,omitzero"`
@@ -68,23 +68,22 @@ type WorkloadIdentityConfig struct {
 	// Pool is the full name of the pool, with the number of its project:
 	// projects/123456/locations/global/workloadIdentityPools/example.svc.id.goog for GKE.
 	Pool string `json:"pool,omitempty"`
-	// Subject is what a service account is called in the pool, with {namespace} and {name} in it.
-	// Default: ns/{namespace}/sa/{name} for pools of GKE, system:serviceaccount:{namespace}:{name}
-	// for others.
+	// Subject is the name of a service account in the pool, with {namespace} and {name}. Default:
+	// ns/{namespace}/sa/{name} for pools of GKE, system:serviceaccount:{namespace}:{name} for others.
 	Subject string `json:"subject,omitempty"`
 }
 
 // RolesConfig configures the role for each access mode of each category. A role is predefined by Google, such as
 // roles/storage.objectUser, or custom, such as projects/example/roles/writer.
 type RolesConfig struct {
-	// ObjectData is about the contents of objects. Defaults: roles/storage.objectViewer,
-	// objectCreator and objectUser.
+	// ObjectData contains the roles for the contents of objects. Defaults: roles/storage.objectViewer, objectCreator
+	// and objectUser.
 	ObjectData ModesConfig `json:"objectData,omitzero"`
-	// ObjectMetadata is about metadata of objects, where the role for their contents does not include
-	// it. Default: none, which refuses such accesses.
+	// ObjectMetadata contains the roles for metadata of objects that the role for object data does not include.
+	// Default: none, which rejects such accesses.
 	ObjectMetadata ModesConfig `json:"objectMetadata,omitzero"`
-	// BucketMetadata is about the configuration of the bucket. Default: roles/storage.bucketViewer for
-	// reading; none for writing, which refuses such accesses.
+	// BucketMetadata contains the roles for the configuration of the bucket. Default: roles/storage.bucketViewer for
+	// reading; none for writing, which rejects such accesses.
 	BucketMetadata ModesConfig `json:"bucketMetadata,omitzero"`
 }
 

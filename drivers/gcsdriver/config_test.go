@@ -83,7 +83,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"an IAM endpoint with a user":    {`backends: {a: {project: example, iamEndpoint: "http://u:p@h"}}`, "backends.a.iamEndpoint"},
 		"a file that is not there":       {"backends: {a: {project: example, caFile: /nowhere}}", "/nowhere"},
 		"a file without certificate":     {"backends: {a: {project: example, caFile: " + noCertificate + "}}", "no PEM certificate"},
-		"certificates without TLS":       {`backends: {a: {project: example, endpoint: "http://h", caFile: ` + noCertificate + "}}", "has no TLS"},
+		"certificates without TLS":       {`backends: {a: {project: example, endpoint: "http://h", caFile: ` + noCertificate + "}}", "does not use TLS"},
 		"a pool by its ID":               {"backends: {a: {project: example, workloadIdentity: {pool: example.svc.id.goog}}}", "backends.a.workloadIdentity.pool"},
 		"a subject for everybody":        {"backends: {a: {project: example, workloadIdentity: {pool: projects/1/locations/global/workloadIdentityPools/p, subject: x}}}", "{namespace}"},
 		"a role without roles in front":  {"backends: {a: {project: example, roles: {objectData: {readOnly: viewer}}}}", "backends.a.roles.objectData.readOnly"},

@@ -65,7 +65,7 @@ type step func(ctx context.Context, driver driverkit.Driver, names names) error
 type scenario struct {
 	// credentials are those of the class. Service account keys take a second each to make.
 	credentials string
-	// prepare creates what the RPC needs.
+	// prepare creates the prerequisites of the RPC.
 	prepare []step
 	// call is the RPC.
 	call step

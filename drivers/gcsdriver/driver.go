@@ -65,11 +65,11 @@ type backend struct {
 func New(options Options) (*Driver, error) {
 	config, err := options.Config.complete()
 	if err != nil {
-		return nil, fmt.Errorf("make the GCS driver: %w", err)
+		return nil, fmt.Errorf("create the GCS driver: %w", err)
 	}
 	options.Config = config
 	if options.Credentials == nil {
-		return nil, errors.New("make the GCS driver: it needs a credential store")
+		return nil, errors.New("create the GCS driver: it needs a credential store")
 	}
 	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{

@@ -58,7 +58,7 @@ func TestAnEmulatorWithoutAccounts(t *testing.T) {
 		}
 	}
 	storestest.Row{
-		Store: "fake-gcs-server", Version: stores.FakeGCSServer().Version, Driver: "GCS", Accounts: "none: accesses are refused", Modes: "none",
+		Store: "fake-gcs-server", Version: stores.FakeGCSServer().Version, Driver: "GCS", Accounts: "none: accesses are rejected", Modes: "none",
 		SeveralBuckets: "no", Rotation: "no", Quotas: "no", ServiceAccounts: "no", TLS: "no", Suite: "not applicable without accounts",
 	}.Current(t)
 }

@@ -27,26 +27,26 @@ func Format() settings.Format[Config, BackendConfig] {
 func variables() []settings.Variable[Config, BackendConfig] {
 	return []settings.Variable[Config, BackendConfig]{
 		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
-		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
+		{Name: EnvironmentPrefix + "CLUSTER", Description: "Name of the cluster, with which the driver marks everything that it creates.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
 		{Name: EnvironmentPrefix + "PROJECT", Description: "ID of the project.", Set: func(_ *Config, b *BackendConfig, v string) { b.Project = v }},
-		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of buckets whose class names none.", Set: func(_ *Config, b *BackendConfig, v string) { b.Location = v }},
+		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of buckets, unless the class sets one.", Set: func(_ *Config, b *BackendConfig, v string) { b.Location = v }},
 		{
-			Name: EnvironmentPrefix + "CREDENTIALS_FILE", Description: "JSON file with the driver's own credentials; unset means application default credentials.",
+			Name: EnvironmentPrefix + "CREDENTIALS_FILE", Description: "JSON file with the driver's own credentials. Default: application default credentials.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.CredentialsFile = v },
 		},
-		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage; unset means Google's.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
-		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAMEndpoint = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage. Default: Google's public endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
+		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it differs from the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAMEndpoint = v }},
 		{
-			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Name: EnvironmentPrefix + "INSECURE", Description: "true allows endpoints without TLS on other hosts.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.Insecure = v == "true" },
 		},
 		{
-			Name: EnvironmentPrefix + "READ_LAG", Description: "How long what was written may be missing from reads, such as 1.5s.",
+			Name: EnvironmentPrefix + "READ_LAG", Description: "Maximum time until reads return a completed write, such as 1.5s.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.ReadLag = settings.ReadLag(v) },
 		},
-		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoints.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
+		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the CA certificates of the endpoints.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
 		{
-			Name: EnvironmentPrefix + "WITHOUT_ACCOUNTS", Description: "true for an emulator that knows neither accounts nor labels, such as fake-gcs-server.",
+			Name: EnvironmentPrefix + "WITHOUT_ACCOUNTS", Description: "true for an emulator without accounts and labels, such as fake-gcs-server.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.WithoutAccounts = v == "true" },
 		},
 		{
@@ -54,7 +54,7 @@ func variables() []settings.Variable[Config, BackendConfig] {
 			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Pool = v },
 		},
 		{
-			Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_SUBJECT", Description: "What a service account is called in the pool, with {namespace} and {name}.",
+			Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_SUBJECT", Description: "Name of a service account in the pool, with {namespace} and {name}.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Subject = v },
 		},
 	}

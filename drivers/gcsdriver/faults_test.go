@@ -77,9 +77,9 @@ func TestLimitsInPlainWords(t *testing.T) {
 		rule fault.Rule
 		text string
 	}{
-		"HMAC keys":             {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 1, Code: "quotaExceeded"}, "ten"},
-		"service account keys":  {fault.Rule{Operation: "iam.projects.serviceAccounts.keys.create", Times: 3, Status: http.StatusTooManyRequests, Code: "rateLimitExceeded"}, "ten"},
-		"Google asks for peace": {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 3, Code: "rateLimitExceeded"}, "fewer requests"},
+		"HMAC keys":              {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 1, Code: "quotaExceeded"}, "ten"},
+		"service account keys":   {fault.Rule{Operation: "iam.projects.serviceAccounts.keys.create", Times: 3, Status: http.StatusTooManyRequests, Code: "rateLimitExceeded"}, "ten"},
+		"Google limits the rate": {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 3, Code: "rateLimitExceeded"}, "limits the rate of requests"},
 	} {
 		inject(t, on, test.rule)
 		_, err := w.DriverGrantBucketAccess(t.Context(), with(grantRequest(drivertest.NewAccount(), readOnly, bucket), "credentials", "both"))

@@ -160,7 +160,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsEndAtTheProject has whoever got hold of the driver's account try to get more than its project.
+// TestRightsEndAtTheProject tries to get permissions outside of the project with the driver's account.
 func TestRightsEndAtTheProject(t *testing.T) {
 	t.Parallel()
 	on := startProjects(t, gcsfake.Options{})
@@ -194,15 +194,15 @@ func TestRightsEndAtTheProject(t *testing.T) {
 			_, err := accounts.Disable(anyProject+inside, &iam.DisableServiceAccountRequest{}).Context(t.Context()).Do()
 			return err
 		},
-		"a key of somebody's account": func() error {
+		"a key of another owner's account": func() error {
 			_, err := accounts.Keys.Create(anyProject+outside, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
 			return err
 		},
-		"an HMAC key of somebody's account": func() error {
+		"an HMAC key of another owner's account": func() error {
 			_, err := own.CreateHMACKey(t.Context(), "company", outside)
 			return err
 		},
-		"somebody's account away": func() error {
+		"delete another owner's account": func() error {
 			_, err := accounts.Delete(anyProject + outside).Context(t.Context()).Do()
 			return err
 		},
@@ -210,9 +210,9 @@ func TestRightsEndAtTheProject(t *testing.T) {
 			_, err := accounts.Create("projects/company", &iam.CreateServiceAccountRequest{AccountId: "ba-2000"}).Context(t.Context()).Do()
 			return err
 		},
-		"a bucket in another project": func() error { return own.Bucket("bc-2").Create(t.Context(), "company", nil) },
-		"somebody's bucket away":      func() error { return own.Bucket("company-data").Delete(t.Context()) },
-		"to change somebody's bucket": func() error {
+		"a bucket in another project":   func() error { return own.Bucket("bc-2").Create(t.Context(), "company", nil) },
+		"delete another owner's bucket": func() error { return own.Bucket("company-data").Delete(t.Context()) },
+		"change another owner's bucket": func() error {
 			_, err := own.Bucket("company-data").Update(t.Context(), storage.BucketAttrsToUpdate{VersioningEnabled: true})
 			return err
 		},

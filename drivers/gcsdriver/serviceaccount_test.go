@@ -176,7 +176,7 @@ func TestServiceAccountsOutsideOfGKE(t *testing.T) {
 		t.Errorf("writing with read-only access: status %d", got)
 	}
 	if err := get(t.Context(), client, bucket, "none"); err == nil || httpStatus(err) == 403 {
-		t.Errorf("reading what is not there: %v", err)
+		t.Errorf("read a missing object: %v", err)
 	}
 	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if err := get(t.Context(), client, bucket, "none"); httpStatus(err) != 403 {

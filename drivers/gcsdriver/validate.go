@@ -80,7 +80,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	b.reach().Check(bad, "https://storage.googleapis.com")
 	b.WorkloadIdentity.validate(bad)
 	if b.WithoutAccounts && (b.Endpoint == "" || b.CredentialsFile != "" || b.WorkloadIdentity.Pool != "") {
-		bad("withoutAccounts", "is for emulators: it needs an endpoint, and neither credentialsFile nor workloadIdentity")
+		bad("withoutAccounts", "is only for emulators: it requires an endpoint, and excludes credentialsFile and workloadIdentity")
 	}
 	wrong := b.Roles.table().Check()
 	for _, role := range slices.Sorted(maps.Keys(wrong)) {
@@ -107,6 +107,6 @@ func (w WorkloadIdentityConfig) validate(bad settings.Bad) {
 	case !poolPattern.MatchString(w.Pool):
 		bad("workloadIdentity.pool", "%q is not the full name of a pool, projects/NUMBER/locations/global/workloadIdentityPools/POOL", w.Pool)
 	case !strings.Contains(w.Subject, "{namespace}") || !strings.Contains(w.Subject, "{name}"):
-		bad("workloadIdentity.subject", "%q must have {namespace} and {name} in it, or it would stand for other service accounts too", w.Subject)
+		bad("workloadIdentity.subject", "%q must contain {namespace} and {name}; otherwise, it would include other service accounts", w.Subject)
 	}
 }

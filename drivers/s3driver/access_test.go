@@ -51,7 +51,7 @@ func writes(m cosi.AccessMode_Mode) bool { return m == writeOnly || m == both }
 
 func never(drivertest.Modes) bool { return false }
 
-// attempts are ordered so that each finds what it needs: root created "given".
+// attempts are ordered so that each finds its prerequisites: root created "given".
 func attempts() []attempt {
 	readsData := func(m drivertest.Modes) bool { return reads(m.Data) }
 	writesData := func(m drivertest.Modes) bool { return writes(m.Data) }
@@ -226,7 +226,7 @@ func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", account)
 	drivertest.WantCode(t, other.revoke(t, account, bucket), codes.FailedPrecondition, "credential store lost")
 	if err := putObject(t, client, bucket, "key"); err != nil {
-		t.Errorf("the delivered key does not work any more: %v", err)
+		t.Errorf("the delivered key no longer works: %v", err)
 	}
 	if err := w.revoke(t, account, bucket); err != nil {
 		t.Errorf("revoke with the right store: %v", err)

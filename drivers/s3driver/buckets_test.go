@@ -169,7 +169,7 @@ func TestPhaseOneRefuses(t *testing.T) {
 	}{
 		"a backend that is not configured":    {driverkit.Values{"backend": "moon"}, "cloud, lab, main"},
 		"a region that the backend has not":   {driverkit.Values{"backend": "lab", "region": "lab-2"}, "lab-1"},
-		"a quota where there is none":         {driverkit.Values{"quota": "1Gi"}, "no quotas"},
+		"a quota on a store without quotas":   {driverkit.Values{"quota": "1Gi"}, "does not support quotas"},
 		"parameters that exclude one another": {driverkit.Values{"objectLockMode": "GOVERNANCE"}, "objectLockDays"},
 	}
 	for name, test := range buckets {
@@ -235,7 +235,7 @@ func testParametersAtTheStore(t *testing.T, on target) {
 		bucket := "bc-" + drivertest.NewAccount()
 		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
 		if on.real && status.Code(err) == codes.InvalidArgument {
-			t.Logf("%s: the store has not got it: %v", name, err)
+			t.Logf("%s: the store does not have it: %v", name, err)
 			mustSucceed(t, w.Delete(t, bucket, nil))
 			continue
 		}
@@ -482,7 +482,7 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 	before := server.Inventory()
 	drivertest.WantCode(t, get(w), codes.AlreadyExists, "another account")
 	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	drivertest.WantCode(t, err, codes.AlreadyExists, "another account")
 	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "another account")

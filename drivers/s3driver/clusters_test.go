@@ -90,7 +90,7 @@ func testClone(t *testing.T, on target) {
 	key := first.MustGrant(t, grantRequest(account, readWrite, bucket))
 
 	_, err := clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	if _, err := clone.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket)); err == nil {
 		t.Error("the clone is granted the account of the other cluster")
 	}
@@ -113,7 +113,7 @@ func TestServiceAccountOfAClone(t *testing.T) {
 	first.MustGrant(t, shop.grantRequest(asPod, readWrite, bucket))
 	before := server.Inventory()
 	_, err := clone.DriverGrantBucketAccess(t.Context(), shop.grantRequest(asPod, readWrite, bucket))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "takes only one")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "allows only one")
 	mustSucceed(t, shop.revoke(t, clone, asPod, bucket))
 	if after := server.Inventory(); text(t, before) != text(t, after) {
 		t.Errorf("the clone made %s of %s", text(t, after), text(t, before))

@@ -16,22 +16,21 @@ const DefaultName = "s3.cooper.dev"
 type Config struct {
 	// DriverName is the name that classes use. Default: s3.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
-	// DefaultBackend is the backend of classes that name none, and of IDs without a backend's name.
-	// Needed with more than one backend.
+	// DefaultBackend is the backend for classes that set none, and for IDs without the name of a backend. Required with
+	// more than one backend.
 	DefaultBackend string `json:"defaultBackend,omitempty"`
-	// Cluster, if set, is marked on everything that the driver makes, so that the clone of a
-	// cluster, in which all objects have the same UIDs, does not take it for its own. Needed with iam.serviceAccounts.
+	// Cluster, if set, is the mark of the cluster on everything that the driver creates. It prevents that a clone of
+	// the cluster, in which all objects have the same UIDs, treats these as its own. Required with iam.serviceAccounts.
 	Cluster string `json:"cluster,omitempty"`
-	// Backends are the stores, by a name of lower-case letters, digits and '-'. Names are part of
-	// the IDs of what was made there and must not change while it exists.
+	// Backends are the stores, by a name of lower-case letters, digits and '-'. The names are part of the IDs of
+	// buckets and accounts, and must not change while these exist.
 	Backends map[string]BackendConfig `json:"backends"`
-	// RemovedBackends are names of stores that are gone for good, with everything that was made
-	// there: what is deleted or revoked of it counts as done. Without this the driver refuses to
-	// work when a backend that was used is missing.
+	// RemovedBackends are the names of stores that were deleted permanently, with all their contents. Deletions and
+	// revocations there succeed immediately. If a used backend is in neither list, all calls fail.
 	RemovedBackends []string `json:"removedBackends,omitempty"`
 }
 
-// Addressing says where the bucket name appears in URLs.
+// Addressing determines the place of the bucket name in URLs.
 type Addressing string
 
 // The addressing styles.
@@ -42,32 +41,32 @@ const (
 
 // BackendConfig configures one store.
 type BackendConfig struct {
-	// Type is how the store manages accounts: aws (IAM), minio, rgw (Ceph) and versitygw (the admin API of each) or static
-	// (none: one key pair for all).
+	// Type determines how the store manages accounts: aws (IAM), minio, rgw (Ceph) and versitygw (with their admin
+	// APIs) or static (no accounts: one key pair for all workloads).
 	Type BackendType `json:"type"`
-	// Endpoint is the URL of the store. Empty means AWS.
+	// Endpoint is the URL of the store. Default: AWS.
 	Endpoint string `json:"endpoint,omitempty"`
-	// PublicEndpoint is the URL that workloads get, if they reach the store by another one.
+	// PublicEndpoint is the URL of the store for workloads, if it differs.
 	PublicEndpoint string `json:"publicEndpoint,omitempty"`
-	// AccountID is the number of the AWS account that has the buckets, for type aws: every call and every policy names it,
-	// so that no bucket of another account is used for one of these. Default: that of the driver's own credentials for
-	// AWS, and none with an endpoint, since other stores may not know the like.
+	// AccountID is the number of the AWS account that owns the buckets, for type aws. All calls and policies contain
+	// it, so the driver never uses a bucket of another account. Default: the account of the driver's own credentials
+	// for AWS; none with an endpoint, since other stores may not support it.
 	AccountID string `json:"accountID,omitempty"`
-	// Region of buckets whose class names none. Default: us-east-1.
+	// Region of buckets, unless the class sets one. Default: us-east-1.
 	Region string `json:"region,omitempty"`
 	// Addressing is path or virtual. Default: virtual for AWS, path for an endpoint.
 	Addressing Addressing `json:"addressing,omitempty"`
-	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
-	// them too. Default: the system's.
+	// CAFile is a PEM file with the CA certificates for the endpoint. Workloads receive them, too. Default: the
+	// system's CA certificates.
 	CAFile string `json:"caFile,omitempty"`
-	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
-	// of this host need no such word.
+	// Insecure allows endpoints without TLS, where keys and objects can be read and changed on the network. Addresses
+	// of this host do not need it.
 	Insecure bool `json:"insecure,omitempty"`
-	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
-	// that time before it counts as missing. Default: 1.5s at AWS, none with an endpoint, since other stores read what
-	// they wrote: set it with an endpoint of AWS. There can be none for type versitygw.
+	// ReadLag is the maximum time until reads return a completed write, at most 10s. During this time, the driver
+	// repeats reads that find nothing. Default: 1.5s for AWS, none if an endpoint is set, since other stores have no
+	// lag. Set it with an endpoint of AWS. It is not allowed for type versitygw.
 	ReadLag settings.ReadLag `json:"readLag,omitempty"`
-	// Credentials are the driver's own. Default: what the AWS SDK finds in its environment.
+	// Credentials are the driver's own. Default: the environment of the AWS SDK.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 	// IAM configures the accounts of type aws.
 	IAM IAMConfig `json:"iam,omitzero"`
@@ -79,12 +78,11 @@ type BackendConfig struct {
 
 // CredentialsConfig locates the driver's own credentials at a store. The files are read again when they change.
 type CredentialsConfig struct {
-	// AccessKeyIDFile holds the access key ID.
+	// AccessKeyIDFile contains the access key ID.
 	AccessKeyIDFile string `json:"accessKeyIDFile,omitempty"`
-	// SecretAccessKeyFile holds the secret key.
+	// SecretAccessKeyFile contains the secret access key.
 	SecretAccessKeyFile string `json:"secretAccessKeyFile,omitempty"`
-	// SessionTokenFile holds the session token of temporary credentials, which whoever renews them writes before they
-	// end.
+	// SessionTokenFile contains the session token of temporary credentials. It must be updated before they expire.
 	SessionTokenFile string `json:"sessionTokenFile,omitempty"`
 	// AccessKeyID is the access key ID itself, for programs and environment variables.
 	AccessKeyID string `json:"-"`
@@ -96,35 +94,35 @@ type CredentialsConfig struct {
 type IAMConfig struct {
 	// Endpoint is the URL of the IAM API. Default: AWS, or the endpoint of the store.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Region is what calls of the IAM API at an endpoint of one's own are signed for. Default: where
-	// the partition has its IAM, us-east-1 for aws.
+	// Region is the region in signatures for an IAM API with its own endpoint. Default: the IAM region of the
+	// partition, us-east-1 for aws.
 	Region string `json:"region,omitempty"`
-	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: that of the region, aws for an endpoint of one's own.
+	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: the partition of the region; aws if an
+	// endpoint is set.
 	Partition string `json:"partition,omitempty"`
-	// Path groups the users, so that the driver's own rights can be limited to it. Default:
-	// /cosi/<driver name>/.
+	// Path is the path of the users, to which the driver's own permissions can be limited. Default: /cosi/<driver
+	// name>/.
 	Path string `json:"path,omitempty"`
-	// PermissionsBoundary is the ARN of a policy that bounds every user.
+	// PermissionsBoundary is the ARN of a policy that limits the permissions of every user.
 	PermissionsBoundary string `json:"permissionsBoundary,omitempty"`
-	// ServiceAccounts lets workloads authenticate as their Kubernetes service account. Unset, only
-	// keys are given out.
+	// ServiceAccounts allows workloads to authenticate as their Kubernetes service accounts. If it is not set, the
+	// driver supports only keys.
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
 }
 
 // ServiceAccountsConfig configures how pods of a cluster get an IAM role: by EKS Pod Identity, by their token, or
 // both.
 type ServiceAccountsConfig struct {
-	// EKSCluster is the name of the cluster at EKS, which gives its pods their roles (Pod Identity).
+	// EKSCluster is the name of the EKS cluster, which gives roles to its pods (Pod Identity).
 	EKSCluster string `json:"eksCluster,omitempty"`
 	// EKSEndpoint is the URL of the EKS API. Default: AWS, or the endpoint of the store.
 	EKSEndpoint string `json:"eksEndpoint,omitempty"`
-	// OIDCProvider is the ARN of IAM's OpenID Connect provider of the cluster, whose tokens pods
-	// exchange for their role.
+	// OIDCProvider is the ARN of the cluster's OpenID Connect provider in IAM. Pods exchange their tokens for a role.
 	OIDCProvider string `json:"oidcProvider,omitempty"`
-	// Audience is whom those tokens must be for. Default: sts.amazonaws.com.
+	// Audience is the audience of these tokens. Default: sts.amazonaws.com.
 	Audience string `json:"audience,omitempty"`
-	// RolePrefix begins the names of roles, which are <prefix>.<namespace>.<service account>. The
-	// drivers and clusters of one AWS account need different ones. Default: the cluster mark.
+	// RolePrefix is the prefix of role names, which are <prefix>.<namespace>.<service account>. The drivers and
+	// clusters of one AWS account need different prefixes. Default: the value of cluster.
 	RolePrefix string `json:"rolePrefix,omitempty"`
 }
 

@@ -64,27 +64,27 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"not YAML":                     {"backends: [", []string{"not valid"}},
 		"a field with a typo":          {"backends: {a: {type: aws, endpont: x}}", []string{"backends.a.endpont: there is no such field; did you mean backends.a.endpoint?"}},
 		"no backend":                   {"driverName: s3.example.com", []string{"backends: at least one"}},
-		"several without a default":    {"backends: {a: {type: aws}, b: {type: aws}}", []string{"defaultBackend: is needed", "a, b"}},
+		"several without a default":    {"backends: {a: {type: aws}, b: {type: aws}}", []string{"defaultBackend: is required", "a, b"}},
 		"a default that is not there":  {"{defaultBackend: c, backends: {a: {type: aws}}}", []string{`defaultBackend: "c"`}},
 		"a backend name with a dot":    {"backends: {a.b: {type: aws}}", []string{`"a.b"`}},
 		"a driver name with capitals":  {"{driverName: S3.example.com, backends: {a: {type: aws}}}", []string{"driverName"}},
 		"an unknown type":              {"backends: {a: {type: ceph}}", []string{`backends.a.type: "ceph"`, "aws"}},
 		"an endpoint without a scheme": {"backends: {a: {type: aws, endpoint: 'localhost:9000'}}", []string{"backends.a.endpoint"}},
 		"an endpoint with a path":      {"backends: {a: {type: aws, endpoint: 'http://h/bucket'}}", []string{"must end after the host"}},
-		"an endpoint with a password":  {"backends: {a: {type: aws, endpoint: 'http://u:pw@h'}}", []string{"must not hold a user"}},
+		"an endpoint with a password":  {"backends: {a: {type: aws, endpoint: 'http://u:pw@h'}}", []string{"must not contain a user"}},
 		"an addressing that is none":   {"backends: {a: {type: aws, addressing: dns}}", []string{"path, virtual"}},
-		"a CA without TLS":             {"backends: {a: {type: aws, endpoint: 'http://h', caFile: " + noPEM + "}}", []string{"has no TLS", "no PEM"}},
+		"a CA without TLS":             {"backends: {a: {type: aws, endpoint: 'http://h', caFile: " + noPEM + "}}", []string{"does not use TLS", "no PEM"}},
 		"a CA file that is missing":    {"backends: {a: {type: aws, endpoint: 'https://h', caFile: /nowhere}}", []string{"/nowhere"}},
-		"half a key pair":              {"backends: {a: {type: aws, credentials: {accessKeyIDFile: /id}}}", []string{"need each other"}},
+		"half a key pair":              {"backends: {a: {type: aws, credentials: {accessKeyIDFile: /id}}}", []string{"require each other"}},
 		"an IAM path without slashes":  {"backends: {a: {type: aws, iam: {path: cosi}}}", []string{"iam.path"}},
 		"a boundary that is no ARN":    {"backends: {a: {type: aws, iam: {permissionsBoundary: deny}}}", []string{"permissionsBoundary"}},
-		"a store without accounts and without a key for workloads": {"backends: {a: {type: static, endpoint: 'http://h', credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is needed for type static"}},
+		"a store without accounts and without a key for workloads": {"backends: {a: {type: static, endpoint: 'http://h', credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is required for type static"}},
 		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
-		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is needed with backends.a.iam.serviceAccounts"}},
+		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is required with backends.a.iam.serviceAccounts"}},
 		"a lag before the write":                                   {"backends: {a: {type: aws, readLag: -1s}}", []string{`backends.a.readLag: "-1s"`}},
-		"a lag where accesses share a policy":                      {"backends: {a: {type: versitygw, endpoint: 'http://127.0.0.1', readLag: 1s}}", []string{"backends.a.readLag: must be none for type versitygw"}},
-		"a session token without a key":                            {"backends: {a: {type: aws, credentials: {sessionTokenFile: /token}}}", []string{"backends.a.credentials: sessionTokenFile needs"}},
+		"a lag where accesses share a policy":                      {"backends: {a: {type: versitygw, endpoint: 'http://127.0.0.1', readLag: 1s}}", []string{"backends.a.readLag: must not be set for type versitygw"}},
+		"a session token without a key":                            {"backends: {a: {type: aws, credentials: {sessionTokenFile: /token}}}", []string{"backends.a.credentials: sessionTokenFile requires"}},
 		"a session for workloads":                                  {"backends: {a: {type: static, endpoint: 'http://127.0.0.1', credentials: &k {accessKeyIDFile: /id, secretAccessKeyFile: /key, sessionTokenFile: /token}, workloads: *k}}", []string{"backends.a.workloads.sessionTokenFile"}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
 	}
@@ -97,7 +97,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q does not say %q", err, want)
+					t.Errorf("error %q does not contain %q", err, want)
 				}
 			}
 			if strings.Contains(err.Error(), "pw") {
@@ -114,7 +114,7 @@ func TestTypesOfAnotherProgram(t *testing.T) {
 	other := s3store.Type{Accounts: func(s3store.Store) s3store.Accounts { return nil }}
 	for name, refused := range map[s3driver.BackendType]bool{"gate": false, s3driver.TypeMinIO: true, s3driver.TypeRGW: true, s3driver.TypeStatic: true} {
 		_, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory(), Types: map[s3driver.BackendType]s3store.Type{name: other}})
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "type "+string(name)+" of another program is one of the driver's own") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "type "+string(name)+" is already a type of the driver") {
 			t.Errorf("a type %s of another program: %v", name, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 		t.Errorf("backend differs (-want +got):\n%s", diff)
 	}
 	delete(variables, "S3_DRIVER_SECRET_ACCESS_KEY")
-	if _, err := s3driver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "need each other") {
+	if _, err := s3driver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "require each other") {
 		t.Errorf("half a key pair: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestEndpointsOfTheSDK(t *testing.T) { //nolint:paralleltest // it sets vari
 		"type: aws, credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}": false,
 	} {
 		config, err := s3driver.Format().Parse([]byte("backends: {a: {" + settings + "}}"))
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "backends.a.AWS_ENDPOINT_URL_STS: http://sts.example.com has no TLS") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "backends.a.AWS_ENDPOINT_URL_STS: http://sts.example.com does not use TLS") {
 			t.Errorf("%s: %v", settings, err)
 		}
 		if plain := s3driver.Format().Reach(config)["a"].Plain(); strings.Contains(settings, "insecure") && len(plain) != 2 {

@@ -47,7 +47,7 @@ func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Cras
 
 // scenario is one RPC of the matrix.
 type scenario struct {
-	// prepare creates what the RPC needs.
+	// prepare creates the prerequisites of the RPC.
 	prepare func(t *testing.T, driver driverkit.Driver, names names)
 	// call is the RPC.
 	call func(ctx context.Context, driver driverkit.Driver, names names) error

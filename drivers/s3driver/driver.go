@@ -73,7 +73,7 @@ func New(options Options) (*Driver, error) {
 	}
 	options.Config = config
 	if options.Credentials == nil {
-		return nil, errors.New("make the S3 driver: it needs a credential store")
+		return nil, errors.New("create the S3 driver: it needs a credential store")
 	}
 	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}, usage: &usage{store: options.Credentials, config: config}}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
@@ -198,13 +198,13 @@ func (b *backend) checkBucket(want params.Bucket) error {
 		return driverkit.InvalidArgument("parameter region is %q, but backend %s has only %q", want.Region, b.name, b.config.Region)
 	}
 	if (want.Zonegroup != "" || want.Placement != "") && !b.buckets.Placements {
-		return driverkit.InvalidArgument("parameter zonegroup or placement is set, but backend %s, of type %s, has neither", b.name, b.config.Type)
+		return driverkit.InvalidArgument("parameter zonegroup or placement is set, but backend %s, of type %s, supports neither", b.name, b.config.Type)
 	}
 	if b.kind.needsKMSKey && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
-		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, needs kmsKeyID with it", want.Encryption, b.name, b.config.Type)
+		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, also requires kmsKeyID", want.Encryption, b.name, b.config.Type)
 	}
 	if want.Quota != 0 && b.buckets.Quotas == nil {
-		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, has no quotas", b.name, b.config.Type)
+		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, does not support quotas", b.name, b.config.Type)
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 		err := driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: bucket, Parameters: driverkit.Values{"deleteNonEmpty": "true"}})
 		timeUp()
 		if err == nil {
-			t.Fatal("a call whose time was up succeeded")
+			t.Fatal("a call succeeded after its deadline")
 		}
 		found := 0
 		for pages := s3.NewListObjectsV2Paginator(root, &s3.ListObjectsV2Input{Bucket: &bucket}); pages.HasMorePages(); {

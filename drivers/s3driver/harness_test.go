@@ -127,7 +127,7 @@ func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	on, server := startFake(t, options)
 	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.can = []capability{managedPolicies, serviceAccounts}
-	on.name, on.version = "AWS, as s3fake plays it", "this one"
+	on.name, on.version = "AWS, simulated by s3fake", "this version"
 	on.secure = secureFake
 	return on, server
 }

@@ -166,7 +166,7 @@ func TestForeignUserIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "mark")
 	if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys)+len(users[0].Inline) != 0 {
 		t.Errorf("users %v, want the foreign one untouched", users)

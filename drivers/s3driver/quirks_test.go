@@ -73,7 +73,7 @@ func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 			}
 			tagged := map[string]string{"tags": `{"team":"a"}`}
 			_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-tagged", Parameters: tagged})
-			drivertest.WantCode(t, err, codes.InvalidArgument, "no tags of buckets", "tags")
+			drivertest.WantCode(t, err, codes.InvalidArgument, "does not support bucket tags", "tags")
 			mustSucceed(t, w.Delete(t, "bc-tagged", tagged))
 			if held := server.Inventory().Buckets; len(held) > 1 {
 				t.Errorf("left are the buckets %v", held)
@@ -100,12 +100,12 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 
 	other := newWorld(t, on, worldOptions{wrap: withoutTagging})
 	_, err = other.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, other.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	// A cluster that was created from a backup of this one also has its credential store.
 	clone := newWorld(t, on, worldOptions{store: store, wrap: withoutTagging, config: func(c *s3driver.Config) { c.Cluster = green }})
 	_, err = clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	mustSucceed(t, getObject(t, w.root(), bucket, "kept"))
 	mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
@@ -186,7 +186,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	again := newWorld(t, w.target, worldOptions{store: w.store})
 	again.mustCreate(t, bucket, parameters)
 	if _, err := w.root().GetBucketCors(t.Context(), &s3.GetBucketCorsInput{Bucket: &bucket}); err != nil {
-		t.Errorf("what the administrator changed: %v", err)
+		t.Errorf("the administrator's change: %v", err)
 	}
 	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"cors": oneOrigin}})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "other parameters")
@@ -194,7 +194,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	_, err = w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &foreign})
 	mustSucceed(t, err)
 	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: foreign, Parameters: parameters})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 	drivertest.WantCode(t, again.Delete(t, foreign, parameters), codes.FailedPrecondition, "mark")
 	_, err = w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &foreign})
 	mustSucceed(t, err)

@@ -34,18 +34,18 @@ func TestCeph(t *testing.T) {
 	ceph := storestest.Ceph(t, stores.CephOptions{Placement: placement})
 	on := cephTarget(t, ceph, "cosi")
 	for name, test := range map[string]func(*testing.T, target){
-		"somebody else's user":             testForeignUser,
-		"a suspended user":                 testSuspendedUser,
-		"a policy that Ceph forgot":        testForgottenPolicy,
-		"several deletions in one call":    testDeletionOfSeveral,
-		"quota and placement":              testQuotaAndPlacement,
-		"an object for everybody":          testNoPublicObject,
-		"an object for another user":       testNoObjectForOthers,
-		"a bucket of somebody else":        testForgedBucket,
-		"what the AWS CLI is told":         testByTheAWSCLI,
-		"the capabilities that it needs":   testLackingCapabilities,
-		"a key that somebody made by hand": testKeyByHand,
-		"an account of newer versions":     testAccountOfNewerCeph,
+		"a user of another owner":         testForeignUser,
+		"a suspended user":                testSuspendedUser,
+		"a policy that Ceph forgot":       testForgottenPolicy,
+		"several deletions in one call":   testDeletionOfSeveral,
+		"quota and placement":             testQuotaAndPlacement,
+		"an object for everybody":         testNoPublicObject,
+		"an object for another user":      testNoObjectForOthers,
+		"a bucket of another owner":       testForgedBucket,
+		"the output of the AWS CLI":       testByTheAWSCLI,
+		"the capabilities that it needs":  testLackingCapabilities,
+		"a key that was created manually": testKeyByHand,
+		"an account of newer versions":    testAccountOfNewerCeph,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,8 +76,8 @@ func testForeignUser(t *testing.T, on target) {
 		before, err := on.cephKeys(t.Context(), account)
 		mustSucceed(t, err)
 		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-		drivertest.WantCode(t, err, codes.AlreadyExists, "was not made by this driver", "left alone")
-		drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "left alone")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was not created by this driver", "does not change it")
+		drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "does not change it")
 		if after, err := on.cephKeys(t.Context(), account); err != nil || !slices.Equal(before, after) {
 			t.Errorf("its keys were changed (%v)", err)
 		}
@@ -112,7 +112,7 @@ func testForgottenPolicy(t *testing.T, on target) {
 	mustSucceed(t, putObject(t, client, bucket, "own"))
 	mustSucceed(t, putObject(t, w.root(), bucket, "another's"))
 	if code := apiCode(t, getObject(t, client, bucket, "own")); code != "AccessDenied" {
-		t.Errorf("reading what it wrote, with the right to write: %q", code)
+		t.Errorf("reading its own object, with write permission: %q", code)
 	}
 	admin := iamClient(on.backend.Endpoint, on.rootID, on.rootSecret)
 	_, err := admin.DeleteUserPolicy(t.Context(), &iam.DeleteUserPolicyInput{UserName: &account, PolicyName: aws.String("cosi")})
@@ -131,7 +131,7 @@ func testForgottenPolicy(t *testing.T, on target) {
 	mustSucceed(t, putObject(t, client, bucket, "key"))
 	mustSucceed(t, putObject(t, again, bucket, "key"))
 	if code := apiCode(t, getObject(t, client, bucket, "own")); code != "AccessDenied" {
-		t.Errorf("reading what it wrote, after the next grant: %q", code)
+		t.Errorf("reading its own object, after the next grant: %q", code)
 	}
 }
 
@@ -315,7 +315,7 @@ func testForgedBucket(t *testing.T, on target) {
 			mustSucceed(t, err)
 		}
 		_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-		drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "does not change it")
 		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
 		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
 		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
@@ -409,7 +409,7 @@ func testAccountOfNewerCeph(t *testing.T, on target) {
 	}
 	w := newWorld(t, on, worldOptions{wrap: wrap})
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
-	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without one")
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without an account")
 }
 
 // testTenants has the same names in two tenants, neither of which can access the other's buckets.

@@ -187,37 +187,37 @@ func TestRightsEndAtWhatIsNotTheDrivers(t *testing.T) {
 			_, err := own.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: unbounded, PolicyName: aws.String("p"), PolicyDocument: aws.String(anything)})
 			return err
 		},
-		"no more boundary": func() error {
+		"the removal of the boundary": func() error {
 			_, err := own.DeleteUserPermissionsBoundary(t.Context(), &iam.DeleteUserPermissionsBoundaryInput{UserName: bounded})
 			return err
 		},
-		"a boundary that says something else": func() error {
+		"a changed boundary": func() error {
 			_, err := own.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{PolicyArn: boundary, PolicyDocument: aws.String(anything), SetAsDefault: true})
 			return err
 		},
-		"a key of somebody's user": func() error {
+		"a key of another owner's user": func() error {
 			_, err := own.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: person})
 			return err
 		},
-		"somebody out of a group": func() error {
+		"the removal of another owner's user from a group": func() error {
 			_, err := own.RemoveUserFromGroup(t.Context(), &iam.RemoveUserFromGroupInput{UserName: person, GroupName: guards})
 			return err
 		},
-		"somebody's role for a pod":          func() error { return bind(eksCluster, *boss.Role.Arn) },
+		"another owner's role for a pod":     func() error { return bind(eksCluster, *boss.Role.Arn) },
 		"a role for pods of another cluster": func() error { return bind("other", "arn:aws:iam::000000000000:role"+accountPath+*bounded) },
 		"a bucket with a name of others": func() error {
 			_, err := ownS3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("company-2")})
 			return err
 		},
-		"what is in somebody's bucket": func() error {
+		"the contents of another owner's bucket": func() error {
 			_, err := ownS3.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: foreign})
 			return err
 		},
-		"somebody's object away": func() error {
+		"the deletion of another owner's object": func() error {
 			_, err := ownS3.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: foreign, Key: aws.String("key")})
 			return err
 		},
-		"somebody's bucket away": func() error {
+		"delete another owner's bucket": func() error {
 			_, err := ownS3.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: foreign})
 			return err
 		},
@@ -235,7 +235,7 @@ func TestRightsEndAtWhatIsNotTheDrivers(t *testing.T) {
 	id, secret = *key.AccessKey.AccessKeyId, *key.AccessKey.SecretAccessKey
 	_, err = s3Client(server.URL(), "us-east-1", id, secret).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: foreign})
 	if code := apiCode(t, err); code != "AccessDenied" {
-		t.Errorf("a user with a policy for everything lists somebody's bucket: %q", code)
+		t.Errorf("a user with a policy for everything lists another owner's bucket: %q", code)
 	}
 	_, err = iamClient(server.URL(), id, secret).CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("free")})
 	if code := apiCode(t, err); code != "AccessDenied" {

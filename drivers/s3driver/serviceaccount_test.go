@@ -325,19 +325,19 @@ func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 			configure: func(s *s3driver.ServiceAccountsConfig) { s.EKSCluster = "nowhere" },
 			code:      codes.FailedPrecondition, want: "iam.serviceAccounts",
 		},
-		"a role of somebody else": {
+		"a role of another owner": {
 			prepare: func(t *testing.T, on target) {
 				t.Helper()
 				foreignRole(t, on, eksCluster+".ns.sa")
 			},
-			code: codes.AlreadyExists, want: "left alone",
+			code: codes.AlreadyExists, want: "does not change it",
 		},
 		"a service account that is bound already": {
 			prepare: func(t *testing.T, on target) {
 				t.Helper()
 				bindToForeignRole(t, on)
 			},
-			code: codes.AlreadyExists, want: "takes only one",
+			code: codes.AlreadyExists, want: "allows only one",
 		},
 	}
 	for name, test := range tests {

@@ -63,7 +63,7 @@ func TestLaggingReads(t *testing.T) {
 			server.Faults.Clear()
 			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
 		},
-		"a revoke needs no list of what the driver made": func(t *testing.T, run lagRun, server *s3fake.Server) {
+		"a revocation needs no list of the driver's objects": func(t *testing.T, run lagRun, server *s3fake.Server) {
 			t.Helper()
 			prepareMany(t, run.driver, names{bucket: run.bucket + "-m"})
 			large := names{bucket: run.bucket + "-m", account: drivertest.NewAccount()}
@@ -78,7 +78,7 @@ func TestLaggingReads(t *testing.T) {
 				mustSucceed(t, callDelete(t.Context(), run.driver, names{bucket: bucket}))
 			}
 		},
-		"a revoke lists again what is in its way": func(t *testing.T, run lagRun, server *s3fake.Server) {
+		"a revocation repeats a stale list": func(t *testing.T, run lagRun, server *s3fake.Server) {
 			t.Helper()
 			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "iam:CreateAccessKey", Effect: fault.DropAfter, Times: 1}))
 			if err := callGrant("")(t.Context(), run.driver, run.names); err == nil {

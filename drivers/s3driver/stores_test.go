@@ -311,24 +311,25 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	}
 }
 
-// TestBehaviour tests what the driver does on every store and the conformance suite does not. All its tests share one store of each kind, because
+// TestBehaviour tests behavior on every store that the conformance suite does not test. All its tests share one store of
+// each kind, because
 // starting a real one takes longer than most tests. They must not count the contents of the store or break it.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){
-		"every API responds":            testEveryStoreResponds,
-		"modes, by trying":              testModesByTrying,
-		"modes that a class disallows":  testDisallowedModes,
-		"disallowed modes, heard late":  testRepeatedWithDisallowedModes,
-		"parameters of buckets":         testParametersAtTheStore,
-		"a static bucket that must fit": testStaticBucketMustFitItsParameters,
-		"a clone of the cluster":        testClone,
-		"tags of buckets turned off":    testTaggingTurnedOff,
-		"removal by hand":               testBucketAndUserRemovedByHand,
-		"deletion of what is not empty": testDeleteNonEmptyRemovesVersionsMarkersAndUploads,
-		"a lost credential store":       testLostCredentialStoreDeletesNoLiveKey,
-		"a store that is down":          testStoreThatIsDown,
-		"a wrong login":                 testWrongLogin,
+		"every API responds":                     testEveryStoreResponds,
+		"modes, by trying":                       testModesByTrying,
+		"modes that a class disallows":           testDisallowedModes,
+		"disallowed modes, heard late":           testRepeatedWithDisallowedModes,
+		"parameters of buckets":                  testParametersAtTheStore,
+		"a static bucket that must fit":          testStaticBucketMustFitItsParameters,
+		"a clone of the cluster":                 testClone,
+		"tags of buckets turned off":             testTaggingTurnedOff,
+		"removal by hand":                        testBucketAndUserRemovedByHand,
+		"deletion of a bucket that is not empty": testDeleteNonEmptyRemovesVersionsMarkersAndUploads,
+		"a lost credential store":                testLostCredentialStoreDeletesNoLiveKey,
+		"a store that is down":                   testStoreThatIsDown,
+		"a wrong login":                          testWrongLogin,
 	}
 	onEveryTarget(t, func(t *testing.T, on target) {
 		for name, test := range behaviours {

@@ -134,7 +134,7 @@ func (on target) serviceAccounts() string {
 	if _, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory()}); err != nil {
 		return "no"
 	}
-	return "not tried"
+	return "not tested"
 }
 
 // with calls f with an access and revokes it afterwards.

@@ -87,7 +87,7 @@ func testTLS(t *testing.T, on target) {
 		refused.backend.CAFile = file
 		_, err := newWorld(t, refused, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount()})
 		if err == nil {
-			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
+			t.Errorf("%s: an untrusted certificate is accepted", name)
 			continue
 		}
 		drivertest.WantCode(t, err, codes.Unavailable, "is not trusted", "caFile")

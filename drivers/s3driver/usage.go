@@ -89,16 +89,16 @@ func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
 		return credstore.Entry{}, unusableStore(err)
 	}
 	if was := entry.Notes[noteDefault]; was != u.config.DefaultBackend {
-		return credstore.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were made, and is %q now, "+
-			"but their IDs name no backend and stand for the default one: set defaultBackend to %q again, and name the other backend in the classes", was, u.config.DefaultBackend, was)
+		return credstore.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were created, and is %q now, "+
+			"but their IDs contain no backend and belong to the default one: set defaultBackend to %q again, and set the other backend in the classes", was, u.config.DefaultBackend, was)
 	}
 	for _, note := range slices.Sorted(maps.Keys(entry.Notes)) {
 		name, isBackend := strings.CutPrefix(note, noteBackend)
 		if _, configured := u.config.Backends[name]; !isBackend || configured || slices.Contains(u.config.RemovedBackends, name) {
 			continue
 		}
-		return credstore.Entry{}, driverkit.FailedPrecondition("backend %q has been removed or renamed, but buckets or accounts were made there, and its name is part of their IDs: "+
-			"configure it by that name again; or, if the store and everything in it is gone for good, list it in removedBackends", name)
+		return credstore.Entry{}, driverkit.FailedPrecondition("backend %q was removed or renamed, but has buckets or accounts with its name in their IDs: "+
+			"configure it with that name again; or, if the store and all its contents were deleted permanently, list it in removedBackends", name)
 	}
 	return entry, nil
 }
@@ -121,7 +121,7 @@ func (d *Driver) CheckConfiguration(ctx context.Context) error {
 // checkID returns an error for IDs that can no longer be created or used.
 func (d *Driver) checkID(ctx context.Context, id string) error {
 	if d.removed(id) {
-		return driverkit.FailedPrecondition("%s is at a backend that was removed for good (removedBackends)", id)
+		return driverkit.FailedPrecondition("%s is at a permanently removed backend (removedBackends)", id)
 	}
 	return d.usage.check(ctx)
 }

@@ -30,7 +30,7 @@ func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
 	problems = append(problems, c.validate()...)
 	for _, name := range typeNames(storeTypes(nil)) {
 		if _, taken := more[BackendType(name)]; taken {
-			problems = append(problems, fmt.Errorf("type %s of another program is one of the driver's own; it needs another name", name))
+			problems = append(problems, fmt.Errorf("type %s is already a type of the driver; use another name", name))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -75,8 +75,8 @@ func (c Config) validate() []error {
 	problems = append(problems, c.named().Check()...)
 	for name, backend := range c.Backends {
 		if backend.IAM.ServiceAccounts.enabled() && c.Cluster == "" {
-			problems = append(problems, fmt.Errorf("cluster: is needed with backends.%s.iam.serviceAccounts, a name that no other cluster of the AWS account has: "+
-				"without it clusters share the roles of service accounts that have the same name", name))
+			problems = append(problems, fmt.Errorf("cluster: is required with backends.%s.iam.serviceAccounts, and must be unique in the AWS account: "+
+				"without it, clusters share the roles of service accounts with the same name", name))
 		}
 	}
 	for _, name := range c.RemovedBackends {
@@ -125,7 +125,7 @@ func (b BackendConfig) validate(types map[BackendType]storeType, bad settings.Ba
 	}
 	b.ReadLag.Check(bad)
 	if types[b.Type].sharesPolicies && b.ReadLag.Duration() > 0 {
-		bad("readLag", "must be none for type %s: the policy of a bucket is read, changed and written for each access, and one that lags would lose that of another", b.Type)
+		bad("readLag", "must not be set for type %s: each access reads, changes and writes the bucket policy, and a stale read would lose other accesses", b.Type)
 	}
 	b.reach().Check(bad, "https://s3.example.com")
 }
@@ -161,24 +161,24 @@ func (b BackendConfig) validateAccounts(types map[BackendType]storeType, bad set
 		return // the other requirements depend on the type
 	}
 	if !kind.iam && b.Endpoint == "" {
-		bad("endpoint", "is needed for type %s", b.Type)
+		bad("endpoint", "is required for type %s", b.Type)
 	}
 	if !kind.iam && b.Credentials.provider() == nil {
-		bad("credentials", "are needed for type %s", b.Type)
+		bad("credentials", "are required for type %s", b.Type)
 	}
 	b.validateWorkloads(kind, bad)
 	if err := b.Credentials.check(); err != nil {
 		bad("credentials", "%v", err)
 	}
 	if !kind.iam && b.IAM != (IAMConfig{}) {
-		bad("iam", "is for type aws only")
+		bad("iam", "is only for type aws")
 	}
 	// A managed policy is in a separate path below this one, which ends with the user's name.
 	if kind.iam && (!iamPathPattern.MatchString(b.IAM.Path) || len(b.IAM.Path) > 512-names.MaxAccount) {
 		bad("iam.path", "%q must begin and end with '/'", b.IAM.Path)
 	}
 	if b.AccountID != "" && !(kind.iam && accountPattern.MatchString(b.AccountID)) {
-		bad("accountID", "%q must be the 12 digits of an AWS account, and is for type aws only", b.AccountID)
+		bad("accountID", "%q must be the 12 digits of an AWS account, and is only for type aws", b.AccountID)
 	}
 	if arn := b.IAM.PermissionsBoundary; arn != "" && !strings.HasPrefix(arn, "arn:") {
 		bad("iam.permissionsBoundary", "%q is not the ARN of a policy", arn)
@@ -189,15 +189,15 @@ func (b BackendConfig) validateAccounts(types map[BackendType]storeType, bad set
 func (b BackendConfig) validateWorkloads(kind storeType, bad settings.Bad) {
 	switch given := b.Workloads.provider() != nil; {
 	case kind.sharedKey && !given:
-		bad("workloads", "is needed for type static: the key pair that its workloads get")
+		bad("workloads", "is required for type static: the key pair for its workloads")
 	case !kind.sharedKey && given:
-		bad("workloads", "is for type static only: with type %s each access gets a key pair of its own", b.Type)
+		bad("workloads", "is only for type static: with type %s, each access gets its own key pair", b.Type)
 	}
 	if err := b.Workloads.check(); err != nil {
 		bad("workloads", "%v", err)
 	}
 	if b.Workloads.SessionTokenFile != "" {
-		bad("workloads.sessionTokenFile", "is for the driver's own credentials: workloads get a key that does not end")
+		bad("workloads.sessionTokenFile", "is only for the driver's own credentials: workloads need a key that does not expire")
 	}
 }
 
@@ -207,7 +207,7 @@ func (s ServiceAccountsConfig) validate(bad settings.Bad) {
 		return
 	}
 	if !s.enabled() {
-		bad("iam.serviceAccounts", "needs eksCluster, oidcProvider or both")
+		bad("iam.serviceAccounts", "requires eksCluster, oidcProvider or both")
 	}
 	if s.OIDCProvider != "" && !oidcProviderPattern.MatchString(s.OIDCProvider) {
 		bad("iam.serviceAccounts.oidcProvider", "%q is not the ARN of an OpenID Connect provider, such as arn:aws:iam::111122223333:oidc-provider/oidc.example.com/id", s.OIDCProvider)
@@ -221,13 +221,13 @@ func (s ServiceAccountsConfig) validate(bad settings.Bad) {
 func (c CredentialsConfig) check() error {
 	switch {
 	case (c.AccessKeyIDFile == "") != (c.SecretAccessKeyFile == ""):
-		return errors.New("accessKeyIDFile and secretAccessKeyFile need each other")
+		return errors.New("accessKeyIDFile and secretAccessKeyFile require each other")
 	case c.SessionTokenFile != "" && c.AccessKeyIDFile == "":
-		return errors.New("sessionTokenFile needs accessKeyIDFile and secretAccessKeyFile")
+		return errors.New("sessionTokenFile requires accessKeyIDFile and secretAccessKeyFile")
 	case (c.AccessKeyID == "") != c.SecretAccessKey.IsZero():
-		return errors.New("the access key ID and the secret key need each other")
+		return errors.New("the access key ID and the secret key require each other")
 	case c.AccessKeyID != "" && c.AccessKeyIDFile != "":
-		return errors.New("give the key pair either by files or by value")
+		return errors.New("set the key pair either with files or directly")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func callsOfTheBackend(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// lackedByThePage returns the calls that the page lists, and whether it says that versitygw lacks them.
+// lackedByThePage returns the calls that the page lists, and whether it states that versitygw lacks them.
 func lackedByThePage(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "versitygw-iam.md"))

@@ -82,11 +82,11 @@ func (r Reach) Check(bad Bad, example string) {
 	plain := r.Plain()
 	for _, field := range slices.Sorted(maps.Keys(plain)) {
 		if !r.Insecure && !loopback(plain[field]) {
-			bad(field, "%s has no TLS, so that what is in keys, tokens and objects can be read and changed on the way: use https, or accept that by insecure: true", plain[field])
+			bad(field, "%s does not use TLS, so keys, tokens and objects can be read and changed on the network: use https, or accept this with insecure: true", plain[field])
 		}
 	}
 	if endpoint := r.Endpoints["endpoint"]; r.CAFile != "" && strings.HasPrefix(endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", endpoint)
+		bad("caFile", "is set, but the endpoint %s does not use TLS", endpoint)
 	}
 	if _, err := driverkit.CertificateAuthorities(r.CAFile); err != nil {
 		bad("caFile", "%v", err)

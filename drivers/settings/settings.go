@@ -89,7 +89,7 @@ func (f Format[C, B]) Help() string {
 		width = max(width, len(variable.Name))
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nVariables that describe one %s where there is no --config:\n", f.Backend)
+	fmt.Fprintf(&text, "\nVariables that configure one %s, if --config is not set:\n", f.Backend)
 	for _, variable := range f.Variables {
 		fmt.Fprintf(&text, "  %-*s %s\n", width, variable.Name, variable.Description)
 	}

@@ -89,7 +89,7 @@ func TestFormat(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	want := "\nVariables that describe one shelf where there is no --config:\n" +
+	want := "\nVariables that configure one shelf, if --config is not set:\n" +
 		"  SHELF_NAME   Name of the driver.\n  SHELF_LENGTH How long it is.\n"
 	if diff := cmp.Diff(want, format().Help()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

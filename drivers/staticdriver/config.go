@@ -22,34 +22,34 @@ const EnvironmentPrefix = "STATIC_DRIVER_"
 type Config struct {
 	// DriverName is the name that Buckets and classes use. Default: static.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
-	// Buckets are the buckets that can be claimed, by the ID that a Bucket has as existingBucketID: letters, digits and
-	// . _ / -, at most 2048.
+	// Buckets are the buckets that can be claimed, by their existingBucketID: letters, digits and . _ / -, at most
+	// 2048.
 	Buckets map[string]BucketConfig `json:"buckets"`
 }
 
 // BucketConfig configures one bucket.
 type BucketConfig struct {
-	// Credentials are those that reach the bucket. An access gets the one that has the modes it asks for and no more in
-	// what it leaves open than it must; of equal ones the first.
+	// Credentials are the credentials for the bucket. An access receives the one that has the requested modes and the
+	// fewest others; if several are equal, the first.
 	Credentials []CredentialConfig `json:"credentials"`
-	// Endpoint is the URL at which the driver looks for a bucket of Cloud Storage, where it is not Google's; that of
-	// other protocols is in the Secret.
+	// Endpoint is the URL of Cloud Storage at which the driver looks up the bucket. Default: Google's public endpoint.
+	// For other protocols, the Secret contains the endpoint.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
-	// of this host need no such word.
+	// Insecure allows endpoints without TLS, where keys and objects can be read and changed on the network. Addresses
+	// of this host do not need it.
 	Insecure bool `json:"insecure,omitempty"`
 }
 
 // CredentialConfig describes one credential and its permissions at the store. The driver cannot verify the
 // permissions: if the configuration lists fewer than the credential has, users get more access than they requested.
 type CredentialConfig struct {
-	// Directory has a file for each key of a BucketAccess Secret, as a mounted Secret has: COSI_PROTOCOL, BUCKET_NAME,
-	// AWS_ACCESS_KEY_ID and so on. It is read again with every call.
+	// Directory contains a file for each key of a BucketAccess Secret, like a mounted Secret: COSI_PROTOCOL,
+	// BUCKET_NAME, AWS_ACCESS_KEY_ID and so on. The driver reads it in every call.
 	Directory string `json:"directory"`
-	// ObjectData is what the credential may do with objects and, which goes with them, their metadata: ReadWrite,
-	// ReadOnly or WriteOnly.
+	// ObjectData contains the credential's permissions for objects and their metadata: ReadWrite, ReadOnly or
+	// WriteOnly.
 	ObjectData driverkit.Mode `json:"objectData,omitempty"`
-	// BucketMetadata is what it may do with the configuration of the bucket. Default: nothing.
+	// BucketMetadata contains the credential's permissions for the configuration of the bucket. Default: none.
 	BucketMetadata driverkit.Mode `json:"bucketMetadata,omitempty"`
 }
 
@@ -86,16 +86,16 @@ func variables() []settings.Variable[Config, BucketConfig] {
 			Set: func(_ *Config, b *BucketConfig, v string) { only(b).Directory = v },
 		},
 		{
-			Name: EnvironmentPrefix + "OBJECT_DATA", Description: "What that credential may do with objects: ReadWrite, ReadOnly or WriteOnly.",
+			Name: EnvironmentPrefix + "OBJECT_DATA", Description: "Permissions of this credential for objects: ReadWrite, ReadOnly or WriteOnly.",
 			Set: func(_ *Config, b *BucketConfig, v string) { only(b).ObjectData = driverkit.Mode(v) },
 		},
 		{
-			Name: EnvironmentPrefix + "BUCKET_METADATA", Description: "What it may do with the configuration of the bucket; nothing by default.",
+			Name: EnvironmentPrefix + "BUCKET_METADATA", Description: "Permissions for the bucket's configuration. Default: none.",
 			Set: func(_ *Config, b *BucketConfig, v string) { only(b).BucketMetadata = driverkit.Mode(v) },
 		},
-		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage; unset means Google's.", Set: func(_ *Config, b *BucketConfig, v string) { b.Endpoint = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage. Default: Google's public endpoint.", Set: func(_ *Config, b *BucketConfig, v string) { b.Endpoint = v }},
 		{
-			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Name: EnvironmentPrefix + "INSECURE", Description: "true allows endpoints without TLS on other hosts.",
 			Set: func(_ *Config, b *BucketConfig, v string) { b.Insecure = v == "true" },
 		},
 	}
@@ -109,7 +109,7 @@ func (c Config) complete() (Config, error) {
 		problems = append(problems, fmt.Errorf("driverName: %w", err))
 	}
 	if len(c.Buckets) == 0 {
-		problems = append(problems, errors.New("buckets: at least one is needed; with variables, "+EnvironmentPrefix+"BUCKET_ID names it"))
+		problems = append(problems, errors.New("buckets: at least one is required; with variables, "+EnvironmentPrefix+"BUCKET_ID sets it"))
 	}
 	for id := range c.Buckets {
 		if err := cosi.ValidateBucketID(id); err != nil {
@@ -124,7 +124,7 @@ func (c Config) complete() (Config, error) {
 // validate also reads the directories, so that missing files are reported at startup rather than to the first user.
 func (b BucketConfig) validate(bad settings.Bad) {
 	if len(b.Credentials) == 0 {
-		bad("credentials", "at least one is needed")
+		bad("credentials", "at least one is required")
 	}
 	places := map[driverkit.Protocol]string{}
 	for i, one := range b.Credentials {
@@ -132,7 +132,7 @@ func (b BucketConfig) validate(bad settings.Bad) {
 		checkMode(bad, field+".objectData", one.ObjectData)
 		checkMode(bad, field+".bucketMetadata", one.BucketMetadata)
 		if one.ObjectData == "" && one.BucketMetadata == "" {
-			bad(field, "objectData or bucketMetadata is needed: what the credential may do")
+			bad(field, "objectData or bucketMetadata is required: the credential's permissions")
 		}
 		if one.Directory == "" {
 			bad(field+".directory", "is needed")
@@ -144,7 +144,7 @@ func (b BucketConfig) validate(bad settings.Bad) {
 			continue
 		}
 		if first, ok := places[found.protocol]; ok && first != found.place() {
-			bad(field+".directory", "is for %s, but a credential before it is for %s: one bucket has one place", found.place(), first)
+			bad(field+".directory", "is for %s, but a previous credential is for %s: a bucket has only one location", found.place(), first)
 			continue
 		}
 		places[found.protocol] = found.place()

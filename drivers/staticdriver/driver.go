@@ -57,7 +57,7 @@ func New(options Options) (*Driver, error) {
 		return nil, err
 	}
 	if options.Credentials == nil {
-		return nil, errors.New("make the driver for buckets without a driver: it needs a credential store")
+		return nil, errors.New("create the driver for existing buckets: it needs a credential store")
 	}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
 		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
@@ -76,7 +76,7 @@ func New(options Options) (*Driver, error) {
 // AccessParameters returns the parameters that a BucketAccessClass can have.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{keyShared: {
-		Description: "\"true\" accepts that an access gets a credential that others have, too, and that no revocation ends. Without it accesses are refused.",
+		Description: "\"true\" accepts that an access gets a credential that other accesses also use and that cannot be revoked. Otherwise, accesses are rejected.",
 		Check:       driverkit.Boolean,
 	}}
 }
@@ -153,8 +153,8 @@ func (d *Driver) CreateBucket(context.Context, driverkit.CreateBucketRequest) (d
 // makesNone returns the error for new buckets. It does not list the configured buckets, because not everyone who can
 // create a claim may see them.
 func (d *Driver) makesNone() error {
-	return driverkit.InvalidArgument("driver %s makes no buckets: it hands out those that an administrator configured; "+
-		"claim one by existingBucketName, once an administrator has made a Bucket with its existingBucketID", d.config.DriverName)
+	return driverkit.InvalidArgument("driver %s creates no buckets: it gives access to buckets that an administrator configured; "+
+		"claim one with existingBucketName after an administrator has created a Bucket with its existingBucketID", d.config.DriverName)
 }
 
 // GetBucket implements driverkit.Driver.
@@ -197,13 +197,13 @@ func supports(info driverkit.BucketInfo, protocol driverkit.Protocol) bool {
 func (d *Driver) bucket(id string) (BucketConfig, error) {
 	config, ok := d.config.Buckets[id]
 	if !ok {
-		return config, driverkit.NotFound("bucket %s is none that an administrator configured for driver %s", id, d.config.DriverName)
+		return config, driverkit.NotFound("bucket %s is not in the configuration of driver %s", id, d.config.DriverName)
 	}
 	return config, nil
 }
 
 func unreadable(id string, err error) error {
-	return driverkit.FailedPrecondition("bucket %s: a credential that the administrator gave for it cannot be read; the driver's log says which", id).WithDetail(err)
+	return driverkit.FailedPrecondition("bucket %s: a configured credential cannot be read; see the driver's log", id).WithDetail(err)
 }
 
 // DeleteBucket implements driverkit.Driver. A bucket that is not configured does not belong to this driver.
@@ -211,7 +211,7 @@ func (d *Driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketR
 	if _, ok := d.config.Buckets[request.BucketID]; !ok {
 		return nil
 	}
-	return driverkit.FailedPrecondition("bucket %s was there before COSI, and driver %s deletes none; set the deletionPolicy of its Bucket to Retain",
+	return driverkit.FailedPrecondition("bucket %s was not created by COSI, and driver %s deletes no buckets; set the deletionPolicy of its Bucket to Retain",
 		request.BucketID, d.config.DriverName)
 }
 
@@ -223,11 +223,11 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 // accept returns an error for requests that no configured credential can satisfy.
 func (d *Driver) accept(spec driverkit.AccessSpec) error {
 	if !spec.Parameters.Bool(keyShared) {
-		return driverkit.InvalidArgument("credentials of driver %s are given by an administrator: others have the same one, and it is not revoked with the access; "+
-			"an administrator can accept that with the parameter %s: \"true\" of the BucketAccessClass", d.config.DriverName, keyShared)
+		return driverkit.InvalidArgument("credentials of driver %s are configured by an administrator: other accesses use the same one, and it is not revoked with the access; "+
+			"an administrator can accept this with the parameter %s: \"true\" of the BucketAccessClass", d.config.DriverName, keyShared)
 	}
 	if spec.Rotation != "" {
-		return driverkit.InvalidArgument("credentials of driver %s are exchanged by an administrator, at the store and in the driver's Secret", d.config.DriverName)
+		return driverkit.InvalidArgument("an administrator rotates the credentials of driver %s, in the store and in the driver's Secret", d.config.DriverName)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.A
 	case len(offered) == 0:
 		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
 	default:
-		return given{}, driverkit.InvalidArgument("bucket %s: no credential that the administrator gave has exactly these access modes; there are: %s",
+		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly these access modes; configured are: %s",
 			wanted.BucketID, strings.Join(offered, "; "))
 	}
 }

@@ -41,7 +41,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 		}
 		want := c.grants[driverkit.ReadWrite].GetBuckets()[0].GetBucketInfo()
 		if diff := cmp.Diff(want, found.GetProtocols(), protocmp.Transform()); diff != "" {
-			t.Errorf("the bucket (-what was written +what is found):\n%s", diff)
+			t.Errorf("the bucket (-written +found):\n%s", diff)
 		}
 		for mode, asked := range map[driverkit.Mode]cosi.AccessMode_Mode{driverkit.ReadWrite: cosi.AccessMode_READ_WRITE, driverkit.ReadOnly: cosi.AccessMode_READ_ONLY} {
 			request := c.grantOf("ba-"+strings.ToLower(string(mode)), asked)
@@ -54,7 +54,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 				Credentials: c.grants[mode].GetCredentials(), SharedCredential: true,
 			}
 			if diff := cmp.Diff(want, granted, protocmp.Transform()); diff != "" {
-				t.Errorf("%s (-what was written +what is granted):\n%s", mode, diff)
+				t.Errorf("%s (-written +granted):\n%s", mode, diff)
 			}
 			if err := c.use(t.Context(), granted, true); (err == nil) != (mode == driverkit.ReadWrite) {
 				t.Errorf("%s: a write: %v", mode, err)
@@ -91,13 +91,13 @@ func TestAStoreThatRefuses(t *testing.T) {
 		}
 		if c.protocol == cosi.ObjectProtocol_AZURE { // a signature is removed with its container
 			c.refuse(t)
-			want(codes.PermissionDenied, "refuses the credential")
+			want(codes.PermissionDenied, "rejects the configured credential")
 			return
 		}
 		c.remove(t)
 		want(codes.NotFound, "does not exist")
 		c.refuse(t)
-		want(codes.PermissionDenied, "refuses the credential")
+		want(codes.PermissionDenied, "rejects the configured credential")
 	})
 }
 
@@ -107,11 +107,11 @@ func TestRefusals(t *testing.T) {
 	client, _ := serve(t, c.config(t), credstore.NewMemory())
 	ctx := t.Context()
 	_, err := client.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{Name: "bc-1"})
-	drivertest.WantCode(t, err, codes.InvalidArgument, "makes no buckets")
+	drivertest.WantCode(t, err, codes.InvalidArgument, "creates no buckets")
 	_, err = client.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: bucketID})
 	drivertest.WantCode(t, err, codes.InvalidArgument, "existingBucketName")
 	_, err = client.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "other"})
-	drivertest.WantCode(t, err, codes.NotFound, "is none that an administrator configured")
+	drivertest.WantCode(t, err, codes.NotFound, "is not in the configuration")
 	_, err = client.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: bucketID, Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_GCS}}})
 	drivertest.WantCode(t, err, codes.InvalidArgument, "GCS")
 	_, err = client.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: bucketID})
@@ -125,12 +125,12 @@ func TestRefusals(t *testing.T) {
 		text   string
 	}{
 		"a class that accepts no shared credential": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters = nil }, codes.InvalidArgument, "acceptSharedCredential"},
-		"one that says so":                          {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["acceptSharedCredential"] = "false" }, codes.InvalidArgument, "not revoked with the access"},
-		"a rotation":                                {func(r *cosi.DriverGrantBucketAccessRequest) { r.Rotation = "1" }, codes.InvalidArgument, "exchanged by an administrator"},
-		"a mode that nobody gave": {func(r *cosi.DriverGrantBucketAccessRequest) {
+		"one with an explicit false":                {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["acceptSharedCredential"] = "false" }, codes.InvalidArgument, "not revoked with the access"},
+		"a rotation":                                {func(r *cosi.DriverGrantBucketAccessRequest) { r.Rotation = "1" }, codes.InvalidArgument, "an administrator rotates"},
+		"a mode that is not configured": {func(r *cosi.DriverGrantBucketAccessRequest) {
 			r.Buckets[0].ObjectDataAccessMode.Mode = cosi.AccessMode_WRITE_ONLY
 		}, codes.InvalidArgument, "ReadOnly, ReadWrite"},
-		"another bucket": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Buckets[0].BucketId = "other" }, codes.NotFound, "is none that an administrator"},
+		"another bucket": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Buckets[0].BucketId = "other" }, codes.NotFound, "is not in the configuration"},
 		"two buckets": {
 			func(r *cosi.DriverGrantBucketAccessRequest) {
 				r.Buckets = append(r.Buckets, &cosi.AccessedBucket{BucketId: "other", ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_ONLY}})
@@ -194,7 +194,7 @@ func TestAnExchangedCredentialReachesUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.DriverGrantBucketAccess(t.Context(), c.grantOf("ba-1", cosi.AccessMode_READ_WRITE))
-	drivertest.WantCode(t, err, codes.FailedPrecondition, "cannot be read; the driver's log says which")
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "cannot be read; see the driver's log")
 }
 
 func TestConfig(t *testing.T) {
@@ -215,9 +215,9 @@ func TestConfig(t *testing.T) {
 			"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}, {directory: " + elsewhere + ", objectData: ReadOnly}]}}}",
 			"credentials[1].directory: is for https://s3.example.com/other, but",
 		},
-		"what is needed":              {"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}]}}}", ""},
+		"the required fields":         {"{buckets: {photos: {credentials: [{directory: DIR, objectData: ReadWrite}]}}}", ""},
 		"metadata alone":              {"{buckets: {photos: {credentials: [{directory: DIR, bucketMetadata: ReadOnly}]}}}", ""},
-		"no bucket":                   {"{}", "buckets: at least one is needed"},
+		"no bucket":                   {"{}", "buckets: at least one is required"},
 		"no credential":               {"{buckets: {photos: {}}}", "buckets.photos.credentials: at least one"},
 		"no modes":                    {"{buckets: {photos: {credentials: [{directory: DIR}]}}}", "credentials[0]: objectData or bucketMetadata is needed"},
 		"a mode that is none":         {"{buckets: {photos: {credentials: [{directory: DIR, objectData: Any}]}}}", `objectData: "Any" is not one of`},
@@ -226,7 +226,7 @@ func TestConfig(t *testing.T) {
 		"an ID that cannot be one":    {"{buckets: {'a b': {credentials: [{directory: DIR, objectData: ReadOnly}]}}}", `the name "a b"`},
 		"a field that is none":        {"{buckets: {photos: {region: here}}}", "region"},
 		"a name that is none":         {"{driverName: A, buckets: {photos: {credentials: [{directory: DIR, objectData: ReadOnly}]}}}", "driverName"},
-		"an endpoint without TLS":     {"{buckets: {photos: {endpoint: 'http://storage.example.com', credentials: [{directory: DIR, objectData: ReadOnly}]}}}", "has no TLS"},
+		"an endpoint without TLS":     {"{buckets: {photos: {endpoint: 'http://storage.example.com', credentials: [{directory: DIR, objectData: ReadOnly}]}}}", "does not use TLS"},
 		"one that is accepted":        {"{buckets: {photos: {insecure: true, endpoint: 'http://storage.example.com', credentials: [{directory: DIR, objectData: ReadOnly}]}}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func checkKeys(values map[string]string, needed, optional []string) error {
 	known := slices.Concat(needed, optional, []string{"COSI_PROTOCOL", "COSI_CERTIFICATE_AUTHORITY"})
 	for key := range values {
 		if !slices.Contains(known, key) {
-			problems = append(problems, fmt.Errorf("%s is no key of a Secret for %s; there are: %s", key, values["COSI_PROTOCOL"], strings.Join(known, ", ")))
+			problems = append(problems, fmt.Errorf("%s is not a valid key in a Secret for %s; valid keys: %s", key, values["COSI_PROTOCOL"], strings.Join(known, ", ")))
 		}
 	}
 	return errors.Join(problems...)
@@ -155,7 +155,7 @@ func (g given) gcs(values map[string]string) (given, error) {
 		return !whole(keys) && slices.ContainsFunc(keys, func(key string) bool { return values[key] != "" })
 	}
 	if part(hmacKeys) || part(jsonKeys) || !whole(hmacKeys) && !whole(jsonKeys) {
-		return given{}, fmt.Errorf("all of %s are needed, or all of %s, or both", strings.Join(hmacKeys, ", "), strings.Join(jsonKeys, ", "))
+		return given{}, fmt.Errorf("all of %s are required, or all of %s, or both", strings.Join(hmacKeys, ", "), strings.Join(jsonKeys, ", "))
 	}
 	g.info.GCS = &driverkit.GCSBucket{ProjectID: values["PROJECT_ID"], BucketName: values["BUCKET_NAME"]}
 	g.credential.GCS = &driverkit.GCSCredential{

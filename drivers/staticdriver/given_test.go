@@ -51,16 +51,16 @@ func TestParse(t *testing.T) {
 		"an authority":                         {protocol: driverkit.S3, changes: map[string]string{"COSI_CERTIFICATE_AUTHORITY": "pem"}},
 		"no protocol":                          {protocol: driverkit.S3, changes: map[string]string{"COSI_PROTOCOL": ""}, err: "COSI_PROTOCOL must be one of: S3, Azure, GCS"},
 		"a key that is missing":                {protocol: driverkit.S3, changes: map[string]string{"AWS_DEFAULT_REGION": ""}, err: "AWS_DEFAULT_REGION is missing"},
-		"a key that is none":                   {protocol: driverkit.S3, changes: map[string]string{"AWS_REGION": "x"}, err: "AWS_REGION is no key of a Secret for S3"},
-		"a key of another protocol":            {protocol: driverkit.Azure, changes: map[string]string{"BUCKET_NAME": "x"}, err: "BUCKET_NAME is no key of a Secret for Azure"},
+		"an unknown key":                       {protocol: driverkit.S3, changes: map[string]string{"AWS_REGION": "x"}, err: "AWS_REGION is not a valid key in a Secret for S3"},
+		"a key of another protocol":            {protocol: driverkit.Azure, changes: map[string]string{"BUCKET_NAME": "x"}, err: "BUCKET_NAME is not a valid key in a Secret for Azure"},
 		"an addressing style that is none":     {protocol: driverkit.S3, changes: map[string]string{"AWS_S3_ADDRESSING_STYLE": "auto"}, err: "must be one of: path, virtual"},
 		"an endpoint with the bucket in it":    {protocol: driverkit.S3, changes: map[string]string{"AWS_ENDPOINT_URL": "https://s3.example.com/photos"}, err: "AWS_ENDPOINT_URL"},
 		"a signature without its URL":          {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN": "sp=rl&sig=hush"}, err: "must be the URL of the container"},
 		"a signature of a whole account":       {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN": "https://team.example.com/?sig=hush"}, err: "must be the URL of the container"},
 		"a time that is none":                  {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP": "soon"}, err: "must be a time"},
-		"half of an HMAC key":                  {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": ""}, err: "all of HMAC_ACCESS_ID, HMAC_SECRET are needed"},
+		"half of an HMAC key":                  {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": ""}, err: "all of HMAC_ACCESS_ID, HMAC_SECRET are required"},
 		"a part of a service account key":      {protocol: driverkit.GCS, changes: map[string]string{"CLIENT_EMAIL": "a@b"}, err: "all of CLIENT_EMAIL"},
-		"no key at all":                        {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": "", "HMAC_SECRET": ""}, err: "are needed"},
+		"no key at all":                        {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": "", "HMAC_SECRET": ""}, err: "are required"},
 		"a key with a line feed, as of a tool": {protocol: driverkit.S3, changes: map[string]string{"AWS_DEFAULT_REGION": "here\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,20 +148,20 @@ func TestChoose(t *testing.T) {
 		disallowed         driverkit.DisallowedModes
 		want, err          string
 	}{
-		"the least in what is left open, and the first of equals": {data: rw, meta: open, bucket: open, want: "write"},
-		"what is asked for by name":                               {data: rw, meta: rw, bucket: rw, want: "all"},
-		"less":                                                    {data: ro, meta: open, bucket: open, want: "read"},
-		"metadata go with the object":                             {data: open, meta: ro, bucket: open, want: "read"},
-		"one category alone":                                      {data: open, meta: open, bucket: rw, want: "all"},
-		"more than was asked for is refused":                      {data: ro, meta: rw, bucket: open, err: "no credential that the administrator gave has exactly these"},
-		"what nobody gave":                                        {data: wo, meta: open, bucket: open, err: "objectData and objectMetadata ReadOnly, bucketMetadata ReadOnly"},
-		"what the class leaves":                                   {data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, wo}}, want: "read"},
+		"the fewest permissions in unset modes, and the first of equals": {data: rw, meta: open, bucket: open, want: "write"},
+		"an explicitly requested mode":                                   {data: rw, meta: rw, bucket: rw, want: "all"},
+		"less":                                                           {data: ro, meta: open, bucket: open, want: "read"},
+		"metadata go with the object":                                    {data: open, meta: ro, bucket: open, want: "read"},
+		"one category alone":                                             {data: open, meta: open, bucket: rw, want: "all"},
+		"more than was asked for is refused":                             {data: ro, meta: rw, bucket: open, err: "no configured credential has exactly these"},
+		"a mode that is not configured":                                  {data: wo, meta: open, bucket: open, err: "objectData and objectMetadata ReadOnly, bucketMetadata ReadOnly"},
+		"the modes that the class allows":                                {data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, wo}}, want: "read"},
 		"nothing that the class leaves": {
 			data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, ro, wo}}, err: "disallows",
 		},
 		"another protocol":           {protocol: driverkit.Azure, data: ro, meta: open, bucket: open, want: "azure"},
 		"a protocol without any":     {protocol: driverkit.GCS, data: ro, meta: open, bucket: open, err: "has no credential for protocol GCS"},
-		"a mode of another protocol": {protocol: driverkit.Azure, data: rw, meta: open, bucket: open, err: "no credential that"},
+		"a mode of another protocol": {protocol: driverkit.Azure, data: rw, meta: open, bucket: open, err: "no configured credential"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func (s statusError) Error() string { return fmt.Sprintf("HTTP status %d", s.sta
 var denials = regexp.MustCompile(`AccessDenied|AuthorizationPermissionMismatch|AuthorizationResourceTypeMismatch|"forbidden"`)
 
 var refused = backenderror.Meaning{
-	Kind: driverkit.PermissionDenied, Text: "the store refuses the credential that the administrator gave for this bucket; an administrator has to exchange it",
+	Kind: driverkit.PermissionDenied, Text: "the store rejects the configured credential for this bucket; an administrator has to replace it",
 }
 
 var looks = backenderror.Table{
@@ -66,7 +66,7 @@ var looks = backenderror.Table{
 	},
 	Statuses: map[int]backenderror.Meaning{
 		http.StatusBadRequest: refused, http.StatusUnauthorized: refused, http.StatusForbidden: refused,
-		http.StatusMovedPermanently: {Kind: driverkit.FailedPrecondition, Text: "it is in another region or at another endpoint than the administrator wrote"},
+		http.StatusMovedPermanently: {Kind: driverkit.FailedPrecondition, Text: "its region or endpoint differs from the configuration"},
 	},
 }
 
@@ -148,12 +148,12 @@ func signed(ctx context.Context, client *http.Client, at, region, id, secret str
 	hash := hex.EncodeToString(nothing[:])
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("look for the bucket: %w", err)
+		return fmt.Errorf("look up the bucket: %w", err)
 	}
 	request.Header.Set("X-Amz-Content-Sha256", hash)
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	if err := signer.SignHTTP(ctx, aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, request, hash, "s3", region, time.Now()); err != nil {
-		return fmt.Errorf("look for the bucket: %w", err)
+		return fmt.Errorf("look up the bucket: %w", err)
 	}
 	return do(client, request)
 }
@@ -161,7 +161,7 @@ func signed(ctx context.Context, client *http.Client, at, region, id, secret str
 func get(ctx context.Context, client *http.Client, at string, authenticate func(*http.Request)) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
-		return errors.New("look for the bucket: its URL cannot be used") // the error would contain the token
+		return errors.New("look up the bucket: its URL is not valid") // the error would contain the token
 	}
 	if authenticate != nil {
 		authenticate(request)
@@ -176,12 +176,12 @@ func do(client *http.Client, request *http.Request) error {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			failed.URL = request.URL.Scheme + "://" + request.URL.Host
 		}
-		return fmt.Errorf("look for the bucket: %w", err)
+		return fmt.Errorf("look up the bucket: %w", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	if err != nil {
-		return fmt.Errorf("look for the bucket: %w", err)
+		return fmt.Errorf("look up the bucket: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return statusError{response.StatusCode, response.StatusCode == http.StatusForbidden && denials.Match(body)}
@@ -200,7 +200,7 @@ func token(ctx context.Context, endpoint string, key driverkit.GCSCredential) (*
 	}
 	made, err := config.TokenSource(ctx).Token()
 	if err != nil {
-		return nil, fmt.Errorf("look for the bucket: %w", err)
+		return nil, fmt.Errorf("look up the bucket: %w", err)
 	}
 	return made, nil
 }

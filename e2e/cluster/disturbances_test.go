@@ -26,22 +26,26 @@ const pageHead = `# Disturbances
 
 <!-- Written by COOPER_UPDATE=1 make e2e-node TESTFLAGS='-run Disturbances'; do not edit. -->
 
-What was done to Cooper on [a node](../adr/0041-node.md) while users asked for a bucket and an access each second, gave one of
-three back, and a Pod used its bucket five times a second. After each row the test saw that everybody had what they had
-asked for, that the store had one bucket for each claim and one account with one key for each access and nothing else, that
-Secrets which were there before were as before, that a Pod could use each bucket, that the Pod which used its bucket all the
-time was never refused and never restarted, and that nothing was left when all of it was given back.
+For this page, Cooper ran on [a node](../adr/0041-node.md) under load: each second, users created a BucketClaim with a
+BucketAccess and deleted one of three, and a Pod used its bucket five times per second. After each disturbance, the test
+verified that:
 
-"Lasted" is from the first thing that was done to the last; "right again" is from then until everybody had what they had asked for,
-one of them only then. Seconds are those of a machine with two cores; they are no promise.
+- each BucketClaim and BucketAccess became ready
+- the store had exactly one bucket for each claim, and one account with one key for each access
+- existing Secrets did not change
+- a Pod could use each bucket, and the Pod under load never got an error and never restarted
+- nothing was left after the deletion of all objects
 
-| what was done | lasted | what users saw | right again |
+"Duration" is the time from the begin of the disturbance to its end. "Recovered after" is the time from this end until all
+objects were ready. The measurements are from a machine with two cores. They are not guarantees.
+
+| disturbance | duration | effect for users | recovered after |
 |---|---|---|---|
 `
 
 // A disturbance is a fault in a cluster.
 type disturbance struct {
-	// name is the name of its test, what its description on the page.
+	// name is the name of its test, and what is its description on the page.
 	name, what string
 	// driver is the name of the driver that the users use. install installs it, unless it is the default one.
 	driver  string
@@ -55,16 +59,16 @@ type disturbance struct {
 // disturbances returns the rows of the page in order.
 func disturbances() []disturbance {
 	return []disturbance{
-		{name: "killed-in-turn", what: "Each Pod of controller and driver is killed, one after the other", do: killInTurn},
-		{name: "killed-at-once", what: "All Pods of controller and driver are killed at once", do: killAll},
-		{name: "drained", what: "`kubectl drain` of the node, as to Cooper's Pods, then `kubectl uncordon`", onNode: true, do: drain},
-		{name: "kubelet", what: "The kubelet restarts, until it has run a new Pod", onNode: true, do: restartKubelet},
-		{name: "controller-leader", what: "The leader of the controller is deleted, three times", do: handOver(systemNamespace, "cosi-controller")},
-		{name: "driver-leader", what: "The leader of two Pods of the driver is deleted, three times", do: handOverDriver},
-		{name: "bad-image", what: "A new image of the driver crashes three times, then the former one is back (`strategy: RollingUpdate`)", do: badImage(appsv1.RollingUpdateDeploymentStrategyType)},
-		{name: "bad-image-alone", what: "The same with `strategy: Recreate`, so that there is no other Pod of the driver", do: badImage(appsv1.RecreateDeploymentStrategyType)},
-		{name: "full-disk", what: "The volume in which the driver keeps its credentials (`--credential-store=directory:`) is full, then it has room", driver: diskDriver, install: installOnSmallDisk, do: fillDisk},
-		{name: "clock", what: "The clock of the store, whose users have keys, is a minute ahead of the cluster's, then a minute behind, then right", do: changeClock},
+		{name: "killed-in-turn", what: "Kill each Pod of controller and driver, one after the other", do: killInTurn},
+		{name: "killed-at-once", what: "Kill all Pods of controller and driver at once", do: killAll},
+		{name: "drained", what: "Drain Cooper's Pods from the node (`kubectl drain`), then run `kubectl uncordon`", onNode: true, do: drain},
+		{name: "kubelet", what: "Restart the kubelet, and wait until it has run a new Pod", onNode: true, do: restartKubelet},
+		{name: "controller-leader", what: "Delete the leader of the controller, three times", do: handOver(systemNamespace, "cosi-controller")},
+		{name: "driver-leader", what: "Delete the leader of two Pods of the driver, three times", do: handOverDriver},
+		{name: "bad-image", what: "Deploy an image of the driver that crashes three times, then restore the previous image (`strategy: RollingUpdate`)", do: badImage(appsv1.RollingUpdateDeploymentStrategyType)},
+		{name: "bad-image-alone", what: "The same with `strategy: Recreate`, without another Pod of the driver", do: badImage(appsv1.RecreateDeploymentStrategyType)},
+		{name: "full-disk", what: "Fill the volume of the driver's credential store (`--credential-store=directory:`), then free space", driver: diskDriver, install: installOnSmallDisk, do: fillDisk},
+		{name: "clock", what: "Set the store's clock a minute ahead of the cluster's, then a minute behind, then correctly (users have keys)", do: changeClock},
 	}
 }
 
@@ -86,7 +90,7 @@ func TestDisturbances(t *testing.T) { //nolint:paralleltest // all tests share t
 		return
 	}
 	if len(rows) != len(disturbances()) {
-		t.Fatalf("%d of %d disturbances were tried: the page needs all", len(rows), len(disturbances()))
+		t.Fatalf("%d of %d disturbances ran: the page needs all", len(rows), len(disturbances()))
 	}
 	if err := os.WriteFile(page, []byte(pageHead+strings.Join(rows, "")), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,7 +106,7 @@ func TestThePageHasTheDisturbances(t *testing.T) {
 	}
 	rest, ok := strings.CutPrefix(string(content), pageHead)
 	if !ok {
-		t.Errorf("the page begins otherwise than it is written")
+		t.Errorf("the head of the page is out of date")
 	}
 	var want, got []string
 	for _, d := range disturbances() {
@@ -290,7 +294,7 @@ func fillDisk(t *testing.T, l *load) {
 	inDisk := func(command, want string) {
 		t.Helper()
 		if got := l.kubectl(t, "-n", diskNamespace, "exec", "deployment/cosi-driver-disk", "-c", "disk", "--", "/e2e-client", command, "/store/full"); !strings.Contains(got, want) {
-			t.Fatalf("e2e-client %s says %q", command, got)
+			t.Fatalf("e2e-client %s prints %q", command, got)
 		}
 	}
 	inDisk("fill", "full")

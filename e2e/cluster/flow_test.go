@@ -54,7 +54,7 @@ func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // all tests sh
 	for name, buckets := range map[string]int{"environment": 1, "files": 1, "both": 2} {
 		w.wait(t, ns, "jsonpath={.status.phase}=Succeeded", "pod/"+name)
 		if got := w.logs(t, ns, name); strings.Count(got, "stored and read in") != buckets {
-			t.Errorf("the Pod %s says %q, want that it stored in %d", name, got, buckets)
+			t.Errorf("the Pod %s prints %q, want that it stored in %d", name, got, buckets)
 		}
 	}
 }

@@ -217,8 +217,8 @@ func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	}
 }
 
-// goes uninstalls when no objects are left. The CRDs remain until a user deletes them, as the page about Helm
-// says.
+// goes uninstalls when no objects are left. The CRDs remain until a user deletes them, as documented in
+// docs/howto/install-with-helm.md.
 func (h *releases) goes(t *testing.T) {
 	t.Helper()
 	for _, r := range []release{h.driver, h.controller} {

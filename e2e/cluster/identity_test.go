@@ -199,7 +199,7 @@ func (w *world) job(t *testing.T, namespace string, one identity, name, account,
 	w.apply(t, namespace, strings.NewReplacer("NAME", name, "ACCOUNT", account, "TRIES", "0", "IMAGE", image("e2e-identity"), "AUDIENCE", one.audience).Replace(job))
 	w.wait(t, namespace, "condition="+condition, "job/"+name)
 	if got := w.kubectl(t, "-n", namespace, "logs", "job/"+name); !strings.Contains(got, want) {
-		t.Errorf("the Job %s says %q, want %q", name, got, want)
+		t.Errorf("the Job %s prints %q, want %q", name, got, want)
 	}
 }
 

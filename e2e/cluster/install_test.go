@@ -90,8 +90,8 @@ func image(name string) string {
 
 func repository() string { return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper") }
 
-// install installs Cooper, the S3 driver and a store for it with kubectl, as docs/howto/deploy.md says. It
-// keeps what is already installed.
+// install installs Cooper, the S3 driver and a store for it with kubectl, as in docs/howto/deploy.md. It
+// keeps existing installations.
 func (w *world) install(t *testing.T) {
 	t.Helper()
 	w.installed.Do(func() {

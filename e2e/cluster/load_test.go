@@ -185,7 +185,7 @@ func (l *load) complained(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.said) == 0 {
-		return errors.New("no condition says ProvisionFailed")
+		return errors.New("no condition has the reason ProvisionFailed")
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (l *load) recovered(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// saw describes what users saw, in a sentence or two.
+// saw describes the effect for users, in one or two sentences.
 func (l *load) saw(t *testing.T) string {
 	t.Helper()
 	accesses, err := l.accesses(t.Context())
@@ -253,10 +253,10 @@ func (l *load) saw(t *testing.T) string {
 		provisioned := meta.FindStatusCondition(one.Status.Conditions, cosiapi.ConditionProvisioned)
 		slowest = max(slowest, provisioned.LastTransitionTime.Sub(one.CreationTimestamp.Time))
 	}
-	text := fmt.Sprintf("%d buckets with accesses asked for, the slowest there after %.0f s; %d given back and gone.",
+	text := fmt.Sprintf("%d buckets with accesses requested, the slowest ready after %.0f s; %d deleted.",
 		len(l.kept)+len(l.given)-settled, slowest.Seconds(), len(l.given))
 	if len(l.said) > 0 {
-		text += " Some said meanwhile: " + strings.Join(slices.Sorted(maps.Keys(l.said)), ", ") + "."
+		text += " Conditions in the meantime: " + strings.Join(slices.Sorted(maps.Keys(l.said)), ", ") + "."
 	}
 	return text
 }
@@ -323,7 +323,7 @@ func (l *load) use(t *testing.T, secrets []string) {
 	l.wait(t, l.ns, "jsonpath={.status.phase}=Succeeded", "pod/all")
 	log := l.logs(t, l.ns, "user")
 	if strings.Contains(log, "failed") || !strings.Contains(log, "stored and read in") {
-		t.Errorf("the Pod that used its bucket all the time says:\n%s", log)
+		t.Errorf("the Pod under load prints:\n%s", log)
 	}
 	if restarts := l.kubectl(t, "-n", l.ns, "get", "pod", "user", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); restarts != "0" {
 		t.Errorf("the Pod that used its bucket all the time began again %s times: its log may lack why", restarts)
@@ -356,7 +356,7 @@ func (l *load) end(t *testing.T) {
 		t.Errorf("Secrets are left: %q", slices.Sorted(maps.Keys(left)))
 	}
 	if diff := cmp.Diff(l.before, l.inventory(t)); diff != "" {
-		t.Errorf("the store has not what it had before (-before +after):\n%s", diff)
+		t.Errorf("the contents of the store changed (-before +after):\n%s", diff)
 	}
 }
 

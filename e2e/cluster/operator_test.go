@@ -188,7 +188,7 @@ type driver struct {
 	secret      map[string]string
 }
 
-// driver installs a driver as docs/howto/deploy.md says. It is uninstalled at the end of the test.
+// driver installs a driver as in docs/howto/deploy.md. It is uninstalled at the end of the test.
 func (w *world) driver(t *testing.T, d driver) {
 	t.Helper()
 	dir := filepath.Join(w.manifests(t), "drivers", d.cloud)

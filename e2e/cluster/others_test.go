@@ -64,6 +64,6 @@ func TestClustersInUse(t *testing.T) {
 		t.Errorf("in use (-want +got):\n%s", diff)
 	}
 	if used := inUse(there[:4]); len(used) > 0 {
-		t.Errorf("%q are nobody's", used)
+		t.Errorf("%q have no owner", used)
 	}
 }

@@ -147,7 +147,7 @@ func (u *upgrade) kept(t *testing.T) {
 	for _, name := range u.survivors {
 		u.wait(t, u.namespace, "condition=Ready", "pod/"+name)
 		if got := u.exec(t, u.namespace, name, "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
-			t.Errorf("the Pod %s says %q", name, got)
+			t.Errorf("the Pod %s prints %q", name, got)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object,
 	u.roll(t, manifests)
 }
 
-// onlyKept compares the current state with the initial state and what users keep.
+// onlyKept compares the current state with the initial state and the objects that users keep.
 func (u *upgrade) onlyKept(t *testing.T) {
 	t.Helper()
 	u.churn.settles(t, len(u.survivors))
@@ -247,7 +247,7 @@ func (u *upgrade) onlyKept(t *testing.T) {
 	}
 }
 
-// leavesNothing deletes what users kept.
+// leavesNothing deletes the objects that users kept.
 func (u *upgrade) leavesNothing(t *testing.T) {
 	t.Helper()
 	u.kubectl(t, "-n", u.namespace, "delete", "pods,bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())

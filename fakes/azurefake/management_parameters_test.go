@@ -195,7 +195,7 @@ func TestManagementParameters(t *testing.T) {
 	wantCode(t, "make an identity", err, "")
 	all, listed := c.managedCalls(), management.Inputs
 	var page strings.Builder
-	page.WriteString("| call of Azure Resource Manager | query | fields of the body | refused fields |\n|---|---|---|---|\n")
+	page.WriteString("| call of Azure Resource Manager | query | fields of the body | rejected fields |\n|---|---|---|---|\n")
 	for _, name := range management.Operations() {
 		call, known := all[name]
 		if !known {
@@ -250,9 +250,9 @@ func TestManagementNotServed(t *testing.T) {
 	c := s.caller(t, "Owner")
 	calls := c.managedCalls()
 	for what, test := range map[string]struct{ method, path, query, says string }{
-		"an update":                   {"PATCH", calls["UserAssignedIdentities.Get"].path, "", "does not serve PATCH /subscriptions"},
-		"resource groups":             {"GET", "/subscriptions/" + s.SubscriptionID() + "/resourceGroups", "", "does not serve GET /subscriptions"},
-		"a storage account":           {"GET", s.ResourceID(azurefake.DefaultAccount), "", "does not serve GET /subscriptions"},
+		"an update":                   {"PATCH", calls["UserAssignedIdentities.Get"].path, "", "does not support PATCH /subscriptions"},
+		"resource groups":             {"GET", "/subscriptions/" + s.SubscriptionID() + "/resourceGroups", "", "does not support GET /subscriptions"},
+		"a storage account":           {"GET", s.ResourceID(azurefake.DefaultAccount), "", "does not support GET /subscriptions"},
 		"a filter that is unreadable": {"GET", calls["RoleDefinitions.NewListPager"].path, "&$filter=%zz", "cannot be read"},
 		"two filters":                 {"GET", calls["RoleDefinitions.NewListPager"].path, "&$filter=a&$filter=b", "$filter is given more than once"},
 	} {

@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// referencePage has what tests found, each between two marks; COOPER_UPDATE writes it there.
+// referencePage contains test results, each between two marks. COOPER_UPDATE writes them.
 const (
 	referencePage = "../../docs/reference/azurefake.md"
 	pageBegin     = "<!-- begin: written by COOPER_UPDATE=1 go test ./fakes/azurefake -run %s -->\n"
@@ -25,30 +25,30 @@ const (
 // pageLock is held by the test that reads or writes the page.
 var pageLock sync.Mutex
 
-// different is where the fake does otherwise than the service, by operation.
+// different describes the differences from the service, by operation.
 var different = map[string]string{
-	"AppendBlobClient.appendBlockFromURL":                 "a source of another server is refused",
-	"BlobClient.abortCopyFromURL":                         "copies are complete in the response, so that there is none to abort",
-	"BlobClient.copyFromURL":                              "a source of another server is refused",
+	"AppendBlobClient.appendBlockFromURL":                 "a source on another server is rejected",
+	"BlobClient.abortCopyFromURL":                         "copies are complete in the response, so there is none to abort",
+	"BlobClient.copyFromURL":                              "a source on another server is rejected",
 	"BlobClient.getAccountInfo":                           "always Standard_RAGRS and StorageV2",
-	"BlobClient.getProperties":                            "a range is ignored, as HTTP has it",
-	"BlobClient.setExpiry":                                "refused as in an account without a hierarchical namespace",
-	"BlobClient.setTier":                                  "what is archived comes back after 15 hours of the fake's clock, with the priority High after one",
-	"BlobClient.startCopyFromURL":                         "complete in the response; a source of another server is refused; what is archived comes back as by setTier",
-	"BlockBlobClient.stageBlock":                          "the encryption scope must be one that the container allows; the blob has that of its list",
-	"BlockBlobClient.stageBlockFromURL":                   "the same; a source of another server is refused",
-	"BlockBlobClient.uploadBlobFromURL":                   "a source of another server is refused",
+	"BlobClient.getProperties":                            "a range is ignored, as specified for HTTP",
+	"BlobClient.setExpiry":                                "rejected as in an account without a hierarchical namespace",
+	"BlobClient.setTier":                                  "rehydration takes 15 hours of the fake's clock, or one hour with priority High",
+	"BlobClient.startCopyFromURL":                         "complete in the response; a source on another server is rejected; rehydration as for setTier",
+	"BlockBlobClient.stageBlock":                          "the container must allow the encryption scope; the blob has the scope of its block list",
+	"BlockBlobClient.stageBlockFromURL":                   "the same; a source on another server is rejected",
+	"BlockBlobClient.uploadBlobFromURL":                   "a source on another server is rejected",
 	"ContainerClient.getAccountInfo":                      "always Standard_RAGRS and StorageV2",
 	"ServiceClient.getAccountInfo":                        "always Standard_RAGRS and StorageV2",
-	"ServiceClient.getStatistics":                         "of the secondary location, which is never behind",
-	"ServiceClient.setProperties":                         "CORS rules, soft delete and static websites are refused; logging and metrics are kept, and nothing is logged or measured",
-	"ServiceClient.listContainersSegment":                 "nothing is soft-deleted, so that include=deleted adds nothing",
-	"ContainerClient.listBlobFlatSegment":                 "nothing is soft-deleted or under a policy, so that including it adds nothing",
+	"ServiceClient.getStatistics":                         "for the secondary location, which is always up to date",
+	"ServiceClient.setProperties":                         "CORS rules, soft delete and static websites are rejected; logging and metrics are stored without effect",
+	"ServiceClient.listContainersSegment":                 "include=deleted has no effect, since there is no soft delete",
+	"ContainerClient.listBlobFlatSegment":                 "including soft-deleted blobs or policies has no effect, since there are none",
 	"ContainerClient.getProperties":                       "never has an immutability policy or a legal hold",
-	"ServiceClient.getUserDelegationKey":                  "signatures for one user or certain headers are refused (sduoid, srh, srq)",
-	"ContainerClient.setAccessPolicy":                     "counts at once, where the service may take 30 seconds",
-	"ContainerClient.listBlobFlatSegmentApacheArrow":      "responds in XML, which the client takes, too",
-	"ContainerClient.listBlobHierarchySegmentApacheArrow": "responds in XML, which the client takes, too",
+	"ServiceClient.getUserDelegationKey":                  "signatures for one user or certain headers are rejected (sduoid, srh, srq)",
+	"ContainerClient.setAccessPolicy":                     "takes effect immediately; in the service, after up to 30 seconds",
+	"ContainerClient.listBlobFlatSegmentApacheArrow":      "responds in XML, which the client also accepts",
+	"ContainerClient.listBlobHierarchySegmentApacheArrow": "responds in XML, which the client also accepts",
 	"ContainerClient.listBlobHierarchySegment":            "as the flat one",
 }
 
@@ -61,7 +61,7 @@ var makeAnother = []string{"x-ms-copy-source", "x-ms-blob-type", "x-ms-requires-
 // pageOf generates the text for the results.
 func pageOf(all []described, found map[string]probed) string {
 	var text strings.Builder
-	text.WriteString("| operation of azblob | served | refused | different |\n|---|---|---|---|\n")
+	text.WriteString("| operation of azblob | supported | rejected | different |\n|---|---|---|---|\n")
 	for _, d := range all {
 		served, refused := columns(d, found[d.name])
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", d.name, served, refused, different[d.name])
@@ -71,7 +71,7 @@ func pageOf(all []described, found map[string]probed) string {
 
 func columns(d described, p probed) (served, refused string) {
 	if p.refusal != "" {
-		return "", "all of it: " + p.refusal
+		return "", p.refusal
 	}
 	var has, hasNot, more []string
 	for _, name := range slices.Sorted(maps.Keys(p.verdicts)) {
@@ -119,6 +119,6 @@ func comparePage(t *testing.T, found string) {
 		return
 	}
 	if diff := gocmp.Diff(strings.Split(is, "\n"), strings.Split(want, "\n")); diff != "" {
-		t.Errorf("%s lists something else; write it with COOPER_UPDATE=1 (-page +found):\n%s", referencePage, diff)
+		t.Errorf("%s is out of date; write it with COOPER_UPDATE=1 (-page +found):\n%s", referencePage, diff)
 	}
 }

@@ -119,7 +119,7 @@ func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 		got := w.send(t, w.admin, op)
 		calls := w.Calls()
 		switch operation := calls[0].Operation; {
-		case got.Code == http.StatusBadRequest && strings.Contains(got.Body.String(), "This fake does not serve"):
+		case got.Code == http.StatusBadRequest && strings.Contains(got.Body.String(), "This fake does not support"):
 			unserved = append(unserved, name)
 		case strings.Contains(name, "AccessControls") && strings.Contains(got.Body.String(), "uniform bucket-level access is enabled"):
 			unserved = append(unserved, name)

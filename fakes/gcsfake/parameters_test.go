@@ -390,29 +390,29 @@ func actsIn(t *testing.T, op operation) *httptest.ResponseRecorder {
 
 // says maps parameters and fields to the page's text about the difference.
 var says = map[string]string{
-	"alt":                      "`json`, and `media` of `storage.objects.get`; others are refused",
+	"alt":                      "`json`, and `media` for `storage.objects.get`; others are rejected",
 	"prettyPrint":              "responses are never indented",
-	"quotaUser":                "there are no quotas of users",
-	"userIp":                   "there are no quotas of users",
+	"quotaUser":                "there are no quotas for users",
+	"userIp":                   "there are no quotas for users",
 	"projection":               "`full` adds no access control lists",
-	"returnPartialSuccess":     "nothing is ever unreachable",
+	"returnPartialSuccess":     "no location is ever unreachable",
 	"includeFoldersAsPrefixes": "there are no folders",
-	"pageSize":                 "there are none to list",
-	"pageToken":                "there are none to list",
-	"prefix":                   "there are none to list",
-	".autoclass.enabled":       "kept and returned; no object changes its class",
+	"pageSize":                 "the list is always empty",
+	"pageToken":                "the list is always empty",
+	"prefix":                   "the list is always empty",
+	".autoclass.enabled":       "stored and returned; no object changes its class",
 
-	".autoclass.terminalStorageClass": "kept and returned; no object changes its class",
-	".cors":                           "kept and returned; browsers get no headers",
-	".customPlacementConfig":          "kept and returned; nothing is placed",
-	".encryption.defaultKmsKeyName":   "kept and shown with new objects; nothing is encrypted",
-	".kmsKeyName":                     "set by the parameter, not by the body",
-	".lifecycle":                      "validated, kept and returned; never executed",
-	".location":                       "kept and returned; nothing is placed",
-	".logging":                        "kept and returned; nothing is logged",
-	".rpo":                            "kept and returned",
-	".storageClass":                   "kept and returned; it costs nothing",
-	".website":                        "kept and returned; no pages are served",
+	".autoclass.terminalStorageClass": "stored and returned; no object changes its class",
+	".cors":                           "stored and returned; browsers get no headers",
+	".customPlacementConfig":          "stored and returned without effect",
+	".encryption.defaultKmsKeyName":   "stored and returned with new objects; nothing is encrypted",
+	".kmsKeyName":                     "set with the parameter, not in the body",
+	".lifecycle":                      "validated, stored and returned; never executed",
+	".location":                       "stored and returned without effect",
+	".logging":                        "stored and returned; nothing is logged",
+	".rpo":                            "stored and returned",
+	".storageClass":                   "stored and returned without effect",
+	".website":                        "stored and returned; no pages are served",
 }
 
 const page = "../../docs/reference/gcsfake.md"
@@ -478,17 +478,17 @@ From the discovery documents of google.golang.org/api by
 
     COOPER_UPDATE=1 go test ./fakes/gcsfake -run TestThePageListsEveryParameter
 
-Names with a dot before them are fields of the body; a field stands for all below it. %d parameters and fields are served, %d are
-different, %d are refused with 400 and a message that names them, and %d, which are the service's to say, are taken and ignored, as
-Google does. A parameter or field that no row has is refused, too, and so are headers of Google's and of S3's that nothing uses, and
-conditional headers on operations that do not judge them. TestParametersAct sees each that is served change a response, and
-TestParametersThatAreNotServed each refusal. What asks for nothing (false, null, "" or empty) is taken.
+Names with a leading dot are fields of the body; a field includes all fields below it. %d parameters and fields are supported, %d
+are different, %d are rejected with 400 and a message that names them, and %d, which only the service sets, are ignored, as in
+Google Cloud. All other parameters and fields are rejected, as are unused headers of Google and of S3, and conditional headers
+of operations that do not support them. TestParametersAct verifies that each supported one changes a response, and
+TestParametersThatAreNotServed that each other one is rejected. Empty values (false, null, "" or empty) are accepted.
 
-| method | served | different | refused |
+| method | supported | different | rejected |
 |---|---|---|---|
 %s
 
-What is different:
+Differences:
 
 | parameter or field | |
 |---|---|
@@ -496,8 +496,8 @@ What is different:
 	for _, p := range slices.Sorted(maps.Keys(different)) {
 		fmt.Fprintf(&out, "| `%s` | %s |\n", p, says[p])
 	}
-	fmt.Fprintf(&out, "\nRefused as a whole, %d methods: %s.\n", len(unserved), strings.Join(unserved, ", "))
-	out.WriteString("\nOperations of the XML API, with the headers of Google's and of S3's that each takes beside those that say who asks and for whom. Others\nare refused with 400 and their names, as are those of the table on operations that do not have them:\n\n| operation | headers |\n|---|---|\n")
+	fmt.Fprintf(&out, "\nUnsupported methods (%d): %s.\n", len(unserved), strings.Join(unserved, ", "))
+	out.WriteString("\nOperations of the XML API, with the headers of Google and S3 that each supports in addition to those for authentication and billing. Other\nheaders are rejected with 400 and their names, including those of other operations:\n\n| operation | headers |\n|---|---|\n")
 	row := func(name string, inputs accept.List) {
 		var names []string
 		for _, in := range inputs {

@@ -24,38 +24,38 @@ import (
 
 // peerDifferences are the rows in which fake-gcs-server returns another status than Google documents.
 var peerDifferences = map[string]int{
-	"a composition of nothing":                 200,
-	"a composition of what is not there":       500,
-	"a composition with a predefined ACL":      200,
-	"a copy of another generation":             200,
-	"a custom time that is none":               200,
-	"a multipart upload with another CRC32C":   200,
-	"a multipart upload without a boundary":    500,
-	"a multipart upload without media":         200,
-	"a predefined ACL with uniform access":     200,
-	"a restoration of what is live":            400,
-	"a restoration of what never was":          400,
-	"a resumable upload over what must not be": 200,
-	"a retention beside an event-based hold":   200,
-	"a retention that is over":                 200,
-	"a retention without a mode":               200,
-	"a retention without an end":               200,
-	"a rewrite of half a MiB at a time":        200,
-	"a rewrite token that is none":             200,
-	"an object name of 1025 bytes":             200,
-	"an object name with a line end":           200,
-	"an object named dot":                      200,
-	"an object of another generation":          200,
-	"an object that has not changed":           200,
-	"an upload with another CRC32C":            200,
-	"an upload with another MD5":               200,
-	"another storage class by a patch":         200,
-	"retention where the bucket has none":      200,
-	"storage.objects.delete":                   200,
-	"storage.objects.delete generation":        200,
-	"storage.objects.move":                     400,
-	"storage.objects.move over":                400,
-	"the deletion of another generation":       200,
+	"a composition of nothing":                      200,
+	"a composition of a missing object":             500,
+	"a composition with a predefined ACL":           200,
+	"a copy of another generation":                  200,
+	"an invalid custom time":                        200,
+	"a multipart upload with another CRC32C":        200,
+	"a multipart upload without a boundary":         500,
+	"a multipart upload without media":              200,
+	"a predefined ACL with uniform access":          200,
+	"a restoration of an existing object":           400,
+	"a restoration of an unknown object":            400,
+	"a resumable upload with a failed precondition": 200,
+	"a retention with an event-based hold":          200,
+	"an expired retention":                          200,
+	"a retention without a mode":                    200,
+	"a retention without an end":                    200,
+	"a rewrite of half a MiB at a time":             200,
+	"an invalid rewrite token":                      200,
+	"an object name of 1025 bytes":                  200,
+	"an object name with a line end":                200,
+	"an object named dot":                           200,
+	"an object of another generation":               200,
+	"an object that has not changed":                200,
+	"an upload with another CRC32C":                 200,
+	"an upload with another MD5":                    200,
+	"another storage class by a patch":              200,
+	"retention where the bucket has none":           200,
+	"storage.objects.delete":                        200,
+	"storage.objects.delete generation":             200,
+	"storage.objects.move":                          400,
+	"storage.objects.move over":                     400,
+	"the deletion of another generation":            200,
 }
 
 // peerTable is the object part of the table: permissions and signatures are nothing to fake-gcs-server.
@@ -115,10 +115,10 @@ func TestDifferencesAreWrittenDown(t *testing.T) {
 	table := peerTable()
 	fmt.Fprintf(&page, `# gcsfake and fake-gcs-server
 
-The object part of gcsfake's behavioural table on fake-gcs-server %s, which is the well-known fake of Cloud Storage:
-%d of %d rows are the same. In the others, below, it returns something else than Google documents; gcsfake responds as
-documented. It verifies no credentials and asks for no permissions, so that the rest of the table cannot run there.
-TestObjectsOnFakeGCSServer sends the rows; go run ./hack/stores builds the program for it. Written by
+Results of the object part of gcsfake's behavioural table with fake-gcs-server %s, a popular fake of Cloud Storage: %d of %d
+rows have the documented result. This page lists the others; gcsfake returns the documented result in all rows. The rest of the
+table requires credentials and permissions, which fake-gcs-server does not check. TestObjectsOnFakeGCSServer sends the rows;
+go run ./hack/stores builds fake-gcs-server. Written by
 
     COOPER_UPDATE=1 go test ./fakes/gcsfake -run TestDifferencesAreWrittenDown
 

@@ -62,7 +62,7 @@ func credentials4() map[string]credential {
 	errors := "Amazon S3 API Reference, Error responses"
 	return map[string]credential{
 		"allowed everything":                         {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, doc: evaluation},
-		"allowed exactly what it needs":              {policy: `{"Effect":"Allow","Action":[%a],"Resource":"*"}`, doc: evaluation},
+		"allowed exactly the required actions":       {policy: `{"Effect":"Allow","Action":[%a],"Resource":"*"}`, doc: evaluation},
 		"allowed everything but one action it needs": {policy: `{"Effect":"Allow","NotAction":"%1","Resource":"*"}`, each: true, status: 403, code: "AccessDenied", doc: evaluation},
 		"allowed everything and denied one action":   {policy: `{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"%1","Resource":"*"}`, each: true, status: 403, code: "AccessDenied", doc: evaluation},
 		"allowed everything on another bucket":       {policy: `{"Effect":"Allow","Action":"*","Resource":["arn:aws:s3:::other","arn:aws:s3:::other/*","arn:aws:iam::000000000000:user/other"]}`, status: 403, code: "AccessDenied", doc: evaluation},

@@ -61,20 +61,19 @@ func TestDifferences(t *testing.T) {
 
 const differencesHead = `# s3fake, MinIO and versitygw
 
-The rows of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers: s3fake responds to each as the
-table says, the others differ as follows. The table's values are those of the Amazon S3 API Reference, of "Required
-permissions for Amazon S3 API operations" and of the policy evaluation logic of the IAM User Guide, so that in every
-line below AWS and s3fake are right about S3; whether a difference matters is for those who use that server to judge.
-Credentials are users with an inline policy in versitygw, and sessions of the root user with a session policy in MinIO:
-it has no IAM API, and its AssumeRole knows no roles, so that there is no row of IAM or STS to try on it. Rows with
-inactive keys are not tried. Written by
+Results of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers. s3fake returns the expected value in
+each row; this page lists the rows in which the other servers differ. The expected values come from the Amazon S3 API
+Reference, "Required permissions for Amazon S3 API operations" and the policy evaluation logic of the IAM User Guide, so they
+are the behavior of AWS. Check whether a difference matters for your use of that server. Credentials are users with an inline
+policy in versitygw, and sessions of the root user with a session policy in MinIO, which has no IAM API and does not
+support roles in AssumeRole; rows of IAM and STS are not run on it. Rows with inactive keys are not run. Written by
 
     COOPER_UPDATE=1 go test ./fakes/s3fake -run 'TestDifferences$'
 `
 
 func (c tally) write(page *bytes.Buffer, name string) {
-	fmt.Fprintf(page, "\n## %s\n\n%d of %d rows as the table says. Not served (%d rows): %s.\n\n", name, c.same, c.rows, c.unserved, cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.absent)), ", "), "nothing"))
-	page.WriteString("| called | the table says | it returns | operations |\n|---|---|---|---|\n")
+	fmt.Fprintf(page, "\n## %s\n\n%d of %d rows have the expected result. Not supported (%d rows): %s.\n\n", name, c.same, c.rows, c.unserved, cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.absent)), ", "), "nothing"))
+	page.WriteString("| permissions | expected | actual | operations |\n|---|---|---|---|\n")
 	for _, what := range slices.Sorted(maps.Keys(c.differ)) {
 		slices.Sort(c.differ[what])
 		fmt.Fprintf(page, "| %s | %s |\n", what, strings.Join(slices.Compact(c.differ[what]), ", "))
@@ -84,7 +83,7 @@ func (c tally) write(page *bytes.Buffer, name string) {
 func compareHalf(t *testing.T, p *peer, iam bool) tally {
 	t.Helper()
 	got := compare(t, p, iam)
-	t.Logf("%s (IAM: %t): %d of %d rows as the table says, %d not served", p.name, iam, got.same, got.rows, got.unserved)
+	t.Logf("%s (IAM: %t): %d of %d rows have the expected result, %d not supported", p.name, iam, got.same, got.rows, got.unserved)
 	if got.same*2 < got.rows {
 		t.Errorf("%s agrees on %d of %d rows: that is no comparison", p.name, got.same, got.rows)
 	}

@@ -67,20 +67,20 @@ func members(t *testing.T) map[string]sent {
 	return out
 }
 
-const noGrants = "refused: in S3's words where a bucket has no ACLs, which is the default, as not served where it has"
+const noGrants = "rejected: with S3's error if the bucket has no ACLs, which is the default, otherwise with NotImplemented"
 
 // different are members that do something else than at AWS. Others either act or are refused.
 var different = map[string]string{
 	"X-Amz-Grant-Full-Control": noGrants, "X-Amz-Grant-Read": noGrants, "X-Amz-Grant-Read-Acp": noGrants, "X-Amz-Grant-Write": noGrants, "X-Amz-Grant-Write-Acp": noGrants,
-	"X-Amz-Request-Payer":                         "nobody pays, and buckets cannot ask for it",
-	"X-Amz-Optional-Object-Attributes":            "`RestoreStatus` alone, which no object has, as none is restored",
+	"X-Amz-Request-Payer":                         "no effect, since buckets cannot require it",
+	"X-Amz-Optional-Object-Attributes":            "only `RestoreStatus`, which no object has",
 	"X-Amz-Sdk-Checksum-Algorithm":                "the checksum itself is compared",
 	"X-Amz-Website-Redirect-Location":             "kept and returned; no pages are served",
 	"X-Amz-Storage-Class":                         "kept and returned; GLACIER and DEEP_ARCHIVE cannot be read, others cost nothing",
-	"X-Amz-Server-Side-Encryption":                "`aws:kms` asks for permissions on the key; nothing is encrypted; `aws:kms:dsse` is refused",
+	"X-Amz-Server-Side-Encryption":                "`aws:kms` requires permissions for the key; nothing is encrypted; `aws:kms:dsse` is rejected",
 	"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "see X-Amz-Server-Side-Encryption",
-	"X-Amz-Acl":              "`private` alone, others are refused",
-	"X-Amz-Bucket-Namespace": "`global` alone, others are refused",
+	"X-Amz-Acl":              "only `private`; others are rejected",
+	"X-Amz-Bucket-Namespace": "only `global`; others are rejected",
 }
 
 // refusedMember reports whether the fake refuses an operation because it has this member.
@@ -174,15 +174,14 @@ From the serializers of the AWS SDK for Go by
 
     COOPER_UPDATE=1 go test ./fakes/s3fake -run TestTheMemberListIsComplete
 
-which sends every header and every query parameter. %d are served, %d are different and %d are refused with 501 NotImplemented and a
-message that names them. An element of an XML document that is not served, and a parameter or an x-amz- header that nobody knows, are
-refused in the same way. %d operations of S3:
+which sends every header and query parameter. %d are supported, %d are different and %d return 501 NotImplemented with a message
+that names them, as do unsupported elements of XML documents, and unknown parameters and x-amz- headers. %d operations of S3:
 
-| operation | served | different | refused |
+| operation | supported | different | rejected |
 |---|---|---|---|
 %s
 
-What is different:
+Differences:
 
 | member | |
 |---|---|
@@ -194,7 +193,7 @@ What is different:
 		fmt.Fprintf(&out, "| `%s` | %s |\n", member, different[member])
 	}
 	writeElements(t, &out)
-	fmt.Fprintf(&out, "\n%d operations of S3 are refused: %s.\n", len(unserved), strings.Join(unserved, ", "))
+	fmt.Fprintf(&out, "\n%d operations of S3 are not supported: %s.\n", len(unserved), strings.Join(unserved, ", "))
 	for _, s := range []struct {
 		name   string
 		client reflect.Type
@@ -294,7 +293,7 @@ func writeService(out *strings.Builder, service string, client reflect.Type, ser
 			no = append(no, "`"+m.Name+"`")
 		}
 	}
-	fmt.Fprintf(out, "\n%s: %d operations are served: %s. %d are refused: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
+	fmt.Fprintf(out, "\n%s: %d operations are supported: %s. %d are not: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
 }
 
 // writeParameters lists the parameters of IAM's, STS's and EKS's operations. Whether one is refused is seen by sending it.
@@ -302,7 +301,7 @@ func writeParameters(t *testing.T, out *strings.Builder) {
 	t.Helper()
 	w, requests := newWorld(t), operations()
 	requests["sts:AssumeRoleWithWebIdentity"] = query("AssumeRoleWithWebIdentity")
-	out.WriteString("\nParameters of IAM, STS and EKS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
+	out.WriteString("\nParameters of IAM, STS and EKS. Others are rejected:\n\n| operation | supported | rejected |\n|---|---|---|\n")
 	for _, s := range []struct {
 		name   string
 		client reflect.Type
@@ -416,7 +415,7 @@ func documents(t *testing.T) map[string][][]string {
 func writeElements(t *testing.T, out *strings.Builder) {
 	t.Helper()
 	w, requests, all, counts := newWorld(t), operations(), documents(t), map[bool]int{}
-	fmt.Fprintf(out, "\nElements of the documents of S3; others are refused, too, and so are the grants of PutBucketAcl and PutObjectAcl, as they are in\nheaders. `MfaDelete` may be `Disabled` alone:\n\n| operation | served | refused |\n|---|---|---|\n")
+	fmt.Fprintf(out, "\nElements of the documents of S3. Others are rejected, as are the grants of PutBucketAcl and PutObjectAcl, also in headers. The only\nvalue of `MfaDelete` is `Disabled`:\n\n| operation | supported | rejected |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		op, ok := requests[name]
 		if !ok || strings.HasSuffix(name, "Acl") { // grants, refused as they are in headers

@@ -37,7 +37,7 @@ func TestChanges(t *testing.T) {
 	git(t, dir, "tag", "v0.1.0")
 	nothing := run(t, dir, 0, "-since", "v0.1.0")
 	if !strings.Contains(nothing, "since `v0.1.0` for") || strings.Contains(nothing, "##") {
-		t.Errorf("nothing has changed, and the page says\n%s", nothing)
+		t.Errorf("nothing has changed, but the page contains\n%s", nothing)
 	}
 	write(t, dir, map[string]string{
 		"proto/proto.go":             "package proto\n\ntype S struct{ A, B int }\n\ntype I interface{ M(); N() }\n\nfunc Stays() {}\n\nfunc New() {}\n",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes docs/reference/api-changes.md: what has changed for who imports packages of ours since the commit that the page
+# Writes docs/reference/api-changes.md: the changes for programs that import packages of Cooper since the commit that the page
 # names, or from now on names:
 #   hack/apidiff/run.sh [-since v0.1.0]
 # Exits 77, which is neither good nor bad, where the history does not go back to it. Works on the checkout of the directory

@@ -34,11 +34,11 @@ func TestRun(t *testing.T) {
 		want  int
 		says  string
 	}{
-		"a vulnerable function that is called":           {does: `strconv.Quote("")`, db: db, want: 3, says: "GO-0000-0001"},
-		"one that is only linked":                        {does: `strconv.Itoa(1)`, db: db, says: "affected by 0 vulnerabilities"},
-		"the usual database is out of reach":             {does: `strconv.Quote("")`, proxy: "http://127.0.0.1:1", want: 77, says: "nothing was checked"},
-		"a database that somebody named is out of reach": {does: `strconv.Quote("")`, db: "http://127.0.0.1:1", want: 1, says: "vulndb"},
-		"a database that somebody named does not exist":  {does: `strconv.Quote("")`, db: db + "/none", want: 1, says: "no such file"},
+		"a vulnerable function that is called":      {does: `strconv.Quote("")`, db: db, want: 3, says: "GO-0000-0001"},
+		"one that is only linked":                   {does: `strconv.Itoa(1)`, db: db, says: "affected by 0 vulnerabilities"},
+		"the usual database is out of reach":        {does: `strconv.Quote("")`, proxy: "http://127.0.0.1:1", want: 77, says: "nothing was checked"},
+		"an explicitly set database is unreachable": {does: `strconv.Quote("")`, db: "http://127.0.0.1:1", want: 1, says: "vulndb"},
+		"an explicitly set database does not exist": {does: `strconv.Quote("")`, db: db + "/none", want: 1, says: "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

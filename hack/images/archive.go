@@ -63,7 +63,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 		return err
 	}
 	if _, err := docker(ctx, "image", "rm", before[0]); err != nil {
-		o.progress.Say("the image that was called %s before stays: %v", name, err)
+		o.progress.Say("the previous image with the name %s was not deleted: %v", name, err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // user that the image runs as.
 func (i image) layOut(ctx context.Context, dir, arch string, progress *gobuild.Progress) error {
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("clear what was built before: %w", err)
+		return fmt.Errorf("delete the previous build: %w", err)
 	}
 	tmp := filepath.Join(dir, "root", "tmp")
 	made := []string{tmp, filepath.Join(dir, "state")}
@@ -122,7 +122,7 @@ func layAzurite(ctx context.Context, to place) error {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return fmt.Errorf("there is no Node on this machine, which Azurite needs: apt-get install nodejs npm (%w)", err)
+		return fmt.Errorf("Azurite needs Node, which is not installed: apt-get install nodejs npm (%w)", err)
 	}
 	if node, err = filepath.EvalSymlinks(node); err != nil {
 		return fmt.Errorf("node: %w", err)
@@ -132,7 +132,7 @@ func layAzurite(ctx context.Context, to place) error {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("cannot tell where Azurite is: %w", err)
+		return fmt.Errorf("find Azurite: %w", err)
 	}
 	installed := os.DirFS(filepath.Join(cache, "cooper", "stores", "azurite", "node_modules"))
 	if err := os.CopyFS(filepath.Join(root, "app", "node_modules"), installed); err != nil {

@@ -17,7 +17,7 @@ import (
 // An image is defined by its contents.
 type image struct {
 	name string
-	// variable is the environment variable that tells tests and compose.yaml the name of a store's image.
+	// variable is the environment variable with the name of a store's image for tests and compose.yaml.
 	variable string
 	// lay copies the image's files into place.
 	lay func(ctx context.Context, to place) error

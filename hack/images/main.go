@@ -34,14 +34,14 @@ type options struct {
 
 func main() {
 	o := options{progress: gobuild.NewProgress(os.Stderr)}
-	flag.BoolVar(&o.stores, "stores", false, "build the images of stores that others make")
-	flag.StringVar(&o.repository, "repository", "", `what the names of the images begin with (default "cooper", "cooper-stores" of stores)`)
+	flag.BoolVar(&o.stores, "stores", false, "build the images of third-party stores")
+	flag.StringVar(&o.repository, "repository", "", `prefix of the image names (default "cooper", "cooper-stores" of stores)`)
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
-	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it, or with -archives several, separated by commas, for which all images of our own programs alone are built")
-	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
-	flag.StringVar(&o.archives, "archives", "", "directory that gets a file of each image, in place of Docker")
-	flag.BoolVar(&o.client, "client", false, "build also the images by which tests on clusters use buckets")
-	flag.BoolVar(&o.stage, "stage", false, "lay out the files below dist/images for the Dockerfile, and leave Docker alone")
+	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "Go architecture; with -archives, a comma-separated list, which limits the build to images of Cooper's programs")
+	flag.StringVar(&o.only, "only", "", "comma-separated images to build; empty means all")
+	flag.StringVar(&o.archives, "archives", "", "directory for a file of each image, instead of loading them into Docker")
+	flag.BoolVar(&o.client, "client", false, "also build the images of the test clients for clusters")
+	flag.BoolVar(&o.stage, "stage", false, "only create the files below dist/images for the Dockerfile, without Docker")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
@@ -98,7 +98,7 @@ func (o options) wanted() ([]image, error) {
 	found := all
 	if len(o.architectures()) > 1 {
 		if o.archives == "" {
-			return nil, errors.New("images of several architectures are files: say with -archives where")
+			return nil, errors.New("images of several architectures require -archives")
 		}
 		found = slices.DeleteFunc(slices.Clone(all), func(i image) bool { return i.native })
 	}
@@ -113,7 +113,7 @@ func (o options) wanted() ([]image, error) {
 		}
 	}
 	if fixed := slices.IndexFunc(found, func(i image) bool { return i.native }); fixed >= 0 && o.arch != runtime.GOARCH {
-		return nil, fmt.Errorf("image %s cannot be built for %s here: name the images that you want with -only", found[fixed].name, o.arch)
+		return nil, fmt.Errorf("image %s cannot be built for %s on this machine: select images with -only", found[fixed].name, o.arch)
 	}
 	return found, nil
 }

@@ -135,7 +135,7 @@ func blob(t *testing.T, archive map[string]string, d ocispec.Descriptor) string 
 	t.Helper()
 	content := archive["blobs/sha256/"+d.Digest.Encoded()]
 	if digest.FromString(content) != d.Digest || int64(len(content)) != d.Size {
-		t.Fatalf("%+v is not what is there, of %d bytes", d, len(content))
+		t.Fatalf("%+v does not match the content of %d bytes", d, len(content))
 	}
 	return content
 }

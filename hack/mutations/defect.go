@@ -124,7 +124,7 @@ func (d defect) apply(ctx context.Context, root, dir string) error {
 	return nil
 }
 
-// stale returns an error that says what to do about a patch that does not apply.
+// stale returns an error that states how to fix a patch that does not apply.
 func (d defect) stale(why string) error {
 	return fmt.Errorf(`%s no longer applies:
 %s

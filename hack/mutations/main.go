@@ -5,7 +5,7 @@
 // lifecycle cases. It never changes the source tree; go test gets each defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
-//	go run ./hack/mutations -only rotation  # those whose name contains the word, and write their rows of that page
+//	go run ./hack/mutations -only rotation  # defects with the word in their names, and write their rows of that page
 //	go run ./hack/mutations -refresh        # rewrite the patches with the current code around them
 //
 // It exits 1 if a defect was not found.
@@ -44,11 +44,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	only := flag.String("only", "", "try only defects whose name holds this text, or one of several between |")
-	refresh := flag.Bool("refresh", false, "write each patch again with the lines around it as they are now, and run no test")
-	buildOnly := flag.Bool("build", false, "build each defect in, and run no test")
-	jobs := flag.Int("jobs", 1, "how many defects to try at a time")
-	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write, after a run of some defects the rows of these")
+	only := flag.String("only", "", "run only defects with this text, or one of several texts separated by |, in their names")
+	refresh := flag.Bool("refresh", false, "update the context lines of each patch, and run no tests")
+	buildOnly := flag.Bool("build", false, "build each defect, and run no tests")
+	jobs := flag.Int("jobs", 1, "number of defects to run in parallel")
+	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write; a run of some defects updates only their rows")
 	flag.Parse()
 	root, err := os.Getwd()
 	if err != nil {
@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d defects, %d missed\n", len(chosen), missed)
 	if missed > 0 {
-		return fmt.Errorf("%d defects were not found by every test that must find them", missed)
+		return fmt.Errorf("%d defects were not detected by all their tests", missed)
 	}
 	return writeCoverage(root, *coverage, every, results, *only == "")
 }
@@ -99,7 +99,7 @@ func withoutAny(ctx context.Context, root string, chosen []defect) error {
 	for _, some := range byPackage {
 		o, err := test(ctx, root, "", basePatience, some)
 		if err != nil || len(o.Failed) > 0 {
-			return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", o.Failed), err)
+			return errors.Join(fmt.Errorf("%q fail without a defect, so the run would have no meaning", o.Failed), err)
 		}
 	}
 	return nil

@@ -120,7 +120,7 @@ func TestThePageShowsEveryDefect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s is not what the code says; run the defects that it lacks with go run ./hack/mutations -only 'one defect|another', which updates it (-want, +got):\n%s", page, diff)
+		t.Errorf("%s is out of date; run the missing defects with go run ./hack/mutations -only 'one defect|another', which updates it (-want, +got):\n%s", page, diff)
 	}
 }
 

@@ -27,9 +27,9 @@ import (
 func main() {
 	// A new flag set, because controller-runtime adds flags to the global one.
 	flags := flag.NewFlagSet("node", flag.ExitOnError)
-	images := flags.String("images", "", "directory with archives of images, which the node gets")
-	kubeconfig := flags.String("kubeconfig", "", "file for kubectl, which is there as long as the node; empty means one in the node's own directory")
-	build := flags.Bool("build", false, "build what a node needs, and start none")
+	images := flags.String("images", "", "directory with archives of images for the node")
+	kubeconfig := flags.String("kubeconfig", "", "kubeconfig file, which exists as long as the node; empty means a file in the node's directory")
+	build := flags.Bool("build", false, "build the node's files without starting a node")
 	_ = flags.Parse(os.Args[1:]) // exits on error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *images, *kubeconfig, *build)
@@ -65,8 +65,8 @@ func run(ctx context.Context, images, kubeconfig string, build bool) (err error)
 	}
 	defer os.Remove(kubeconfig)
 	fmt.Printf("The node is ready after %v. In another shell:\n  export KUBECONFIG=%s\n  %s get nodes\n"+
-		"Logs of its parts are in %s. Ctrl-C ends it, and leaves nothing,\n"+
-		"but on cgroup v2 the controllers that it had to enable in /sys/fs/cgroup/cgroup.subtree_control.\n",
+		"Its logs are in %s. Ctrl-C stops it, and removes everything\n"+
+		"except, on cgroup v2, the controllers that it enabled in /sys/fs/cgroup/cgroup.subtree_control.\n",
 		time.Since(began).Round(time.Second), kubeconfig, n.ControlPlane().Kubectl(), n.LogDir())
 	<-ctx.Done()
 	return nil

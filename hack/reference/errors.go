@@ -43,7 +43,7 @@ func commandErrors(root string) ([]refusal, error) {
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			if err != nil {
-				return fmt.Errorf("look for errors: %w", err)
+				return fmt.Errorf("find errors: %w", err)
 			}
 			ast.Inspect(file, func(node ast.Node) bool {
 				message, wraps := errorOf(node)

@@ -61,7 +61,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 				return err
 			}
 			if made.info.Main.Version != r.version {
-				return fmt.Errorf("%s is of version %s: is there another tag at commit %s?", made.name, made.info.Main.Version, r.source.commit)
+				return fmt.Errorf("%s has version %s; check for another tag at commit %s", made.name, made.info.Main.Version, r.source.commit)
 			}
 			if err := os.Rename(filepath.Join(built, made.name), filepath.Join(r.files, made.file)); err != nil {
 				return err

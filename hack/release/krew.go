@@ -47,11 +47,11 @@ func (r *release) packPlugin(context.Context) error {
 	}
 	_, manifest, found := strings.Cut(string(template), "\napiVersion:") // the text before it explains the placeholders
 	if !found {
-		return errors.New("deploy/krew/cosi.yaml has no comment, and then apiVersion")
+		return errors.New("deploy/krew/cosi.yaml must begin with a comment, followed by apiVersion")
 	}
 	manifest = strings.NewReplacer(values...).Replace("apiVersion:" + manifest)
 	if strings.Contains(manifest, "SHA256_") {
-		return fmt.Errorf("deploy/krew/cosi.yaml names a platform that is none of %v", r.platforms)
+		return fmt.Errorf("deploy/krew/cosi.yaml contains a platform that is not one of %v", r.platforms)
 	}
 	return r.write("krew-cosi.yaml", manifest)
 }

@@ -45,7 +45,7 @@ func platforms() []string {
 func main() {
 	o := options{checkout: ".", platforms: platforms()}
 	flag.StringVar(&o.version, "version", "", "version to release, such as v0.1.0")
-	flag.StringVar(&o.dist, "dist", "dist", "directory that gets a directory for the version")
+	flag.StringVar(&o.dist, "dist", "dist", "parent directory of the version's directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o)
@@ -137,7 +137,7 @@ func publish(files, directory string) error {
 	}
 	there, err := readSums(directory)
 	if err != nil {
-		return fmt.Errorf("%s is there already and is no release: %w", directory, err)
+		return fmt.Errorf("%s already exists and is not a release: %w", directory, err)
 	}
 	// The files are compared rather than the existing sums. A missing file has no sum.
 	for name := range there {
@@ -157,10 +157,10 @@ func publish(files, directory string) error {
 	}
 	if len(different) > 0 {
 		slices.Sort(different)
-		return fmt.Errorf("%s is there already, from another commit or by another Go, and differs in %s: remove it, or choose another version",
+		return fmt.Errorf("%s already exists and differs in %s, since it was built from another commit or with another Go version: delete it, or choose another version",
 			directory, strings.Join(different, ", "))
 	}
-	fmt.Printf("%s is there already, and is the same, bit for bit\n", directory)
+	fmt.Printf("%s already exists, with the same contents\n", directory)
 	return nil
 }
 

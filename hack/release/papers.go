@@ -212,7 +212,7 @@ func module(id string, m *debug.Module) component {
 	}
 }
 
-// identifier is a name as SPDX lets an identifier be. What it may not hold becomes two hyphens and its number.
+// identifier converts a name to an SPDX identifier. Each invalid character becomes two hyphens and its number.
 func identifier(name string) string {
 	var id strings.Builder
 	for _, c := range name {

@@ -112,7 +112,7 @@ func TestBill(t *testing.T) {
 		"another name of itself":        {`"SPDXID": "SPDXRef-DOCUMENT"`, `"SPDXID": "SPDXRef-x"`, "SPDXID"},
 		"no name":                       {`"name": "cooper-` + version, `"x": "`, "name"},
 		"a namespace with a fragment":   {`/abc"`, `/abc#1"`, "documentNamespace"},
-		"nobody who made it":            {`"creationInfo"`, `"x"`, "creationInfo"},
+		"a missing creator":             {`"creationInfo"`, `"x"`, "creationInfo"},
 		"no time":                       {`"1970-01-01T00:00:00Z"`, `"yesterday"`, "created"},
 		"a creator of no kind":          {`"Organization: Cooper"`, `"Robot: Cooper"`, "creators"},
 		"two modules of one identifier": {`"SPDXRef-Module-example.com--47b-v1.0.0--43incompatible"`, `"SPDXRef-Module-example.com--47a-v1.0.0"`, "example.com/b SPDXID"},

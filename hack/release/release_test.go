@@ -62,18 +62,18 @@ func TestRefusals(t *testing.T) {
 		prepare func(t *testing.T, dir string)
 		want    string
 	}{
-		"no version":                     {version: "", want: `VERSION="" is no version: write VERSION=v0.1.0`},
-		"a version without v":            {version: "0.3.0", want: "with a v"},
-		"a version of two numbers":       {version: "v0.3", want: "is no version"},
-		"a version with build metadata":  {version: "v0.3.0+dirty", want: "without build metadata"},
-		"a version that leaves dist":     {version: "v0.3.0/../../x", want: "is no version"},
-		"a version that is a flag":       {version: "--upload-pack=x", want: "is no version"},
-		"a version of another module":    {version: "v2.0.0", want: "from v2 on the module path"},
-		"a tag of another commit":        {version: "v0.1.0", want: "v0.1.0 is the tag of commit"},
-		"a version before its last":      {version: "v0.1.1", want: "v0.2.0-rc.1, which is part of"},
-		"a file that is not committed":   {version: "v0.3.0", prepare: write("new"), want: "?? new"},
-		"no commit":                      {version: "v0.3.0", prepare: func(t *testing.T, dir string) { t.Helper(); remove(t, dir) }, want: "a checkout of git"},
-		"what does not become a release": {version: "v0.3.0", want: "API changes: "},
+		"an empty version":              {version: "", want: `VERSION="" is not a version: set VERSION=v0.1.0`},
+		"a version without v":           {version: "0.3.0", want: "with a v"},
+		"a version of two numbers":      {version: "v0.3", want: "is not a version"},
+		"a version with build metadata": {version: "v0.3.0+dirty", want: "without build metadata"},
+		"a version that leaves dist":    {version: "v0.3.0/../../x", want: "is not a version"},
+		"a version that is a flag":      {version: "--upload-pack=x", want: "is not a version"},
+		"a version of another module":   {version: "v2.0.0", want: "from v2 on, the module path"},
+		"a tag of another commit":       {version: "v0.1.0", want: "v0.1.0 is already the tag of commit"},
+		"a version before its last":     {version: "v0.1.1", want: "v0.2.0-rc.1, which is part of"},
+		"a file that is not committed":  {version: "v0.3.0", prepare: write("new"), want: "?? new"},
+		"no commit":                     {version: "v0.3.0", prepare: func(t *testing.T, dir string) { t.Helper(); remove(t, dir) }, want: "a git checkout"},
+		"a failed release":              {version: "v0.3.0", want: "API changes: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestChangelog(t *testing.T) {
 // TestVersionsAndChangesOfTheAPI checks versions against pages of API changes.
 func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 	t.Parallel()
-	const breaks, adds = "What has changed since `v0.1.0` for\n\n## Breaks\n\n- x\n", "What has changed since `v0.1.0` for\n\n## New\n\n- x\n"
+	const breaks, adds = "Changes since `v0.1.0` for\n\n## Breaks\n\n- x\n", "Changes since `v0.1.0` for\n\n## New\n\n- x\n"
 	for name, tc := range map[string]struct{ page, before, version, want string }{
 		"the first version":                      {breaks, "", "v0.1.0", ""},
 		"a patch that breaks nothing":            {adds, "v0.1.0", "v0.1.1", ""},
@@ -187,7 +187,7 @@ func thisTree(t *testing.T) string {
 // TestRelease builds a release twice, in two places, and checks its contents.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "what is refused, changelog, and archives of images are tested apart")
+	fulltest.Only(t, "separate tests cover rejected releases, the changelog, and archives of images")
 	o := options{version: version, checkout: thisTree(t), dist: t.TempDir(), platforms: []string{"linux/" + runtime.GOARCH}, only: []string{"cosi-driver-static"}}
 	if fulltest.Soak() {
 		o.platforms, o.only = platforms(), nil
@@ -356,7 +356,7 @@ func images(t *testing.T, made string) {
 		slices.Sort(want)
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-			t.Errorf("%s in its images is not what is released (-want +got):\n%s", name, diff)
+			t.Errorf("%s in its images differs from the release (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -451,7 +451,7 @@ func TestPlugin(t *testing.T) {
 		}
 	}
 	r.platforms, r.programs, r.files = r.platforms[:1], r.programs[:1], t.TempDir()
-	if err := errors.Join(r.write(r.programs[0].file, ""), r.packPlugin(t.Context())); err == nil || !strings.Contains(err.Error(), "names a platform") {
+	if err := errors.Join(r.write(r.programs[0].file, ""), r.packPlugin(t.Context())); err == nil || !strings.Contains(err.Error(), "contains a platform") {
 		t.Errorf("without a platform of the manifest: %v", err)
 	}
 }

@@ -34,28 +34,28 @@ func (s source) git(ctx context.Context, args ...string) (string, error) {
 func look(ctx context.Context, checkout, version string) (source, error) {
 	parsed, err := utilversion.ParseSemantic(version)
 	if err != nil || "v"+parsed.String() != version || parsed.BuildMetadata() != "" {
-		return source{}, fmt.Errorf("VERSION=%q is no version: write VERSION=v0.1.0, or VERSION=v0.1.0-rc.1, as https://semver.org has it, with a v and without build metadata", version)
+		return source{}, fmt.Errorf("VERSION=%q is not a version: set VERSION=v0.1.0, or VERSION=v0.1.0-rc.1, according to https://semver.org, with a v and without build metadata", version)
 	}
 	if parsed.Major() > 1 {
-		return source{}, fmt.Errorf("%s is not a version of this module for Go: from v2 on the module path in go.mod and all imports end in the major version", version)
+		return source{}, fmt.Errorf("%s is not a valid version of this Go module: from v2 on, the module path in go.mod and all imports end in the major version", version)
 	}
 	s := source{directory: checkout}
 	for into, args := range map[*string][]string{&s.directory: {"rev-parse", "--show-toplevel"}, &s.commit: {"rev-parse", "HEAD"}} {
 		out, err := source{directory: checkout}.git(ctx, args...)
 		if err != nil {
-			return source{}, fmt.Errorf("a release is made from a commit in a checkout of git: %w", err)
+			return source{}, fmt.Errorf("a release requires a git checkout of a commit: %w", err)
 		}
 		*into = out
 	}
 	if shallow, err := s.git(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
-		return source{}, errors.Join(err, fmt.Errorf("%s lacks history, which the changelog and the check of the API need: git fetch --unshallow --tags", s.directory))
+		return source{}, errors.Join(err, fmt.Errorf("%s lacks the history, which the changelog and the API check need: git fetch --unshallow --tags", s.directory))
 	}
 	dirty, err := s.git(ctx, "status", "--porcelain")
 	if err != nil {
 		return source{}, err
 	}
 	if dirty != "" {
-		return source{}, fmt.Errorf("a release is made from a commit, and this is not in %s: commit it, or take it away\n%s", s.commit, dirty)
+		return source{}, fmt.Errorf("a release requires a clean checkout, but these files are not in %s: commit or delete them\n%s", s.commit, dirty)
 	}
 	return s, s.order(ctx, version)
 }
@@ -70,7 +70,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		return err
 	}
 	if tagged, err := s.git(ctx, "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}"); err == nil && tagged != s.commit {
-		return fmt.Errorf("%s is the tag of commit %s already, and %s is checked out: check out the tag, or choose another version", version, tagged, s.commit)
+		return fmt.Errorf("%s is already the tag of commit %s, but %s is checked out: check out the tag, or choose another version", version, tagged, s.commit)
 	}
 	tags, err := s.git(ctx, "tag", "--merged", s.commit)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		switch {
 		case tag == version || err != nil:
 		case wanted.LessThan(parsed):
-			return fmt.Errorf("%s, which is part of %s, comes after %s: choose a later version", tag, s.commit, version)
+			return fmt.Errorf("%s, which is part of %s, is later than %s: choose a later version", tag, s.commit, version)
 		case parsed.PreRelease() == "" && previous.LessThan(parsed):
 			s.previous, previous = tag, parsed
 		}
@@ -123,10 +123,10 @@ func (r *release) checkAPI(context.Context) error {
 		return err
 	}
 	if !strings.Contains(string(text), " since `"+before+"` ") {
-		return fmt.Errorf("%s does not begin at %s, the version before: hack/apidiff/run.sh -since %[2]s, and commit it", apiPage, before)
+		return fmt.Errorf("%s does not start at %s, the previous version: run hack/apidiff/run.sh -since %[2]s, and commit the page", apiPage, before)
 	}
 	if strings.Contains(string(text), "\n## Breaks\n") && promise(before) == promise(r.version) {
-		return fmt.Errorf("%s says what breaks who imports packages of %s: choose a version that does not begin with %s", apiPage, before, promise(before))
+		return fmt.Errorf("%s has breaking changes for programs that import packages of %s: choose a version that does not start with %s", apiPage, before, promise(before))
 	}
 	return nil
 }

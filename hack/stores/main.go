@@ -21,9 +21,9 @@ import (
 )
 
 func main() {
-	found := flag.Bool("found", false, "build nothing, and print what is there")
+	found := flag.Bool("found", false, "only print the existing builds")
 	var ceph stores.CephOptions
-	flag.StringVar(&ceph.Directory, "ceph", "", "run a Ceph in this directory, which is made")
+	flag.StringVar(&ceph.Directory, "ceph", "", "run Ceph in this directory, which is created")
 	flag.StringVar(&ceph.Address, "ceph-address", "", "address of its gateway; empty means a free port")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

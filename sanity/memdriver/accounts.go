@@ -98,7 +98,7 @@ func (d *Driver) checkAccess(request asked) error {
 		if d.has(MultiBucketIsInvalid) {
 			return status.Error(codes.InvalidArgument, "only one bucket at a time")
 		}
-		return status.Error(codes.OutOfRange, "one credential cannot serve several buckets; ask for one access for each")
+		return status.Error(codes.OutOfRange, "one credential cannot give access to several buckets; request one access for each")
 	}
 	err := checkParameters(d.options.AccessParameters, request.GetParameters(), d.has(AcceptsUnknownParameters), d.has(AcceptsInvalidAccessParameters))
 	if err != nil {
@@ -213,9 +213,9 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 		return status.Errorf(codes.AlreadyExists, "account %s exists", id)
 	case account.Granted != fingerprint(request) && !d.has(NeverComparesAccounts):
 		if d.has(SecretInMessage) {
-			return status.Errorf(codes.AlreadyExists, "account %s exists with the secret %s", id, s.Keys[account.Current].Secret)
+			return status.Errorf(codes.AlreadyExists, "account %s already exists with the secret %s", id, s.Keys[account.Current].Secret)
 		}
-		return status.Errorf(codes.AlreadyExists, "account %s exists with other buckets or modes", id)
+		return status.Errorf(codes.AlreadyExists, "account %s already exists with other buckets or modes", id)
 	}
 	return d.again(s, request, account)
 }
@@ -263,7 +263,7 @@ func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, a
 		account.Current = s.newKey(id, "")
 	case d.has(DeadKeyOnRepeat):
 		delete(s.Keys, account.Current)
-		s.Keys[account.Current] = &keyState{Account: "nobody", Secret: randomText(20)}
+		s.Keys[account.Current] = &keyState{Account: "unknown", Secret: randomText(20)}
 	case d.has(SecondAccountOnRepeat):
 		s.Accounts[id+"-"+randomText(6)] = &accountState{}
 	}

@@ -48,7 +48,7 @@ func (s *state) try(attempt sanity.Attempt) sanity.Outcome {
 	case !exists:
 		return sanity.Outcome{Verdict: sanity.Missing, Detail: "no such bucket"}
 	case !public && !bucket.Policy[account].allow(attempt.Action):
-		return sanity.Outcome{Verdict: sanity.Refused, Detail: "the policy of the bucket does not allow it"}
+		return sanity.Outcome{Verdict: sanity.Refused, Detail: "the policy of the bucket does not allow the action"}
 	}
 	return s.do(bucket, attempt)
 }

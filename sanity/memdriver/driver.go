@@ -284,7 +284,7 @@ func checkParameters(known map[string][]string, parameters map[string]string, un
 		allowed, found := known[key]
 		switch value := parameters[key]; {
 		case !found && !unknown:
-			return status.Errorf(codes.InvalidArgument, "parameter %q is unknown to this driver; it knows: %s",
+			return status.Errorf(codes.InvalidArgument, "unknown parameter %q; this driver supports: %s",
 				key, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		case len(allowed) > 0 && !slices.Contains(allowed, value) && !invalid:
 			return status.Errorf(codes.InvalidArgument, "parameter %s is %q, but must be one of: %s", key, value, strings.Join(allowed, ", "))

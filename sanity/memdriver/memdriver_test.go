@@ -149,7 +149,7 @@ func TestCredentialsOfEveryProtocol(t *testing.T) {
 			first := granted(client.DriverGrantBucketAccess(ctx, grant))
 			second := granted(client.DriverGrantBucketAccess(ctx, grant))
 			if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
-				t.Errorf("a repeat returns something else (-first +second):\n%s", diff)
+				t.Errorf("a repeated call returns a different response (-first +second):\n%s", diff)
 			}
 			works := func(bucket string, action sanity.Action, want sanity.Permission) {
 				t.Helper()

@@ -86,12 +86,12 @@ func TestFaults(t *testing.T) {
 		"another RPC": {
 			[]fault{{RPC: memdriver.DeleteBucket, Code: codes.Internal}}, []codes.Code{0, 0, 0}, []string{"bc-1", "bc-2", "bc-3"},
 		},
-		"the effect happens and the response is lost": {
+		"the change is made but the response is lost": {
 			[]fault{{RPC: create, AfterEffect: true, Code: codes.Unavailable}},
 			[]codes.Code{codes.Unavailable, 0, 0},
 			[]string{"bc-1", "bc-2", "bc-3"},
 		},
-		"one fault after the other": {
+		"several faults in order": {
 			[]fault{{Code: codes.Internal}, {Code: codes.Aborted}}, []codes.Code{codes.Internal, codes.Aborted, 0}, []string{"bc-3"},
 		},
 	}
@@ -225,7 +225,7 @@ func TestDriverThatDoesNotNoticeItsClientIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := len(driver.Inventory().Buckets); got != 1 {
-		t.Errorf("%d buckets, want the one that was created after all", got)
+		t.Errorf("%d buckets, want the created one", got)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestAdministratorsActions(t *testing.T) {
 	t.Parallel()
 	driver := memdriver.New(memdriver.Options{})
 	if err := driver.PutObject("none", "o"); status.Code(err) != codes.NotFound {
-		t.Errorf("an object without bucket: %v", err)
+		t.Errorf("an object without a bucket: %v", err)
 	}
 	if err := errors.Join(driver.AddBucket("b"), driver.PutObject("b", "o"), driver.PutObject("b", "o"), driver.PutObject("b", "p")); err != nil {
 		t.Fatal(err)

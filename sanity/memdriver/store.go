@@ -86,7 +86,7 @@ type modes struct {
 const (
 	ownerDriver = "driver"
 	ownerAdmin  = "administrator"
-	ownerOther  = "somebody else"
+	ownerOther  = "another owner"
 )
 
 var (

@@ -39,8 +39,8 @@ hooks:
 		panic(err)
 	}
 	fmt.Println("creates buckets with", config.Params.Bucket)
-	fmt.Println("can make one without the driver:", config.Fixture != nil)
+	fmt.Println("can create one without the driver:", config.Fixture != nil)
 	// Output:
 	// creates buckets with map[tier:hot]
-	// can make one without the driver: true
+	// can create one without the driver: true
 }

@@ -25,20 +25,20 @@ type Command []string
 
 // Hooks are commands that inspect or change the backend without the driver.
 type Hooks struct {
-	// Inventory prints what exists, one "<kind> <name>" a line: bucket, account, key or policy.
+	// Inventory prints the existing objects, one "<kind> <name>" per line. Kinds are bucket, account, key and policy.
 	Inventory Command `json:"inventory,omitempty"`
-	// MakeBucket makes a bucket with the name in SANITY_BUCKET_NAME.
+	// MakeBucket creates a bucket with the name in SANITY_BUCKET_NAME.
 	MakeBucket Command `json:"makeBucket,omitempty"`
-	// RemoveBucket removes it, and succeeds if it is missing.
+	// RemoveBucket deletes this bucket, and succeeds if it does not exist.
 	RemoveBucket Command `json:"removeBucket,omitempty"`
-	// BucketID is the bucket ID of such a bucket, with {name} for the name. Default: {name}.
+	// BucketID is the bucket ID of such a bucket, in which {name} is replaced by the name. Default: {name}.
 	BucketID string `json:"bucketID,omitempty"`
-	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, and fails if there is one already.
+	// TakeName creates a bucket of another owner with the ID in SANITY_BUCKET_ID, and fails if a bucket already exists.
 	TakeName Command `json:"takeName,omitempty"`
-	// FreeName removes it, and succeeds if it is missing.
+	// FreeName deletes this bucket, and succeeds if it does not exist.
 	FreeName Command `json:"freeName,omitempty"`
-	// Break makes a fault. The names are down, in which no request to the backend gets a response, and login-refused,
-	// in which the backend refuses the driver's own credentials.
+	// Break starts a fault. The faults are down (the backend does not respond) and login-refused (the backend rejects
+	// the driver's own credentials).
 	Break map[sanity.Fault]Command `json:"break,omitempty"`
 	// Mend ends a fault.
 	Mend map[sanity.Fault]Command `json:"mend,omitempty"`
@@ -89,7 +89,7 @@ func (h Hooks) inventory(ctx context.Context) ([]sanity.Resource, error) {
 
 func (c Command) run(ctx context.Context, variables ...string) (string, error) {
 	if len(c) == 0 {
-		return "", fmt.Errorf("a hook is not configured")
+		return "", fmt.Errorf("the hook is not configured")
 	}
 	command := exec.CommandContext(ctx, c[0], c[1:]...)
 	command.Env = append(os.Environ(), variables...)

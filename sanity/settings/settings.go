@@ -21,47 +21,47 @@ import (
 type File struct {
 	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Command starts the driver, in the place of Endpoint; a relative path is relative to the working directory. It
-	// enables the cases about the process and about restarts.
+	// Command starts the driver, instead of Endpoint. A relative path is relative to the working directory. It enables
+	// the cases about the process and about restarts.
 	Command []string `json:"command,omitempty"`
-	// Environment are variables that the driver gets in addition to COSI_ENDPOINT.
+	// Environment contains environment variables for the driver, in addition to COSI_ENDPOINT.
 	Environment map[string]string `json:"environment,omitempty"`
-	// ImageEnvironment lists variables of the driver's image manifest.
+	// ImageEnvironment lists the names of environment variables in the driver's image manifest.
 	ImageEnvironment []string `json:"imageEnvironment,omitempty"`
 
 	// Contract is v1alpha2 or v1alpha1. Default: v1alpha2.
 	Contract string `json:"contract,omitempty"`
-	// Parameters are what to send, since parameters are opaque to COSI.
+	// Parameters are the parameters to send to the driver, since parameters are opaque to COSI.
 	Parameters sanity.Params `json:"parameters,omitempty"`
 	// Authentication lists Key, ServiceAccount, or both. Default: Key.
 	Authentication   []string              `json:"authentication,omitempty"`
 	ServiceAccount   sanity.ServiceAccount `json:"serviceAccount,omitempty"`
 	Rotation         bool                  `json:"rotation,omitempty"`
 	SharedCredential bool                  `json:"sharedCredential,omitempty"`
-	// CreatesNothing says that the driver makes no buckets: it hands out those that an administrator has made. It needs
-	// the hooks makeBucket and removeBucket.
+	// CreatesNothing declares that the driver creates no buckets and uses buckets that an administrator has created. It
+	// requires the hooks makeBucket and removeBucket.
 	CreatesNothing bool `json:"createsNothing,omitempty"`
-	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: refuse or delete. Default: not
-	// declared.
+	// NonEmptyDelete declares the result of DriverDeleteBucket for a bucket that contains data: refuse or delete. Default:
+	// not declared.
 	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
 
-	// DataPlane says how credentials are tried.
+	// DataPlane configures how credentials are tested.
 	DataPlane DataPlane `json:"dataPlane,omitempty"`
-	// Hooks are commands that look at the backend or change it without the driver.
+	// Hooks are commands that inspect or change the backend without the driver.
 	Hooks Hooks `json:"hooks,omitempty"`
-	// Limits are the sizes of a run.
+	// Limits are the sizes and durations of a run.
 	Limits Limits `json:"limits,omitempty"`
 }
 
 // DataPlane configures how credentials are tested.
 type DataPlane struct {
-	// Disabled tries none, for drivers whose store cannot be reached from here.
+	// Disabled disables tests of credentials, for a store that cosi-sanity cannot reach.
 	Disabled bool `json:"disabled,omitempty"`
-	// CertificateAuthority is a PEM file to trust. A relative path is relative to the configuration file.
+	// CertificateAuthority is a PEM file with CA certificates to trust. A relative path is relative to the configuration file.
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
-	// AzureEndpoint is the URL of the Blob service, if it is not Azure's own.
+	// AzureEndpoint is the URL of the Blob service. Default: Azure's public endpoint.
 	AzureEndpoint string `json:"azureEndpoint,omitempty"`
-	// GCSEndpoint is the URL of Cloud Storage, if it is not Google's own.
+	// GCSEndpoint is the URL of Cloud Storage. Default: Google's public endpoint.
 	GCSEndpoint string `json:"gcsEndpoint,omitempty"`
 }
 
@@ -180,7 +180,7 @@ func (l Limits) parsed() (sanity.Limits, error) {
 		}
 		parsed, err := time.ParseDuration(field.text)
 		if err != nil || parsed <= 0 {
-			return sanity.Limits{}, fmt.Errorf("configuration: limits.%s: %q is no duration such as 500ms or 30s", field.name, field.text)
+			return sanity.Limits{}, fmt.Errorf("configuration: limits.%s: %q is not a duration such as 500ms or 30s", field.name, field.text)
 		}
 		*field.to = parsed
 	}

@@ -29,13 +29,13 @@ func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, want string }{
 		"an unknown key":                 {"endpiont: unix:///x.sock\n", "sanity.yaml: endpiont: there is no such field; did you mean endpoint?"},
-		"an unknown key further down":    {"hooks: {makebucket: [x]}\n", "hooks.makebucket: there is no such field; did you mean hooks.makeBucket?"},
+		"an unknown nested key":          {"hooks: {makebucket: [x]}\n", "hooks.makebucket: there is no such field; did you mean hooks.makeBucket?"},
 		"an unknown fault":               {"hooks: {break: {login: [x]}}\n", `hooks.break: "login" is neither down nor login-refused`},
 		"no YAML":                        {"endpoint: [", "sanity.yaml"},
 		"an unknown authentication type": {"authentication: [Password]\n", "neither Key nor ServiceAccount"},
 		"an unknown policy":              {"nonEmptyDelete: maybe\n", "neither refuse nor delete"},
-		"no duration":                    {"limits: {settle: soon}\n", `limits.settle: "soon"`},
-		"a duration below zero":          {"limits: {rpc: -1s}\n", "limits.rpc"},
+		"not a duration":                 {"limits: {settle: soon}\n", `limits.settle: "soon"`},
+		"a negative duration":            {"limits: {rpc: -1s}\n", "limits.rpc"},
 		"a missing authority":            {"dataPlane: {certificateAuthority: nowhere.pem}\n", "nowhere.pem"},
 	}
 	for name, tc := range tests {
@@ -89,7 +89,7 @@ hooks:
 		t.Errorf("want an error that names the hook, got %v", err)
 	}
 	if !config.Backend.Can(sanity.BackendDown) || config.Backend.Can(sanity.LoginRefused) {
-		t.Error("only the fault with hooks can be made")
+		t.Error("only the fault with hooks can be started")
 	}
 	both := []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 	if !cmp.Equal(both, config.Authentication) || config.Limits.Settle != 2*time.Second || len(config.Probers) != 3 {

@@ -31,7 +31,7 @@ type Rule string
 const (
 	// ValidFields: required fields, sizes, known enum values (specification v1alpha1, sections Required vs. Optional and
 	// Size limits, as overridden by cosi.proto).
-	ValidFields Rule = "every request keeps the rules of its fields"
+	ValidFields Rule = "each field of a request is valid"
 	// InfoFirst: DriverGetInfo is the first call on every connection (specification v1alpha1, section COSI_ENDPOINT: the
 	// system observes the socket, connects, and identifies the driver).
 	InfoFirst Rule = "DriverGetInfo is the first call on every connection"
@@ -43,12 +43,12 @@ const (
 	GeneratedFirst Rule = "phase 2 uses an ID that phase 1 returned"
 	// SameParameters: phase 2 carries the parameters of phase 1 (KEP-1979, section
 	// DriverGenerateBucketId: "the same parameters later used for phase-2 provisioning").
-	SameParameters Rule = "phase 2 carries what phase 1 carried"
+	SameParameters Rule = "phase 2 has the same fields as phase 1"
 	// KnownBuckets: access is granted on buckets that exist (KEP-1979, section DriverGenerateBucketAccessId, bucket_id).
-	KnownBuckets Rule = "access is granted on buckets that were created or found"
+	KnownBuckets Rule = "access is granted only to buckets that were created or found"
 	// OneInFlight: one call at a time for a bucket or an account (specification v1alpha1, section
 	// Error Scheme, operation pending).
-	OneInFlight Rule = "one call at a time for each bucket ID and account ID"
+	OneInFlight Rule = "at most one call at a time for each bucket ID and account ID"
 	// NoUnaskedServiceAccount: service_account_name is empty unless it is required (KEP-1979, section
 	// DriverGrantBucketAccess).
 	NoUnaskedServiceAccount Rule = "service_account_name is empty unless authentication_type is SERVICE_ACCOUNT"
@@ -132,7 +132,7 @@ func (c *Checker) Violations() []Violation {
 	return append([]Violation(nil), c.violations...)
 }
 
-// ObjectChanged tells the checker about a change by the user or an administrator that it cannot observe. The caller
+// ObjectChanged informs the checker about a change by the user or an administrator that it cannot observe. The caller
 // may then repeat rejected requests, including those of running calls.
 func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
@@ -198,7 +198,7 @@ func (c *Checker) before(call watched) int {
 	if call.method == cosi.Identity_DriverGetInfo_FullMethodName {
 		c.introduced[call.connection] = true
 	} else if !c.introduced[call.connection] {
-		c.report(call, InfoFirst, "the connection began with another call")
+		c.report(call, InfoFirst, "the first call on the connection was another call")
 		c.introduced[call.connection] = true
 	}
 	if last, found := c.terminal[call.identity]; found {

@@ -111,7 +111,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 		do   func(ctx context.Context, s *system)
 		want []strict.Rule
 	}{
-		"a whole life as it should be": {
+		"a complete valid lifecycle": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				s.bucket("bc-1")
@@ -122,7 +122,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 				_, _ = s.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "bc-1"})
 			},
 		},
-		"a static bucket is known once it was found": {
+		"a static bucket is valid after it was found": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				_, _ = s.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "static-1"})
@@ -136,7 +136,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 			},
 			want: []strict.Rule{strict.ValidFields},
 		},
-		"a connection that begins with another call": {
+		"a first call other than DriverGetInfo": {
 			do: func(_ context.Context, s *system) {
 				s.bucket("bc-1")
 			},
@@ -160,7 +160,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 				_, _ = s.DriverGenerateBucketId(ctx, azure)
 			},
 		},
-		"the same request after something changed that the driver cannot see": {
+		"the same request after a change that the driver cannot observe": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
@@ -169,7 +169,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 				_, _ = s.DriverGenerateBucketId(ctx, azure)
 			},
 		},
-		"the same request twice after something changed": {
+		"the same request twice after a change": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
@@ -209,14 +209,14 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 			},
 			want: []strict.Rule{strict.SameParameters},
 		},
-		"access to a bucket that nobody made": {
+		"access to a bucket that was not created": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				_, _ = s.DriverGenerateBucketAccessId(ctx, access("ba-1", "bc-1"))
 			},
 			want: []strict.Rule{strict.KnownBuckets},
 		},
-		"a service account that nobody asked for": {
+		"an unexpected service account": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				s.bucket("bc-1")

@@ -232,7 +232,7 @@ func (c *Container) remove() {
 		return
 	}
 	if c.tb.Failed() {
-		c.tb.Logf("the last words of %s:\n%s", c.Name, c.logs())
+		c.tb.Logf("the last log lines of %s:\n%s", c.Name, c.logs())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.tb.Context()), endTimeout)
 	defer cancel()

@@ -70,7 +70,7 @@ func newEngine() (*engine, error) {
 		// ports at another address.
 		e.host = loopback
 		if err := os.Setenv(hostVariable, loopback); err != nil {
-			return nil, fmt.Errorf("tell testcontainers-go where ports are: %w", err)
+			return nil, fmt.Errorf("set the host of ports for testcontainers-go: %w", err)
 		}
 	}
 	return e, e.chooseReaper()
@@ -87,7 +87,7 @@ func (e *engine) chooseReaper() error {
 			return nil
 		}
 		if err := os.Setenv(ryukVariable, "true"); err != nil {
-			return fmt.Errorf("tell testcontainers-go that there is no Ryuk: %w", err)
+			return fmt.Errorf("disable Ryuk in testcontainers-go: %w", err)
 		}
 	}
 	var err error

@@ -56,7 +56,7 @@ func TestNothingIsLeftAfterAPanic(t *testing.T) {
 		}
 		left, err := run(ctx, nil, "docker", "volume", "ls", "--quiet", "--filter", "label="+guardedLabel+session)
 		if err != nil || left != "" {
-			return fmt.Errorf("what others made is left: %q %w", left, err)
+			return fmt.Errorf("objects of other tests remain: %q %w", left, err)
 		}
 		return nil
 	})
@@ -138,7 +138,7 @@ func TestAMissingImageSaysHowToGetIt(t *testing.T) {
 		want  []string
 	}{
 		"an image of ours":      {containers.Ours("cosi-sidecar"), []string{"cosi-sidecar:never-built", "`make images`", "COOPER_TAG"}},
-		"an image of a store's": {containers.MinIOImage(), []string{"registry.invalid/minio:never-built", "cannot be pulled", "`make store-images`", "COOPER_MINIO_IMAGE"}},
+		"an image of a store's": {containers.MinIOImage(), []string{"registry.invalid/minio:never-built", "pulling it failed", "`make store-images`", "COOPER_MINIO_IMAGE"}},
 	}
 	for name, tc := range tests {
 		for _, required := range []string{"", "1"} {

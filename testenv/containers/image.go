@@ -75,7 +75,7 @@ func (e *engine) needImage(tb testing.TB, i Image) string {
 	defer cancel()
 	name, err := e.find(ctx, i)
 	if err != nil {
-		absent(tb, "%v: `%s` builds it here, and %s can name another", err, i.Build, i.Variable)
+		absent(tb, "%v: build it with `%s`, or set %s to another image", err, i.Build, i.Variable)
 	}
 	return name
 }
@@ -105,7 +105,7 @@ func (e *engine) find(ctx context.Context, i Image) (string, error) {
 		return "", fmt.Errorf("there is no image %s", last)
 	}
 	if err := e.pull(ctx, last); err != nil {
-		return "", fmt.Errorf("there is no image %s, and it cannot be pulled (%w)", last, err)
+		return "", fmt.Errorf("there is no image %s, and pulling it failed (%w)", last, err)
 	}
 	return last, nil
 }

@@ -39,7 +39,7 @@ func Miscounted(tb testing.TB, network string, err error) bool {
 	if !counts(server.Version) || len(inspected.Network.Containers) > 0 {
 		return false
 	}
-	tb.Logf("network %s, which no container is on, stays until Docker %s is restarted: it has miscounted the endpoints", network, server.Version)
+	tb.Logf("network %s has no containers, but remains until Docker %s is restarted, because its count of endpoints is wrong", network, server.Version)
 	return true
 }
 

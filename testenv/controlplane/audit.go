@@ -70,7 +70,7 @@ func (e AuditEvent) wrote() bool {
 // shortly after its response, so use Until to wait for the event of a recent response.
 func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	if c.auditLog == "" {
-		return nil, errors.New("this control plane keeps no audit log; start it with Options.Audit")
+		return nil, errors.New("this control plane has no audit log; start it with Options.Audit")
 	}
 	file, err := os.Open(c.auditLog)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -191,7 +191,7 @@ func checkPort(port int) error {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("cannot use port %d for the API server: %w; end what uses it or ask for another port", port, err)
+		return fmt.Errorf("cannot use port %d for the API server: %w; stop the process that uses it or choose another port", port, err)
 	}
 	return listener.Close()
 }
@@ -227,7 +227,7 @@ func (l layout) auditPolicy() string { return filepath.Join(l.run(), "audit-poli
 // process of an earlier start is running.
 func (l layout) prepare(b binaries.Paths, of *Cluster) error {
 	if err := os.RemoveAll(l.run()); err != nil {
-		return fmt.Errorf("cannot clear what an earlier start left: %w", err)
+		return fmt.Errorf("cannot clean up after a previous run: %w", err)
 	}
 	for _, dir := range []string{l.bin(), l.certs(), l.logs(), l.etcd()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

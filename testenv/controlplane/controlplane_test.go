@@ -205,7 +205,7 @@ func TestBusyPortIsNamed(t *testing.T) {
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port
 	_, err = controlplane.Start(t.Context(), controlplane.Options{Port: port})
-	wantParts(t, err, fmt.Sprintf("cannot use port %d for the API server", port), "ask for another port")
+	wantParts(t, err, fmt.Sprintf("cannot use port %d for the API server", port), "choose another port")
 }
 
 func TestComponentThatFailsShowsItsLastLines(t *testing.T) {

@@ -26,19 +26,19 @@ func endProcesses(l layout) error {
 	for {
 		running, err := processesOf(l)
 		if err != nil {
-			return fmt.Errorf("cannot look for what an earlier start left running on %s: %w", l.dir, err)
+			return fmt.Errorf("cannot find processes of a previous run on %s: %w", l.dir, err)
 		}
 		if len(running) == 0 {
 			return nil
 		}
 		for _, pid := range running {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return fmt.Errorf("cannot end process %d, which an earlier start left running on %s: %w", pid, l.dir, err)
+				return fmt.Errorf("cannot stop process %d of a previous run on %s: %w", pid, l.dir, err)
 			}
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v, which an earlier start left running on %s, do not end; end them by hand", running, l.dir)
+			return fmt.Errorf("processes %v of a previous run on %s do not stop; kill them manually", running, l.dir)
 		case <-time.After(waitInterval):
 		}
 	}

@@ -45,5 +45,5 @@ func (p *Process) Stop(timeout time.Duration) error {
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.done
-	return fmt.Errorf("%s did not end within %v and was killed", p.name, timeout)
+	return fmt.Errorf("%s did not stop within %v and was killed", p.name, timeout)
 }

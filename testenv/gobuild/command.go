@@ -113,7 +113,7 @@ func (b *build) finish(err error) error {
 }
 
 func (b *build) run(ctx context.Context) error {
-	b.task.set("looking what is there already")
+	b.task.set("looking for existing builds")
 	// The go command considers a main package stale until it is installed, and these never are.
 	const format = `{{.ImportPath}} {{if ne .Name "main"}}{{.Stale}}{{end}}`
 	list, err := b.exec(ctx, []string{"list", "-deps", "-f", format}, nil)

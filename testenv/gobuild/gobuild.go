@@ -57,10 +57,10 @@ func Build(ctx context.Context, m Module, o Options, programs ...string) (string
 		return dir, err
 	}
 	if err := os.MkdirAll(o.CacheDir, 0o755); err != nil {
-		return "", fmt.Errorf("cannot keep the programs of %s: %w; make the directory writable or name another one", m.Name, err)
+		return "", fmt.Errorf("cannot store the programs of %s: %w; make the directory writable or choose another one", m.Name, err)
 	}
 	release, err := Lock(ctx, dir+".lock", func(holder string) {
-		o.Progress.Say("waiting for %s, which builds %s", holder, m.Name)
+		o.Progress.Say("waiting for %s, which is building %s", holder, m.Name)
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot lock the build of %s: %w", m.Name, err)
@@ -149,7 +149,7 @@ func (m Module) build(ctx context.Context, dir string, o Options, programs []str
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".tmp-")
 	if err != nil {
-		return fmt.Errorf("cannot build %s: %w; make the directory writable or name another one", m.Name, err)
+		return fmt.Errorf("cannot build %s: %w; make the directory writable or choose another one", m.Name, err)
 	}
 	defer os.RemoveAll(tmp)
 	src, bin := filepath.Join(tmp, "src"), filepath.Join(tmp, "bin")

@@ -69,7 +69,7 @@ func TestProgramsOfOtherModules(t *testing.T) {
 		}
 		output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "hello")).CombinedOutput()
 		if err != nil || strings.TrimSpace(string(output)) != "found" {
-			t.Errorf("the program says %q, %v", output, err)
+			t.Errorf("the program prints %q, %v", output, err)
 		}
 		o.Path = t.TempDir() // a cached program needs no go command
 	}
@@ -92,7 +92,7 @@ func TestBuild(t *testing.T) {
 	}
 	output, err := exec.CommandContext(t.Context(), filepath.Join(first, "hello")).CombinedOutput()
 	if err != nil || strings.TrimSpace(string(output)) != "linked!" {
-		t.Errorf("the program says %q, %v; want what the link flags set", output, err)
+		t.Errorf("the program prints %q, %v; want the value of the link flags", output, err)
 	}
 	t.Run("a second call finds the program and needs no go command", func(t *testing.T) {
 		second, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: cache, Path: t.TempDir()}, "hello")
@@ -104,7 +104,7 @@ func TestBuild(t *testing.T) {
 		said.Reset()
 		dir, err := gobuild.Build(t.Context(), tiny(hello), o, "hello", "bye")
 		if err != nil || dir != first || !strings.HasPrefix(said.String(), "building bye v1, once\n") {
-			t.Errorf("%q, %v, said %q; want bye beside hello in %q", dir, err, said.String(), first)
+			t.Errorf("%q, %v, said %q; want bye and hello in %q", dir, err, said.String(), first)
 		}
 	})
 	onlyEntries(t, cache, first, first+".lock")
@@ -127,7 +127,7 @@ func TestOfTwoProcessesOneBuildsWhileTheOtherWaits(t *testing.T) {
 	outputs := []*bufio.Scanner{startHelper(t, cache), startHelper(t, cache)}
 	for _, output := range outputs {
 		if !output.Scan() || !strings.HasPrefix(output.Text(), "waiting for ") {
-			t.Fatalf("helper says %q while the lock is held, want that it waits", output.Text())
+			t.Fatalf("helper prints %q while the lock is held, want that it waits", output.Text())
 		}
 	}
 	if err := flock.Release(file); err != nil {
@@ -181,11 +181,11 @@ func TestBuildThatFails(t *testing.T) {
 			source: "package main\n\nfunc main() { undefined() }\n",
 			want:   []string{"cannot build tiny", "build: exit status 1", "the last lines of its output", "undefined: undefined"},
 		},
-		"for a missing module shows what the go command says": {
+		"for a missing module shows the output of the go command": {
 			source: "package main\n\nimport _ \"example.com/missing\"\n\nfunc main() {}\n",
 			want:   []string{"cannot build tiny", "list: exit status 1", "example.com/missing"},
 		},
-		"without Go says what to install": {
+		"without Go explains what to install": {
 			source: hello, options: gobuild.Options{Path: t.TempDir()},
 			want: []string{"cannot build tiny", "no go command found in PATH", "install Go"},
 		},
@@ -211,7 +211,7 @@ func TestCacheDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: filepath.Join(file, "cache")}, "hello")
-	wantParts(t, err, "cannot keep the programs of tiny", file, "make the directory writable or name another one")
+	wantParts(t, err, "cannot store the programs of tiny", file, "make the directory writable or choose another one")
 }
 
 // cancelling is a writer that cancels a context when it is written to.

@@ -25,7 +25,7 @@ func TestProgress(t *testing.T) {
 			clearLine + "one: ready\n" + clearLine + "two: 3 of 4" +
 			clearLine + "two: failed\n" +
 			clearLine + "quick: 1 of 1" + clearLine},
-		"elsewhere says little, and nothing of what takes no time": {
+		"without a terminal prints little, and nothing for short tasks": {
 			want: "a fact\none: 2 of 2\none: ready\ntwo: failed\n",
 		},
 	}
@@ -80,14 +80,14 @@ func TestTransfer(t *testing.T) {
 		err      error
 		want     string
 	}{
-		"on a terminal draws a bar, anew for each megabyte": {terminal: true, size: 4_000_000, want: "" +
+		"on a terminal redraws a bar for each megabyte": {terminal: true, size: 4_000_000, want: "" +
 			clearLine + "archive: [#######-----------------------] 1 of 4 MB" +
 			clearLine + "archive: [##############################] 4 of 4 MB" +
 			clearLine + "archive: 4 MB\n"},
 		"on a terminal draws none for an unknown size": {terminal: true, want: "" +
 			clearLine + "archive: 1 MB" + clearLine + "archive: 4 MB" + clearLine + "archive: 4 MB\n"},
 		"elsewhere writes a line now and then": {size: 4_000_000, want: "archive: 4 of 4 MB\narchive: 4 MB\n"},
-		"says that it failed":                  {err: errors.New("any"), want: "archive: 4 MB\narchive: failed after 4 MB\n"},
+		"prints that it failed":                {err: errors.New("any"), want: "archive: 4 MB\narchive: failed after 4 MB\n"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

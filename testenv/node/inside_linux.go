@@ -18,12 +18,12 @@ func possible() error {
 	cmd := exec.Command("true") //nolint:noctx // it exits at once
 	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("a node needs namespaces of its own: %w", err)
+		return fmt.Errorf("a node needs separate namespaces: %w", err)
 	}
 	for _, root := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup"} { // cgroup v1, cgroup v2
 		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
 			if err := unix.Access(root, unix.W_OK); err != nil {
-				return fmt.Errorf("a node needs a cgroup of its own in %s: %w", root, err)
+				return fmt.Errorf("a node needs a separate cgroup in %s: %w", root, err)
 			}
 			return nil
 		}

@@ -60,7 +60,7 @@ type Node struct {
 // Missing returns the reason why no node can run here, or nil.
 func Missing() error {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		return errors.New("a node needs Linux and root, for namespaces and containers of its own")
+		return errors.New("a node needs Linux and root, for separate namespaces and containers")
 	}
 	for program, debian := range map[string]string{"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables", "mount": "mount"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -44,7 +44,7 @@ func helper(string) {
 // after the run.
 func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "what it needs is built for minutes")
+	fulltest.Only(t, "building its prerequisites takes minutes")
 	node.Need(t, node.Missing())
 	before := sysctls(t)
 	n, err := node.Start(t.Context(), node.Options{})
@@ -91,7 +91,7 @@ func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	node.Need(t, node.Missing())
 	killed, said := processtest.StartHelper(t, "node")
 	if !said.Scan() || !filepath.IsAbs(said.Text()) {
-		t.Fatalf("the helper says %q, %v", said.Text(), said.Err())
+		t.Fatalf("the helper prints %q, %v", said.Text(), said.Err())
 	}
 	dir := said.Text()
 	if err := killed.Process.Kill(); err != nil {

@@ -20,7 +20,7 @@ import (
 // first.
 func Again(t *testing.T, tests ...string) {
 	t.Helper()
-	fulltest.Only(t, "the same tests run on the Kubernetes of today, and those on "+binaries.Oldest+" need minutes to be built")
+	fulltest.Only(t, "the same tests run on the current Kubernetes, and the binaries of "+binaries.Oldest+" take minutes to build")
 	paths, err := binaries.Find(t.Context(), binaries.Options{Oldest: true, Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func Again(t *testing.T, tests ...string) {
 	}
 	for _, name := range tests {
 		if !strings.Contains(string(output), "--- PASS: "+name+" ") {
-			t.Errorf("on Kubernetes %s: %s did not pass: there is none of that name, or it was skipped", binaries.Oldest, name)
+			t.Errorf("on Kubernetes %s: %s did not pass: there is no such test, or it was skipped", binaries.Oldest, name)
 		}
 	}
 }

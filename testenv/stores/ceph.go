@@ -59,11 +59,11 @@ func FindCeph() error {
 func CephVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "radosgw", "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask for the version of Ceph: %w", err)
+		return "", fmt.Errorf("get the version of Ceph: %w", err)
 	}
 	words := strings.Fields(string(out)) // ceph version 16.2.15 (...) pacific (stable)
 	if len(words) < 3 {
-		return "", fmt.Errorf("ask for the version of Ceph: it returns %q", out)
+		return "", fmt.Errorf("get the version of Ceph: it returns %q", out)
 	}
 	return words[2], nil
 }
@@ -179,7 +179,7 @@ func (c *Ceph) configure() (string, error) {
 	}
 	for _, name := range []string{"mon", "osd", "rgw"} {
 		if err := os.Mkdir(c.path(name), 0o700); err != nil {
-			return "", fmt.Errorf("lay it out: %w", err)
+			return "", fmt.Errorf("create its files: %w", err)
 		}
 	}
 	var text bytes.Buffer
@@ -245,14 +245,14 @@ func (c *Ceph) await(ctx context.Context) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, http.NoBody)
 		if err != nil {
-			return fmt.Errorf("ask the gateway: %w", err)
+			return fmt.Errorf("call the gateway: %w", err)
 		}
 		if response, err := direct.Do(request); err == nil {
 			return response.Body.Close()
 		}
 		select {
 		case <-gateway.done:
-			return fmt.Errorf("the gateway has ended: %s", gateway.lastWords())
+			return fmt.Errorf("the gateway has exited: %s", gateway.lastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("the gateway does not respond: %w: %s", ctx.Err(), gateway.lastWords())
 		case <-ticker.C:

@@ -60,7 +60,7 @@ func (s Store) Find() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return executable(built, "`go run ./hack/stores` builds it, or "+s.Variable+" can name an executable")
+	return executable(built, "build it with `go run ./hack/stores`, or set "+s.Variable+" to an executable")
 }
 
 func executable(file, advice string) (string, error) {
@@ -78,7 +78,7 @@ func executable(file, advice string) (string, error) {
 func (s Store) path() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell where %s is kept: %w; set HOME or XDG_CACHE_HOME", s.Name(), err)
+		return "", fmt.Errorf("find the cache directory of %s: %w; set HOME or XDG_CACHE_HOME", s.Name(), err)
 	}
 	return filepath.Join(cache, "cooper", "stores", s.Version, s.Name()), nil
 }
@@ -102,7 +102,7 @@ func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, e
 		return "", fmt.Errorf("cannot build %s: %w", s.Name(), err)
 	}
 	defer os.RemoveAll(tmp)
-	progress.Say("building %s %s from source, once for this machine", s.Name(), s.Version)
+	progress.Say("building %s %s from source (only once on this machine)", s.Name(), s.Version)
 	if err := gobuild.Install(ctx, tmp, s.Package, s.Version, progress); err != nil {
 		return "", err
 	}

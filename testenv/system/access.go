@@ -178,7 +178,7 @@ func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
 			}
 			if err := user.Create(ctx, review); err != nil {
-				return fmt.Errorf("cannot ask what %s may do: %w", i.user(), err)
+				return fmt.Errorf("cannot check the permissions of %s: %w", i.user(), err)
 			}
 			if !review.Status.Allowed {
 				return fmt.Errorf("%s may not %s %s", i.user(), right.Verb, right.Resource)

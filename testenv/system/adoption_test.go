@@ -59,7 +59,7 @@ func TestHelmTakesOver(t *testing.T) {
 	}
 	install()
 	if diff := cmp.Diff(installed(t, env), taken); diff != "" {
-		t.Errorf("-new installation +what was taken over:\n%s", diff)
+		t.Errorf("-new installation +adopted installation:\n%s", diff)
 	}
 	uninstall() // and back, as docs/howto/upgrade.md says
 	for _, dir := range []string{".", "drivers/s3"} {

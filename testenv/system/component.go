@@ -12,7 +12,7 @@ import (
 )
 
 // errEnded is the error of a Component that ended without being stopped.
-var errEnded = errors.New("it ended by itself")
+var errEnded = errors.New("it exited unexpectedly")
 
 // work is the function that a Component runs. It calls ready once, when it works, and returns when ctx ends.
 // It registers new metrics at each start.

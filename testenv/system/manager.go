@@ -65,7 +65,7 @@ func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work 
 		}
 		defer connected.Close()
 		if connected.Name() != driver {
-			return fmt.Errorf("the driver at %s calls itself %s", endpoint, connected.Name())
+			return fmt.Errorf("the driver at %s has the name %s", endpoint, connected.Name())
 		}
 		settings := o.Sidecar
 		settings.Driver, settings.Scope, settings.Registerer, settings.Name = connected, o.scope(), metrics, suffixed(driver, o.Name)

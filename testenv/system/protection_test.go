@@ -136,7 +136,7 @@ func TestStorageAdministratorReleasesABucket(t *testing.T) {
 	if err := admin.Delete(t.Context(), bucket); err != nil {
 		t.Fatal(err)
 	}
-	f.Env.Eventually("the Bucket says how it is released", func(ctx context.Context) error {
+	f.Env.Eventually("the Bucket's condition states how to release it", func(ctx context.Context) error {
 		if err := admin.Get(ctx, client.ObjectKeyFromObject(bucket), bucket); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func TestStorageAdministratorReleasesABucket(t *testing.T) {
 	})
 	mark := merge(`{"metadata":{"annotations":{"` + cosiapi.BucketClaimBeingDeletedAnnotation + `":"` + cosiapi.ReleaseMark(bucket) + `"}}}`)
 	if err := admin.Patch(t.Context(), bucket, mark); err != nil {
-		t.Fatalf("the administrator does as the condition says: %v", err)
+		t.Fatalf("the administrator follows the condition: %v", err)
 	}
 	f.Env.Gone(bucket)
 	if has := f.driver.Inventory(); len(has.Buckets) != 0 {
@@ -195,7 +195,7 @@ func TestExportedManifest(t *testing.T) {
 		return nil
 	})
 	if err := apply(manifest()); err == nil || !strings.Contains(err.Error(), "If this is an exported manifest, remove them from it") {
-		t.Errorf("want a refusal that says what to do, got %v", err)
+		t.Errorf("want a rejection with instructions, got %v", err)
 	}
 	clean := manifest()
 	clean.SetAnnotations(nil)

@@ -240,7 +240,7 @@ func secretOf(t *testing.T, secrets map[string]map[string][]byte, name string) m
 	t.Helper()
 	data, ok := secrets[name]
 	if !ok || len(data) == 0 {
-		t.Errorf("nobody delivers Secret %q", name)
+		t.Errorf("Secret %q is not delivered", name)
 	}
 	return data
 }

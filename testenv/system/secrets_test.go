@@ -104,32 +104,32 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		err     error
 		allowed bool
 	}{
-		"create the Secret of an access":                     {create(newSecret(ofTenant, "new", forAccess)), true},
-		"create a Secret of nobody":                          {create(newSecret(ofTenant, "new")), false},
-		"create one for the token of an account":             {create(newSecret(ofTenant, "new", forAccess, forToken)), false},
-		"change the Secret of an access":                     {label(app), true},
-		"change one whose owner was taken off":               {label(lost), true},
-		"let a Secret of an access go":                       {patch(t.Context(), sidecar, app, `{"metadata":{"ownerReferences":null}}`), false},
-		"make somebody's Secret that of an access":           {patch(t.Context(), sidecar, stranger, `{"metadata":{"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
-		"delete the Secret of an access":                     {remove(app), true},
-		"delete somebody's Secret":                           {remove(stranger), false},
-		"let one go that nothing says the access of":         {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"]}}`), true},
-		"let it go for others, too":                          {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":null}}`), false},
-		"let it go with other data":                          {patch(t.Context(), sidecar, bare, `{"data":{"key":null},"metadata":{"finalizers":["example.com/mine"]}}`), false},
-		"let it go as an access's":                           {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"],"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
-		"create an entry":                                    {create(newSecret(ofDriver, "cosi-credential-3", entry)), true},
-		"create an entry of another name":                    {create(newSecret(ofDriver, "mine", entry)), false},
-		"create an entry for the token of an account":        {create(newSecret(ofDriver, "cosi-credential-3", entry, forToken)), false},
-		"create an entry in another driver's namespace":      {create(newSecret(ofOther, "cosi-credential-3", entry)), false},
-		"create an entry in a tenant's namespace":            {create(newSecret(ofTenant, "cosi-credential-3", entry)), false},
-		"change an entry":                                    {label(own), true},
-		"delete an entry":                                    {remove(own), true},
-		"change what the driver reaches its store by":        {label(key), false},
-		"make what the driver reaches its store by an entry": {patch(t.Context(), sidecar, key, `{"metadata":{"labels":{"cooper.dev/credential-store":"x"}}}`), false},
-		"delete an entry of another driver":                  {remove(neighbour), false},
-		"change an entry of another driver":                  {label(neighbour), false},
-		"as an administrator, create any Secret":             {env.Client.Create(t.Context(), newSecret(ofTenant, "", unnamed, forToken), client.DryRunAll), true},
-		"as an administrator, change somebody's Secret":      {patch(t.Context(), env.Client, stranger, `{"metadata":{"labels":{"touched":"yes"}}}`), true},
+		"create the Secret of an access":                            {create(newSecret(ofTenant, "new", forAccess)), true},
+		"create a Secret without an owner":                          {create(newSecret(ofTenant, "new")), false},
+		"create one for the token of an account":                    {create(newSecret(ofTenant, "new", forAccess, forToken)), false},
+		"change the Secret of an access":                            {label(app), true},
+		"change a Secret whose owner was removed":                   {label(lost), true},
+		"let a Secret of an access go":                              {patch(t.Context(), sidecar, app, `{"metadata":{"ownerReferences":null}}`), false},
+		"turn another owner's Secret into that of an access":        {patch(t.Context(), sidecar, stranger, `{"metadata":{"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
+		"delete the Secret of an access":                            {remove(app), true},
+		"delete another owner's Secret":                             {remove(stranger), false},
+		"remove the finalizer of a Secret without an access":        {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"]}}`), true},
+		"let it go for others, too":                                 {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":null}}`), false},
+		"let it go with other data":                                 {patch(t.Context(), sidecar, bare, `{"data":{"key":null},"metadata":{"finalizers":["example.com/mine"]}}`), false},
+		"let it go as an access's":                                  {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"],"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
+		"create an entry":                                           {create(newSecret(ofDriver, "cosi-credential-3", entry)), true},
+		"create an entry of another name":                           {create(newSecret(ofDriver, "mine", entry)), false},
+		"create an entry for the token of an account":               {create(newSecret(ofDriver, "cosi-credential-3", entry, forToken)), false},
+		"create an entry in another driver's namespace":             {create(newSecret(ofOther, "cosi-credential-3", entry)), false},
+		"create an entry in a tenant's namespace":                   {create(newSecret(ofTenant, "cosi-credential-3", entry)), false},
+		"change an entry":                                           {label(own), true},
+		"delete an entry":                                           {remove(own), true},
+		"change the driver's credentials for its store":             {label(key), false},
+		"turn the driver's credentials for its store into an entry": {patch(t.Context(), sidecar, key, `{"metadata":{"labels":{"cooper.dev/credential-store":"x"}}}`), false},
+		"delete an entry of another driver":                         {remove(neighbour), false},
+		"change an entry of another driver":                         {label(neighbour), false},
+		"as an administrator, create any Secret":                    {env.Client.Create(t.Context(), newSecret(ofTenant, "", unnamed, forToken), client.DryRunAll), true},
+		"as an administrator, change another owner's Secret":        {patch(t.Context(), env.Client, stranger, `{"metadata":{"labels":{"touched":"yes"}}}`), true},
 	} {
 		if tc.allowed && tc.err != nil || !tc.allowed && !confined(tc.err) {
 			t.Errorf("%s: want allowed %v by the policy, got %v", name, tc.allowed, tc.err)
@@ -224,7 +224,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 	slices.Sort(want)
 	slices.Sort(bindings)
 	if diff := cmp.Diff(want, bindings); diff != "" {
-		t.Errorf("what the account of %s is bound to (-want +got):\n%s", driver, diff)
+		t.Errorf("bindings of the account of %s (-want +got):\n%s", driver, diff)
 	}
 }
 
@@ -250,7 +250,7 @@ func withoutStore(t *testing.T, env *testenv.Env, driver string) {
 		allowed bool
 	}{
 		"create a Secret of its own":                    {sidecar.Create(t.Context(), newSecret(driver, "mine"), client.DryRunAll), false},
-		"read what the driver reaches its store by":     {read(driver, driver+"-credentials"), false},
+		"read the driver's credentials for its store":   {read(driver, driver+"-credentials"), false},
 		"read the Secret of an access that it serves":   {read("team-a", "app"), true},
 		"read a Secret of a namespace that it does not": {read("kube-system", "any"), false},
 	} {

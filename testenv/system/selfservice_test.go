@@ -64,7 +64,7 @@ func TestAUserWithTheRoleEditServesThemselves(t *testing.T) {
 		}
 	}
 	if err := anna.Get(t.Context(), client.ObjectKeyFromObject(f.secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the Secret after its access is gone: %v, want not found", err)
+		t.Errorf("the Secret after the deletion of its access: %v, want not found", err)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestWhoSeesClasses(t *testing.T) {
 		}
 	}
 	auditor := bind("auditor-"+f.Namespace, "view", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "auditor-" + f.Namespace}})
-	f.Env.Eventually("who has view in the cluster reads classes", mayRead(auditor))
+	f.Env.Eventually("users with the role view in the cluster read classes", mayRead(auditor))
 
 	name := "ben-" + f.Namespace
 	ben := bind(name, "edit", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}})

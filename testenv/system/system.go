@@ -90,7 +90,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 
 func (o Options) validate() error {
 	if o.HoldLeases && o.ControlPlane != nil {
-		return errors.New("HoldLeases is for a system that starts its own control plane")
+		return errors.New("HoldLeases requires a system that starts its own control plane")
 	}
 	var names []string
 	for _, d := range o.Drivers {
@@ -100,7 +100,7 @@ func (o Options) validate() error {
 		case slices.Contains(names, d.Name):
 			return fmt.Errorf("two drivers have the name %s", d.Name)
 		case (d.Serve == nil) == (d.Endpoint == ""):
-			return fmt.Errorf("driver %s needs one of Serve and Endpoint", d.Name)
+			return fmt.Errorf("driver %s needs exactly one of Serve and Endpoint", d.Name)
 		}
 		names = append(names, d.Name)
 	}

@@ -126,8 +126,8 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	}{
 		"a driver without a name":         {of(system.Driver{Serve: listen}), "has no name"},
 		"two drivers of one name":         {of(system.Driver{Name: "a", Serve: listen}, system.Driver{Name: "a", Serve: listen}), "two drivers have the name a"},
-		"neither Serve nor Endpoint":      {of(system.Driver{Name: "a"}), "needs one of Serve and Endpoint"},
-		"both Serve and Endpoint are set": {of(system.Driver{Name: "a", Serve: listen, Endpoint: "unix:///a.sock"}), "needs one of"},
+		"neither Serve nor Endpoint":      {of(system.Driver{Name: "a"}), "needs exactly one of Serve and Endpoint"},
+		"both Serve and Endpoint are set": {of(system.Driver{Name: "a", Serve: listen, Endpoint: "unix:///a.sock"}), "needs exactly one of"},
 		"Leases that others may hold":     {system.Options{HoldLeases: true, ControlPlane: &controlplane.ControlPlane{}}, "starts its own control plane"},
 	}
 	for name, tc := range tests {

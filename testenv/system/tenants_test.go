@@ -134,7 +134,7 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 	} {
 		hard := quota.Spec.Hard[corev1.ResourceName(resource)]
 		if hard.Value() == 0 {
-			t.Fatalf("the quota says nothing of %s: %v", resource, quota.Spec.Hard)
+			t.Fatalf("the quota does not contain %s: %v", resource, quota.Spec.Hard)
 		}
 		until(t, "the tenant may create", func(ctx context.Context) error { return tenant.Create(ctx, object("probe"), client.DryRunAll) })
 		for i := range hard.Value() {

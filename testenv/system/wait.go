@@ -55,7 +55,7 @@ func WaitGone(ctx context.Context, c client.Client, object client.Object) error 
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("%T %s is still there: %w", object, client.ObjectKeyFromObject(object), err)
+		return fmt.Errorf("%T %s still exists: %w", object, client.ObjectKeyFromObject(object), err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func conditionsOf(object client.Object) ([]metav1.Condition, error) {
 	case *cosiapi.BucketAccess:
 		return o.Status.Conditions, nil
 	default:
-		return nil, fmt.Errorf("a %T has no conditions of ours", object)
+		return nil, fmt.Errorf("%T has no conditions of Cooper", object)
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command apidiff, which hack/apidiff/run.sh runs, writes docs/reference/api-changes.md: what has changed of the packages that others import since the
-// commit that the page names, and which of it breaks them. With -since the page names another one from then on, such as
-// the tag of a release.
+// Command apidiff writes docs/reference/api-changes.md: the changes of the public packages since the commit on the page, and
+// whether they break programs that import the packages. The flag -since sets another commit on the page, such as the tag of a
+// release. hack/apidiff/run.sh runs the command.
 package main
 
 import (
@@ -31,16 +31,16 @@ const (
 	page   = "docs/reference/api-changes.md"
 )
 
-// libraries are what modules of others import, with what is below.
+// libraries are the public packages and their subpackages.
 func libraries() []string {
 	return []string{"./proto/...", "./drivers/driverkit/...", "./sanity/...", "./fakes/..."}
 }
 
-// errTooShort says that nothing was compared.
+// errTooShort means that nothing was compared.
 var errTooShort = errors.New("git fetch --unshallow may change that")
 
 func main() {
-	since := flag.String("since", "", "tag or commit that is compared with; empty means the one that the page names")
+	since := flag.String("since", "", "tag or commit to compare with; empty means the one on the page")
 	flag.Parse()
 	if err := run(*since); err != nil {
 		fmt.Fprintln(os.Stderr, "apidiff:", err)
@@ -59,7 +59,7 @@ func run(since string) error {
 		}
 		named := regexp.MustCompile("since `([^`]+)`").FindSubmatch(text)
 		if named == nil {
-			return fmt.Errorf("%s names no commit: say one with -since", page)
+			return fmt.Errorf("%s contains no commit: set one with -since", page)
 		}
 		since = string(named[1])
 	}
@@ -89,7 +89,7 @@ func run(since string) error {
 	return os.WriteFile(page, []byte(describe(since, compare(before, after))), 0o644) //nolint:gosec // for everybody
 }
 
-// load reads what the packages of a checkout export, by import path.
+// load reads the exported API of the packages in a checkout, by import path.
 func load(directory string) (map[string]*types.Package, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Name,DepOnly"}, libraries()...)...)
 	var problem bytes.Buffer
@@ -129,7 +129,7 @@ func load(directory string) (map[string]*types.Package, error) {
 	return packages, nil
 }
 
-// compare returns the changes by what they do to who imports the packages: break them, or nothing.
+// compare returns the changes by whether they break programs that import the packages.
 func compare(before, after map[string]*types.Package) map[bool][]string {
 	changes := map[bool][]string{}
 	for path := range before {
@@ -164,7 +164,7 @@ func describe(since string, changes map[bool][]string) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# API changes\n\n<!-- Written by hack/apidiff/run.sh; do not edit. -->\n\n"+
-		"What has changed since `%s` for who imports packages of\n%s.\n[What is promised](../adr/0047-releases.md).\n",
+		"Changes since `%s` for programs that import packages of\n%s.\nSee [the compatibility promise](../adr/0047-releases.md).\n",
 		since, strings.Join(names, ", "))
 	for _, section := range []struct {
 		title  string

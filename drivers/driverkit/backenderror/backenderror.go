@@ -28,7 +28,7 @@ import (
 type Meaning struct {
 	// Kind is the constructor for the gRPC code, such as driverkit.NotFound.
 	Kind func(format string, args ...any) *driverkit.Error
-	// Text says what happened and what the user or administrator should do. {backend} is replaced by the table's
+	// Text describes the problem and the action for the user or administrator. {backend} is replaced by the table's
 	// Backend. The text follows the subject of the call and a colon, so it begins in lower case.
 	Text string
 }
@@ -37,28 +37,28 @@ type Meaning struct {
 var (
 	Login     = Meaning{driverkit.Unauthenticated, "{backend} does not accept the driver's own credentials; an administrator has to renew them"}
 	Denied    = Meaning{driverkit.PermissionDenied, "{backend} denies the driver this action; an administrator has to allow it"}
-	Throttled = Meaning{driverkit.ResourceExhausted, "{backend} asks for fewer requests; the driver tries again later"}
-	Quota     = Meaning{driverkit.ResourceExhausted, "a quota of {backend} is used up; an administrator has to raise it or remove something"}
+	Throttled = Meaning{driverkit.ResourceExhausted, "{backend} limits the rate of requests; the driver tries again later"}
+	Quota     = Meaning{driverkit.ResourceExhausted, "a quota of {backend} is exhausted; an administrator has to raise it or delete unused objects"}
 	Down      = Meaning{driverkit.Unavailable, "{backend} has an internal problem; the driver tries again"}
 	ClockSkew = Meaning{driverkit.Unavailable, "the clocks of the driver and {backend} differ; an administrator has to set them"}
 	// Settling means that an earlier change has not yet propagated to the whole backend.
-	Settling = Meaning{driverkit.Unavailable, "{backend} has not yet settled an earlier change; the driver tries again"}
+	Settling = Meaning{driverkit.Unavailable, "an earlier change has not propagated in {backend} yet; the driver tries again"}
 	// Changing means that another client is changing the resource concurrently.
-	Changing = Meaning{driverkit.Aborted, "another change is under way; the driver tries again"}
+	Changing = Meaning{driverkit.Aborted, "another change is in progress; the driver tries again"}
 	// Value means that the backend rejects a value that may come from a class parameter.
 	Value     = Meaning{driverkit.InvalidArgument, "{backend} does not accept a value of the request; check the class parameters"}
-	Foreign   = Meaning{driverkit.AlreadyExists, "this name belongs to somebody else at {backend}"}
+	Foreign   = Meaning{driverkit.AlreadyExists, "this name has another owner at {backend}"}
 	NotEmpty  = Meaning{driverkit.FailedPrecondition, "it is not empty"}
-	Protected = Meaning{driverkit.FailedPrecondition, "{backend} protects it from this change"}
+	Protected = Meaning{driverkit.FailedPrecondition, "{backend} prevents this change"}
 	Missing   = Meaning{driverkit.NotFound, "it does not exist at {backend}"}
 	// Unknown is the meaning of codes and statuses that are in no table.
-	Unknown = Meaning{driverkit.Internal, "{backend} returned a response that the driver does not expect; its log has the details"}
+	Unknown = Meaning{driverkit.Internal, "{backend} returned an unexpected response; see the driver's log for details"}
 )
 
 var (
 	unreachable = Meaning{driverkit.Unavailable, "{backend} cannot be reached"}
-	untrusted   = Meaning{driverkit.Unavailable, "the certificate of {backend} is not trusted; an administrator has to configure the authority that signed it (caFile)"}
-	failed      = Meaning{driverkit.Internal, "the driver failed; its log has the details"}
+	untrusted   = Meaning{driverkit.Unavailable, "the certificate of {backend} is not trusted; an administrator has to configure its certificate authority (caFile)"}
+	failed      = Meaning{driverkit.Internal, "the driver failed; see its log for details"}
 )
 
 // Failure describes the failed call, as extracted from an error of the backend's SDK.

@@ -36,5 +36,5 @@ func Example() {
 	fmt.Println(shown.Message())
 	// Output:
 	// ResourceExhausted
-	// bucket b: a quota of the tape library is used up; an administrator has to raise it or remove something (E_TAPES)
+	// bucket b: a quota of the tape library is exhausted; an administrator has to raise it or delete unused objects (E_TAPES)
 }

@@ -70,7 +70,7 @@ func WantCode(t testing.TB, err error, code codes.Code, texts ...string) {
 	}
 	for _, text := range texts {
 		if err != nil && !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not say %q", err, text)
+			t.Errorf("error %q does not contain %q", err, text)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type Killed struct{}
 // Error implements error.
 func (Killed) Error() string { return "the process was killed" }
 
-// NonRetriable tells the Azure SDK not to retry.
+// NonRetriable prevents retries of the Azure SDK.
 func (Killed) NonRetriable() {}
 
 // Paused returns a Crash that pauses the process instead of killing it: it runs meanwhile before the call with the
@@ -164,7 +164,7 @@ func (m CrashMatrix) Run(t *testing.T) {
 	m.Cell(t, whole)
 	calls := len(whole.Calls())
 	if calls == 0 && !t.Failed() {
-		t.Error("the work makes no call at which to crash")
+		t.Error("the work makes no call that can crash")
 	}
 	var before, after []*Crash
 	for at := range calls {

@@ -54,7 +54,7 @@ func (c *Client) WantLimited(
 	request = WithDisallowed(request, limited.Disallowed)
 	granted, err := c.DriverGrantBucketAccess(t.Context(), request)
 	if got := status.Code(err) == codes.InvalidArgument; got != limited.Refused {
-		t.Errorf("the response to the grant is %v, to be refused: %t", err, limited.Refused)
+		t.Errorf("the response to the grant is %v, expected rejection: %t", err, limited.Refused)
 	}
 	_, idErr := c.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
 		AccountName: NewAccount(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), Parameters: request.GetParameters(),
@@ -62,7 +62,7 @@ func (c *Client) WantLimited(
 		Buckets: request.GetBuckets(), DisallowedAccessModes: request.GetDisallowedAccessModes(),
 	})
 	if got := status.Code(idErr) == codes.InvalidArgument; got != limited.Refused {
-		t.Errorf("the response to phase 1 is %v, to be refused: %t", idErr, limited.Refused)
+		t.Errorf("the response to phase 1 is %v, expected rejection: %t", idErr, limited.Refused)
 	}
 	if err != nil {
 		return
@@ -74,10 +74,10 @@ func (c *Client) WantLimited(
 	for _, try := range tries(granted) {
 		err := try.Do(t)
 		if err != nil && includes(asked[try.Category], try.Mode) {
-			t.Errorf("%s was asked for, and fails: %v", try.Name, err)
+			t.Errorf("%s was requested, but fails: %v", try.Name, err)
 		}
 		if err == nil && !leaves(disallowed[try.Category], try.Mode) {
-			t.Errorf("%s works, and the class leaves no mode for it: it disallows %v", try.Name, disallowed[try.Category])
+			t.Errorf("%s works, although the class disallows %v", try.Name, disallowed[try.Category])
 		}
 	}
 }

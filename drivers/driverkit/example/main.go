@@ -54,7 +54,7 @@ func (d *driver) Info() driverkit.Info {
 func (d *driver) CreateBucket(_ context.Context, request driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
 	err := d.change(func(s *state) error {
 		if hash, exists, err := d.look(s, request.BucketID); err != nil || exists && hash != request.Parameters.Hash() {
-			return cmp.Or(err, error(driverkit.AlreadyExists("bucket %s exists with other parameters, or is somebody else's", request.BucketID)))
+			return cmp.Or(err, error(driverkit.AlreadyExists("bucket %s already exists with other parameters or another owner", request.BucketID)))
 		}
 		s.Buckets[request.BucketID] = request.Parameters.Hash()
 		return nil
@@ -72,7 +72,7 @@ func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest
 			return driverkit.NotFound("bucket %s does not exist", request.BucketID)
 		}
 		if hash != "" && len(request.Parameters) > 0 && hash != request.Parameters.Hash() {
-			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
+			return driverkit.AlreadyExists("bucket %s already exists with other parameters", request.BucketID)
 		}
 		return err
 	})
@@ -81,7 +81,7 @@ func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest
 func (d *driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketRequest) error {
 	return d.change(func(s *state) error {
 		if hash, exists, err := d.look(s, request.BucketID); err != nil || exists && hash == "" {
-			return cmp.Or(err, error(driverkit.FailedPrecondition("bucket %s is somebody else's; it is left alone", request.BucketID)))
+			return cmp.Or(err, error(driverkit.FailedPrecondition("bucket %s has another owner; the driver does not change it", request.BucketID)))
 		}
 		delete(s.Buckets, request.BucketID)
 		if err := os.Remove(d.path(request.BucketID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func (d *driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	err = d.change(func(s *state) error {
 		found, exists := s.Accounts[request.AccountID]
 		if exists && !slices.Equal(found.Buckets, request.Buckets) {
-			return driverkit.AlreadyExists("account %s exists for other buckets or modes", request.AccountID)
+			return driverkit.AlreadyExists("account %s already exists with other buckets or modes", request.AccountID)
 		}
 		if !exists || found.Rotation != request.Rotation {
 			keys := append([][2]string{{rand.Text(), rand.Text()}}, found.Keys...)

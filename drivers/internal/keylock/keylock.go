@@ -33,7 +33,7 @@ func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error
 		}, nil
 	case <-ctx.Done():
 		l.leave(name, q)
-		return nil, fmt.Errorf("wait for other calls about %s: %w", name, ctx.Err())
+		return nil, fmt.Errorf("wait for other calls for %s: %w", name, ctx.Err())
 	}
 }
 

@@ -35,7 +35,7 @@ func TestLocks(t *testing.T) {
 		}
 	}
 	if left := len(locks.held); left != 0 {
-		t.Errorf("%d locks are kept although nobody holds them", left)
+		t.Errorf("%d locks remain although no call holds them", left)
 	}
 }
 
@@ -53,6 +53,6 @@ func TestWhoGivesUpLeavesNothing(t *testing.T) {
 	}
 	unlock()
 	if left := len(locks.held); left != 0 {
-		t.Errorf("%d locks are kept although nobody holds them", left)
+		t.Errorf("%d locks remain although no call holds them", left)
 	}
 }

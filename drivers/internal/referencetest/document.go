@@ -186,9 +186,9 @@ func object(fields []field) map[string]any {
 func (d Document) page(fields []field) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s driver: configuration\n\nThis page is generated from the code of drivers/%sdriver.\n\n", d.Title, d.Name)
-	fmt.Fprintf(&text, "## Configuration file\n\nGiven by `--config`. The same as a JSON schema: [%[1]s-driver.schema.json](%[1]s-driver.schema.json).\n\n| field | meaning |\n|---|---|\n", d.Name)
+	fmt.Fprintf(&text, "## Configuration file\n\nThe flag `--config` sets the path of this file. JSON schema: [%[1]s-driver.schema.json](%[1]s-driver.schema.json).\n\n| field | meaning |\n|---|---|\n", d.Name)
 	rows(&text, "", fields)
-	text.WriteString("\n## Environment variables\n\nThey describe a driver with one backend where there is no file.\n\n| variable | meaning |\n|---|---|\n")
+	text.WriteString("\n## Environment variables\n\nThey configure a driver with one backend, if there is no configuration file.\n\n| variable | meaning |\n|---|---|\n")
 	for _, variable := range d.Variables {
 		fmt.Fprintf(&text, "| `%s` | %s |\n", variable.Name, prose(variable.Description))
 	}

@@ -33,7 +33,7 @@ func (d Document) Current(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("docs/reference/%s is not current; run go generate in the driver's directory (-want +got):\n%s", name, diff)
+			t.Errorf("docs/reference/%s is out of date; run go generate in the driver's directory (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Accounts manages the accounts of one store. Every method may be called again after a failure at any point, and must
-// then complete what is missing. Calls for one account do not overlap.
+// then complete the missing parts. Calls for one account do not overlap.
 //
 // Return driverkit errors, or unchanged errors of the AWS SDK and of AdminAPI, which the driver translates.
 type Accounts interface {

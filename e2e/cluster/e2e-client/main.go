@@ -39,7 +39,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("it is not said where Secrets are")
+		return errors.New("no directory of Secrets is set")
 	}
 	last := len(args) - 1
 	switch {

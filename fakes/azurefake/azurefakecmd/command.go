@@ -45,8 +45,8 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.accounts, "account", []string{azurefake.DefaultAccount}, "storage account that exists; repeatable")
 	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64, if it is in no file")
 	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64; invented when left out")
-	flags.StringSliceVar(&o.domains, "domain", nil, "host name before which an account's name stands, beside path style (default blob.localhost)")
-	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the certificate authority of clusters whose service account tokens are exchanged (default the system's)")
+	flags.StringSliceVar(&o.domains, "domain", nil, "domain for host style, with the account's name as the first label, in addition to path style (default blob.localhost)")
+	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the CA certificates of clusters that exchange service account tokens (default the system's)")
 	flags.BoolVar(&o.versioning, "versioning", false, "keep the earlier states of blobs")
 	flags.BoolVar(&o.sharedKeyOff, "no-shared-key", false, "refuse what account keys sign")
 	flags.DurationVar(&o.deletion, "deletion", 30*time.Second, "how long a container is being deleted; negative for no time")
@@ -79,7 +79,7 @@ func (o *options) settings() (azurefake.Options, error) {
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(authority) {
-			return out, fmt.Errorf("--issuer-ca %s holds no PEM certificate", o.issuerCA)
+			return out, fmt.Errorf("--issuer-ca %s contains no PEM certificate", o.issuerCA)
 		}
 		out.Issuers = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	}

@@ -40,7 +40,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.projects, "project", []string{gcsfake.DefaultProject}, "project that exists, as ID or ID=NUMBER")
 	flags.StringSliceVar(&o.pools, "pool", nil, "workload identity pool of the first project, as ID=ISSUER")
 	flags.StringVar(&o.url, "url", "", "address under which clients reach it, for the key file (default where it listens)")
-	flags.StringVar(&o.keyFile, "key-file", "", "where the administrator's JSON key goes (default admin.json in --data, or a temporary file)")
+	flags.StringVar(&o.keyFile, "key-file", "", "file for the administrator's JSON key (default admin.json in --data, or a temporary file)")
 	return o.run
 }
 

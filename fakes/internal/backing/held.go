@@ -50,7 +50,7 @@ func (h *Held[S]) Reset() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.backing.beginning == nil {
-		return errors.New("only what is kept in memory can be reset: a data directory, or Options.Dir, keeps everything")
+		return errors.New("only a server with data in memory can be reset, not one with a data directory (Options.Dir)")
 	}
 	b, err := open(h.options, h.backing.beginning.Again())
 	if err != nil {

@@ -80,7 +80,7 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 takes a free one")
 	flags.StringVar(&f.Data, "data", "", "directory that keeps all state; without it everything is in memory")
 	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
-	flags.StringVar(&f.SeedFile, "seed-file", "", "file in YAML with what it holds at the start; what --data holds already is left as it is")
+	flags.StringVar(&f.SeedFile, "seed-file", "", "YAML file with the initial contents; existing objects in --data do not change")
 	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/, to the administrator")
 	flags.BoolVar(&f.Past, "past", false, "keep how everything was, which fault rules with the effect stale return")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")

@@ -84,7 +84,7 @@ func claim(dir, program string) (*os.File, error) {
 	}
 	var m marker
 	if len(raw) > 0 && (json.Unmarshal(raw, &m) != nil || m.Format != formatOf(program)) {
-		return nil, fmt.Errorf("data directory %s: %w (%s says format %q, this program writes %q)", dir, ErrForeign, markerName(program), m.Format, formatOf(program))
+		return nil, fmt.Errorf("data directory %s: %w (%s has format %q, this program writes %q)", dir, ErrForeign, markerName(program), m.Format, formatOf(program))
 	}
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

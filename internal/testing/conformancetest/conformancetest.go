@@ -107,9 +107,9 @@ func render(sections map[string]string) []byte {
 		return slices.ContainsFunc(cases, func(other sanity.Case) bool { return other.ID == c.ID })
 	})
 	fmt.Fprintf(&out, "<!-- Written by the drivers' conformance tests, with COOPER_UPDATE=1. Do not edit. -->\n\n# Conformance\n\n"+
-		"The suite has %d cases: %d MUST, %d SHOULD and %d ADVICE. A case that is not applicable is no pass.\n"+
-		"For drivers of v1alpha1 it has %d, of which %d are their own.\n"+
-		"How to run it: [certify your driver](../howto/certify-your-driver.md).\n\n## The drivers of this repository\n",
+		"The suite has %d cases: %d MUST, %d SHOULD and %d ADVICE. A case that is not applicable does not count as passed.\n"+
+		"For drivers of v1alpha1, it has %d cases, of which %d are specific to v1alpha1.\n"+
+		"To run the suite: [certify your driver](../howto/certify-your-driver.md).\n\n## The drivers of this repository\n",
 		len(cases), count[sanity.Must], count[sanity.Should], count[sanity.Advice], len(old), len(own))
 	for _, target := range targets() {
 		fmt.Fprintf(&out, "\n### %s\n\n%s\n", target, sections[target])
@@ -119,7 +119,7 @@ func render(sections map[string]string) []byte {
 	for _, c := range slices.Concat(cases, own) {
 		if c.Chapter() != chapter {
 			chapter = c.Chapter()
-			fmt.Fprintf(&out, "\n### %s\n\n| case | level | a conforming driver | where it stands | why the level |\n|---|---|---|---|---|\n", chapter)
+			fmt.Fprintf(&out, "\n### %s\n\n| case | level | a conforming driver | source | reason for the level |\n|---|---|---|---|---|\n", chapter)
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | \"%s\" (%s) | %s |\n", c.ID, c.Level, cell(c.Title), cell(c.Rule.Text), cell(c.Rule.Source), cell(c.Why))
 	}

@@ -143,8 +143,8 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	}
 	dir, err := gobuild.Build(ctx, module, gobuild.Options{CacheDir: cache, Progress: progress}, wanted...)
 	if err != nil {
-		return fmt.Errorf("%w\n(instead of building, ready kube-apiserver, etcd, kube-controller-manager and kubectl can be beside this "+
-			"program, or %s can name a directory with them)", err, assetsVariable)
+		return fmt.Errorf("%w\n(instead of building them, put kube-apiserver, etcd, kube-controller-manager and kubectl into the directory of this "+
+			"program, or set %s to a directory with them)", err, assetsVariable)
 	}
 	for _, program := range wanted {
 		found[program] = filepath.Join(dir, program)
@@ -169,7 +169,7 @@ func CacheDir(asked string) (string, error) {
 	}
 	user, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell where to keep the control plane: %w; set HOME or XDG_CACHE_HOME", err)
+		return "", fmt.Errorf("find the cache directory for the control plane: %w; set HOME or XDG_CACHE_HOME", err)
 	}
 	return filepath.Join(user, "cooper"), nil
 }

@@ -33,23 +33,23 @@ func TestFind(t *testing.T) {
 		"uses all that KUBEBUILDER_ASSETS has": {
 			assets:   versionsOf(newer, allPrograms...),
 			want:     map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "assets"},
-			wantSaid: []string{"using the kube-apiserver and etcd of", "assets"},
+			wantSaid: []string{"using kube-apiserver and etcd from", "assets"},
 		},
 		"prefers KUBEBUILDER_ASSETS to what lies elsewhere": {
 			assets:       versionsOf(newer, "kube-apiserver", "etcd", "kube-controller-manager"),
 			setupEnvtest: versionsOf(newer, allPrograms...),
 			path:         versionsOf(newer, "kubectl"),
 			want:         map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "path"},
-			wantSaid:     []string{"using the kube-apiserver and etcd of", "using the kubectl of this machine"},
+			wantSaid:     []string{"using kube-apiserver and etcd from", "using the installed kubectl"},
 		},
 		"uses what setup-envtest has downloaded": {
 			setupEnvtest: versionsOf(newer, allPrograms...),
 			want:         map[string]string{"kube-apiserver": "setup-envtest", "etcd": "setup-envtest", "kube-controller-manager": "setup-envtest", "kubectl": "setup-envtest"},
-			wantSaid:     []string{"using the kube-apiserver and etcd of", "kubebuilder-envtest"},
+			wantSaid:     []string{"using kube-apiserver and etcd from", "kubebuilder-envtest"},
 		},
 		"refuses KUBEBUILDER_ASSETS that are too old": {
 			assets:  versionsOf(older, allPrograms...),
-			wantErr: []string{"assets directory", "kube-apiserver is version 1.31, and 1.32 is the oldest that will do", "unset KUBEBUILDER_ASSETS"},
+			wantErr: []string{"assets directory", "kube-apiserver is version 1.31, but the minimum is 1.32", "unset KUBEBUILDER_ASSETS"},
 		},
 		"refuses KUBEBUILDER_ASSETS without kube-apiserver": {
 			assets:  versionsOf(newer, "etcd"),
@@ -61,8 +61,8 @@ func TestFind(t *testing.T) {
 		},
 		"without Go names both ways out": {
 			path:     versionsOf(newer, "kubectl"),
-			wantSaid: []string{"using the kubectl of this machine"},
-			wantErr:  []string{"no go command found", "install Go", "can be beside this program, or KUBEBUILDER_ASSETS can name a directory"},
+			wantSaid: []string{"using the installed kubectl"},
+			wantErr:  []string{"no go command found", "install Go", "into the directory of this program, or set KUBEBUILDER_ASSETS to a directory"},
 		},
 		"passes over what setup-envtest has if that is too old, and a kubectl that is": {
 			setupEnvtest: versionsOf(older, allPrograms...),
@@ -118,7 +118,7 @@ func TestFindWithoutAHomeDirectorySaysWhatToSet(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	wantParts(t, err.Error(), "cannot tell where to keep the control plane", "set HOME or XDG_CACHE_HOME")
+	wantParts(t, err.Error(), "find the cache directory for the control plane", "set HOME or XDG_CACHE_HOME")
 }
 
 // versionsOf returns programs of the same version.

@@ -67,7 +67,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 		return nil, err
 	}
 	release, err := gobuild.Lock(ctx, filepath.Join(cache, "envtest.lock"), func(holder string) {
-		progress.Say("waiting for %s, which downloads Kubernetes", holder)
+		progress.Say("waiting for %s, which is downloading Kubernetes", holder)
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 	if found, err := inDirectory(ctx, dir, archived...); err == nil {
 		return found, nil
 	}
-	progress.Say("downloading %s v%s to %s, once", strings.Join(archived, ", "), chosen.item.Version, root)
+	progress.Say("downloading %s v%s to %s (only once)", strings.Join(archived, ", "), chosen.item.Version, root)
 	if err := s.add(ctx, client, installed, chosen, progress); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 
 // choose returns the newest release for this platform, from Oldest up to the minor version of Version.
 func (s site) choose(ctx context.Context, client *remote.HTTPClient) (archive, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.answer, fmt.Errorf("no answer within %v", s.answer))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.answer, fmt.Errorf("no response within %v", s.answer))
 	defer cancel()
 	releases, err := client.ListVersions(ctx)
 	if err != nil {

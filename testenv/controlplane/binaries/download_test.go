@@ -191,7 +191,7 @@ func TestDownload(t *testing.T) {
 		"takes the newest patch of our minor release": {
 			site:     published{versions: []string{"1.36.9", "1.37.0", "1.37.4", "1.37.3", "1.38.0"}},
 			want:     "1.37.4",
-			wantSaid: []string{"downloading kube-apiserver, etcd, kubectl v1.37.4 to", "once", "using the kube-apiserver and etcd of"},
+			wantSaid: []string{"downloading kube-apiserver, etcd, kubectl v1.37.4 to", "once", "using kube-apiserver and etcd from"},
 		},
 		"takes an older minor release if ours is not there": {
 			site: published{versions: []string{"1.35.0", "1.36.2", "1.38.0"}}, want: "1.36.2",
@@ -203,7 +203,7 @@ func TestDownload(t *testing.T) {
 		"uses a release in the store": {
 			site: published{versions: []string{"1.37.5"}}, installed: archived, want: "1.37.4", silent: true,
 		},
-		"uses what an earlier call has built": {
+		"uses the binaries of a previous call": {
 			site: published{versions: []string{"1.37.4"}}, built: archived, wantBuilt: true, silent: true,
 		},
 		"does not download where setup-envtest may not": {
@@ -223,11 +223,11 @@ func TestDownload(t *testing.T) {
 		},
 		"gives up a site that does not answer": {
 			site: published{index: unanswered}, answer: soon,
-			wantSaid: []string{"cannot download Kubernetes: no answer within 50ms"},
+			wantSaid: []string{"cannot download Kubernetes: no response within 50ms"},
 		},
 		"gives up a host of archives that does not answer": {
 			site: published{versions: []string{"1.37.4"}, archives: unanswered}, answer: soon,
-			wantSaid: []string{"cannot download Kubernetes: no answer within 50ms"},
+			wantSaid: []string{"cannot download Kubernetes: no response within 50ms"},
 		},
 		"reports a site that fails": {
 			site:     published{index: http.NotFound},

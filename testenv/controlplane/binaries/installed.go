@@ -38,7 +38,7 @@ func ready(ctx context.Context, o Options, s site, progress *gobuild.Progress) (
 		found, err := inDirectory(ctx, dir, APIServer, Etcd)
 		if err != nil {
 			return nil, fmt.Errorf("the assets directory %s cannot be used: %w; put kube-apiserver and etcd there, or unset %s "+
-				"so that they are downloaded or built", dir, err, assetsVariable)
+				"to download or build them", dir, err, assetsVariable)
 		}
 		return withKubectl(ctx, found, progress), nil
 	}
@@ -140,7 +140,7 @@ func withKubectl(ctx context.Context, found map[string]string, progress *gobuild
 		found = map[string]string{}
 	}
 	if server := found[APIServer]; server != "" {
-		progress.Say("using the kube-apiserver and etcd of %s", filepath.Dir(server))
+		progress.Say("using kube-apiserver and etcd from %s", filepath.Dir(server))
 	}
 	path, err := exec.LookPath(Kubectl)
 	if err != nil || found[Kubectl] != "" {
@@ -150,7 +150,7 @@ func withKubectl(ctx context.Context, found map[string]string, progress *gobuild
 		progress.Say("not using %s: %v", path, err)
 		return found
 	}
-	progress.Say("using the kubectl of this machine, %s", path)
+	progress.Say("using the installed kubectl, %s", path)
 	found[Kubectl] = path
 	return found
 }
@@ -186,7 +186,7 @@ func newEnough(ctx context.Context, program, path string) error {
 		return fmt.Errorf("%s does not print its version: %w", path, err)
 	}
 	if got, least := parseRelease(string(out)), oldest()[program]; compare(got, least) < 0 {
-		return fmt.Errorf("%s is version %d.%d, and %d.%d is the oldest that will do", program, got[0], got[1], least[0], least[1])
+		return fmt.Errorf("%s is version %d.%d, but the minimum is %d.%d", program, got[0], got[1], least[0], least[1])
 	}
 	return nil
 }

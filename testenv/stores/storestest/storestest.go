@@ -70,7 +70,7 @@ type Row struct {
 	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are the tested features: "yes",
 	// "no", or how they work.
 	Accounts, Modes, SeveralBuckets, Rotation, Quotas, ServiceAccounts string
-	// TLS says whether the test used the store's own TLS.
+	// TLS states whether the test used the store's own TLS.
 	TLS string
 	// Suite is the verdict of the conformance suite, or the reason why it was not run.
 	Suite string

@@ -46,9 +46,9 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 	}
 	switch {
 	case !s.ours(found):
-		return driverkit.AlreadyExists("container %s exists and was not made by this driver; it is left alone", name)
+		return driverkit.AlreadyExists("container %s already exists and was not created by this driver; the driver does not change it", name)
 	case found.metadata[markParams] != want.Hash:
-		return driverkit.AlreadyExists("container %s exists with other parameters than these", name)
+		return driverkit.AlreadyExists("container %s already exists with other parameters", name)
 	}
 	return nil
 }

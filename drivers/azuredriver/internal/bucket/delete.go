@@ -28,7 +28,7 @@ func (s *Store) delete(ctx context.Context, name string, nonEmpty bool) error {
 		return err
 	}
 	if !s.ours(found) {
-		return driverkit.FailedPrecondition("container %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
+		return driverkit.FailedPrecondition("container %s does not have this driver's ownership mark, so the driver does not delete it; delete it manually if it is unused", name)
 	}
 	if !nonEmpty {
 		holds, err := s.holdsData(ctx, name)
@@ -36,7 +36,7 @@ func (s *Store) delete(ctx context.Context, name string, nonEmpty bool) error {
 			return err
 		}
 		if holds {
-			return driverkit.FailedPrecondition("container %s is not empty (blobs, versions, snapshots and uncommitted blobs count); empty it, or set deletionPolicy Retain on its Bucket to keep it "+
+			return driverkit.FailedPrecondition("container %s is not empty (including versions, snapshots and uncommitted blobs); empty it, or set deletionPolicy Retain on its Bucket to keep it "+
 				"(new buckets are deleted with their blobs if their class sets deleteNonEmpty)", name)
 		}
 	}

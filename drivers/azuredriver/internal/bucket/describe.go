@@ -33,7 +33,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) e
 		}
 	}
 	if len(differences) > 0 {
-		return driverkit.AlreadyExists("container %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
+		return driverkit.AlreadyExists("container %s does not match the parameters: %s", name, strings.Join(differences, "; "))
 	}
 	return nil
 }

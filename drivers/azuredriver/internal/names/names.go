@@ -33,11 +33,11 @@ func Accounts() driverkit.NameRule {
 // CheckStorageAccount returns an error if no storage account can have this name.
 func CheckStorageAccount(name string) error {
 	if !storageAccount.MatchString(name) {
-		return errors.New("must be 3 to 24 lower-case letters and digits, as Azure has it")
+		return errors.New("must have 3 to 24 lower-case letters and digits, as in Azure")
 	}
 	return nil
 }
 
-// MayBeOurs reports whether this driver may have created an ID, under another configuration, whose storage account is
+// MayBeOurs reports whether this driver may have created an ID, under another configuration, with a storage account that is
 // not configured now. Other IDs do not need to be removed.
 func MayBeOurs(id string) bool { return issued.MatchString(id) }

@@ -37,9 +37,9 @@ type Access struct {
 // AccessParameters declares the parameters that a BucketAccessClass may set.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
-		keyAllowDelete:    {Description: "false leaves the deletion of blobs out of write access. Default: true.", Check: driverkit.Boolean},
-		keyDeleteVersions: {Description: "true lets accesses with mode ReadWrite delete versions of blobs too. Default: false.", Check: driverkit.Boolean},
-		keyExpiry:         {Description: "How long the credential lives, such as 720h. Before its end the sidecar asks again, which extends it while the token stays the same. Default: no end.", Check: checkExpiry},
+		keyAllowDelete:    {Description: "false excludes the deletion of blobs from write access. Default: true.", Check: driverkit.Boolean},
+		keyDeleteVersions: {Description: "true allows accesses with mode ReadWrite to delete versions of blobs. Default: false.", Check: driverkit.Boolean},
+		keyExpiry:         {Description: "Lifetime of the credential, such as 720h. The sidecar renews it before it expires, without a change of the token. Default: unlimited.", Check: checkExpiry},
 	}
 }
 
@@ -58,7 +58,7 @@ func ParseAccess(values driverkit.Values) (Access, error) {
 
 func checkExpiry(value string) error {
 	if value == "" {
-		return errors.New("is empty; leave it out for a credential without an end")
+		return errors.New("is empty; omit it for a credential without an expiry")
 	}
 	_, err := parseExpiry(value)
 	return err
@@ -70,7 +70,7 @@ func parseExpiry(value string) (time.Duration, error) {
 	}
 	life, err := time.ParseDuration(value)
 	if err != nil || life < MinExpiry || life > MaxExpiry || life%time.Second != 0 {
-		return 0, fmt.Errorf("is %q, but must be whole seconds from %s to %s, written such as 720h or 90m", value, "15m", "87600h")
+		return 0, fmt.Errorf("is %q, but must be a duration in whole seconds from %s to %s, such as 720h or 90m", value, "15m", "87600h")
 	}
 	return life, nil
 }

@@ -26,7 +26,7 @@ func TestParseAccess(t *testing.T) {
 		"versions as well":                  {values: driverkit.Values{"deleteVersions": "true"}, want: params.Access{DeleteVersions: true}},
 		"versions deleted without deletion": {values: driverkit.Values{"allowDelete": "false", "deleteVersions": "true"}, says: "cannot be true while allowDelete is false"},
 		"an end that is too soon":           {values: driverkit.Values{"expiry": "14m"}, says: "from 15m"},
-		"an end in days":                    {values: driverkit.Values{"expiry": "7d"}, says: "written such as 720h"},
+		"an end in days":                    {values: driverkit.Values{"expiry": "7d"}, says: "such as 720h"},
 		"an end between two seconds":        {values: driverkit.Values{"expiry": "1h0.5s"}, says: "whole seconds"},
 	}
 	for name, test := range tests {

@@ -55,29 +55,29 @@ var accountLevel = map[string]string{
 	"cors":          "CORS rules are a setting of the storage account, not of a container; set them there",
 	"lifecycle":     "lifecycle rules are a setting of the storage account, which can filter by container; set them there",
 	"accessTier":    "the default access tier is a setting of the storage account; applications can set a tier for each blob",
-	"region":        "the region is that of the storage account; configure an account for each region and name it by the parameter account",
-	"redundancy":    "redundancy is a property of the storage account; configure an account for each and name it by the parameter account",
-	"publicAccess":  "anonymous access is never given by this driver",
+	"region":        "the region is a property of the storage account; configure an account for each region and select it with the parameter account",
+	"redundancy":    "redundancy is a property of the storage account; configure an account for each kind and select it with the parameter account",
+	"publicAccess":  "this driver never grants anonymous access",
 	"quota":         "Azure does not limit the size of containers",
-	"immutability":  "immutability policies are set through the management API of the storage account by an administrator; this driver respects them",
-	"encryptionKey": "the encryption key belongs to the storage account or to an encryption scope; name a scope by the parameter encryptionScope",
+	"immutability":  "an administrator sets immutability policies with the management API of the storage account; this driver respects them",
+	"encryptionKey": "the encryption key belongs to the storage account or to an encryption scope; select a scope with the parameter encryptionScope",
 }
 
 // BucketParameters declares the parameters that a BucketClass may set, and those that it may not set, with the
 // reason.
 func BucketParameters() driverkit.Parameters {
 	declared := driverkit.Parameters{
-		keyBackend:         {Description: "Name of the configured storage account that holds the container. Default: the configured default account."},
-		keyNamePrefix:      {Description: "Begins the name of every container of the class: lower-case letters, digits and single '-', at most 23 bytes.", Check: checkPrefix},
+		keyBackend:         {Description: "Configured storage account for the container. Default: the configured default account."},
+		keyNamePrefix:      {Description: "Prefix of the names of the class's containers: lower-case letters, digits and single '-', at most 23 bytes.", Check: checkPrefix},
 		keyEncryptionScope: {Description: "Encryption scope of the storage account that encrypts blobs by default. Default: the account's key.", Check: checkScope},
-		keyOnlyScope:       {Description: "true refuses blobs that name another encryption scope. Needs encryptionScope.", Check: driverkit.Boolean},
+		keyOnlyScope:       {Description: "true rejects blobs with another encryption scope. Requires encryptionScope.", Check: driverkit.Boolean},
 		keyMetadata:        {Description: "Metadata of the container as a JSON object of strings; keys are letters, digits and '_', and must not begin with cosi_.", Check: checkMetadata},
 		keyDeleteNonEmpty:  {Description: "true deletes a container together with its blobs, versions and snapshots. Default: a container with blobs is not deleted.", Check: driverkit.Boolean},
 	}
 	for key, reason := range accountLevel {
 		declared[key] = driverkit.Parameter{
-			Description: "Refused: " + reason + ".",
-			Check:       func(string) error { return errors.New("is not for this driver: " + reason) },
+			Description: "Not supported: " + reason + ".",
+			Check:       func(string) error { return errors.New("is not supported by this driver: " + reason) },
 		}
 	}
 	return declared
@@ -164,11 +164,11 @@ func parseMetadata(value string) (map[string]string, error) {
 		case !metadataKey.MatchString(lower):
 			return nil, fmt.Errorf("has the key %q: keys are letters, digits and '_', not beginning with a digit", key)
 		case strings.HasPrefix(lower, MarkPrefix):
-			return nil, fmt.Errorf("has the key %q: keys that begin with %s are the driver's", key, MarkPrefix)
+			return nil, fmt.Errorf("has the key %q: keys that begin with %s are reserved for the driver", key, MarkPrefix)
 		case twice:
-			return nil, fmt.Errorf("has the key %q twice: Azure does not tell cases apart", lower)
+			return nil, fmt.Errorf("has the key %q twice: keys are not case-sensitive in Azure", lower)
 		case !metadataValue.MatchString(text):
-			return nil, fmt.Errorf("has an unusable value for %q: values are printable ASCII, not empty, without space at either end", key)
+			return nil, fmt.Errorf("has an invalid value for %q: values are printable ASCII, not empty, without leading or trailing spaces", key)
 		}
 		metadata[lower] = text
 		size += len(key) + len(text)

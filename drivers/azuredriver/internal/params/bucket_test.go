@@ -70,19 +70,19 @@ func TestHash(t *testing.T) {
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	bad := map[string]struct{ key, value, text string }{
-		"a prefix in upper case":            {"namePrefix", "A", "lower-case"},
-		"a prefix with two dashes":          {"namePrefix", "a--b", "single"},
-		"a prefix that is too long":         {"namePrefix", strings.Repeat("a", 24), "23"},
-		"a scope that is too short":         {"encryptionScope", "x", "3 to 63"},
-		"a boolean that is none":            {"deleteNonEmpty", "perhaps", "true, false"},
-		"metadata that is no object":        {"metadata", `["a"]`, "object of strings"},
-		"a key that Azure does not take":    {"metadata", `{"a-b": "c"}`, "digits and '_'"},
-		"a key of the driver":               {"metadata", `{"Cosi_driver": "c"}`, "the driver's"},
-		"a key twice":                       {"metadata", `{"team": "a", "Team": "b"}`, "does not tell cases apart"},
-		"a value that no header takes":      {"metadata", `{"team": " a"}`, "printable ASCII"},
-		"more metadata than there may be":   {"metadata", `{"team": "` + strings.Repeat("a", 6<<10) + `"}`, "more than 6144"},
-		"what is set for a storage account": {"versioning", "true", "setting of the storage account"},
-		"what is never done":                {"publicAccess", "container", "never"},
+		"a prefix in upper case":           {"namePrefix", "A", "lower-case"},
+		"a prefix with two dashes":         {"namePrefix", "a--b", "single"},
+		"a prefix that is too long":        {"namePrefix", strings.Repeat("a", 24), "23"},
+		"a scope that is too short":        {"encryptionScope", "x", "3 to 63"},
+		"an invalid boolean":               {"deleteNonEmpty", "perhaps", "true, false"},
+		"metadata that is no object":       {"metadata", `["a"]`, "object of strings"},
+		"a key that Azure does not take":   {"metadata", `{"a-b": "c"}`, "digits and '_'"},
+		"a key of the driver":              {"metadata", `{"Cosi_driver": "c"}`, "the driver's"},
+		"a key twice":                      {"metadata", `{"team": "a", "Team": "b"}`, "not case-sensitive"},
+		"a value that no header takes":     {"metadata", `{"team": " a"}`, "printable ASCII"},
+		"more metadata than there may be":  {"metadata", `{"team": "` + strings.Repeat("a", 6<<10) + `"}`, "more than 6144"},
+		"a setting of the storage account": {"versioning", "true", "setting of the storage account"},
+		"an unsupported setting":           {"publicAccess", "container", "never"},
 	}
 	for name, test := range bad {
 		t.Run(name, func(t *testing.T) {

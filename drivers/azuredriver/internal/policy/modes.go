@@ -38,10 +38,10 @@ func (a Access) Check() error {
 	case unset(a.BucketMetadata) != driverkit.Any:
 		return errors.New("bucket metadata cannot be granted: no signature for a container covers its properties; leave it unset")
 	case data == driverkit.Any && metadata == driverkit.Any:
-		return errors.New("no access mode is asked for; ask for object data ReadOnly, WriteOnly or ReadWrite")
+		return errors.New("no access mode is requested; request object data ReadOnly, WriteOnly or ReadWrite")
 	case metadata != driverkit.Any && metadata != data:
 		return errors.New("Azure cannot separate object metadata from object data: the permission for a blob includes its metadata; " +
-			"ask for the same mode of both, or leave object metadata unset")
+			"request the same mode for both, or leave object metadata unset")
 	}
 	return nil
 }

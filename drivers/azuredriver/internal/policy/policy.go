@@ -54,7 +54,7 @@ func Plan(found []Policy, want Request, now time.Time) (next []Policy, current P
 	i := slices.IndexFunc(found, func(p Policy) bool { return p.ID == id(want.Account, plan.Current) })
 	current = found[i]
 	if Ordered(current.Permission) != want.Permission {
-		return nil, Policy{}, driverkit.AlreadyExists("account %s exists with other access modes than these", want.Account)
+		return nil, Policy{}, driverkit.AlreadyExists("account %s already exists with other access modes", want.Account)
 	}
 	current.Expiry = extend(current.Expiry, want.Lifetime, now)
 	next = slices.Clone(found)
@@ -73,7 +73,7 @@ func add(found []Policy, plan credentials.Plan, want Request, now time.Time) ([]
 	next := slices.DeleteFunc(slices.Clone(found), func(p Policy) bool { return p.owner() == want.Account && p.ID != keep })
 	if len(next) >= Limit {
 		return nil, Policy{}, driverkit.ResourceExhausted("the container has %d stored access policies, and Azure allows no more than %d: "+
-			"each access needs one, and two after a rotation; remove an access, or use another bucket", len(next), Limit)
+			"each access needs one, and two after a rotation; delete an access, or use another bucket", len(next), Limit)
 	}
 	return append(next, made), made, nil
 }

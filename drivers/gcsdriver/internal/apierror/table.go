@@ -14,16 +14,16 @@ var (
 	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the organization forbids this; an administrator has to allow it"}
 
 	// The limits in "Quotas and limits" of IAM and in "HMAC keys".
-	tooManyHMACKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has all the HMAC keys that Google allows for one (ten); delete keys that nobody uses"}
-	tooManyJSONKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has all the keys that Google allows for one (ten); delete keys that nobody uses"}
-	tooManyAccounts = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the project has all the service accounts that its quota allows (100 unless it was raised), and every access with keys needs one; " +
-		"an administrator has to raise the quota, or to use authentication type ServiceAccount, which needs none"}
-	noJSONKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not let service account keys be made, by the organization policy iam.disableServiceAccountKeyCreation for example; " +
-		"an administrator has to allow it, or to set the class parameter credentials to hmac"}
-	noHMACKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not let HMAC keys be made, by the organization policy storage.restrictAuthTypes for example; " +
-		"an administrator has to allow it, or to set the class parameter credentials to json"}
-	unbindable = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the bucket does not take this permission; it needs uniform bucket-level access, roles that exist, and room for one of at most 1500 members, " +
-		"or, with a Kubernetes service account, for one of its at most 20 accesses"}
+	tooManyHMACKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has the maximum number of HMAC keys (ten); delete unused keys"}
+	tooManyJSONKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has the maximum number of keys (ten); delete unused keys"}
+	tooManyAccounts = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the project has the maximum number of service accounts (100 unless the quota was raised), and each access with keys needs one; " +
+		"an administrator has to raise the quota, or use authentication type ServiceAccount, which needs none"}
+	noJSONKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not allow the creation of service account keys, for example because of the organization policy iam.disableServiceAccountKeyCreation; " +
+		"an administrator has to allow it, or set the class parameter credentials to hmac"}
+	noHMACKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not allow the creation of HMAC keys, for example because of the organization policy storage.restrictAuthTypes; " +
+		"an administrator has to allow it, or set the class parameter credentials to json"}
+	unbindable = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the bucket does not accept this permission; it needs uniform bucket-level access, existing roles, and a free place among at most 1500 members, " +
+		"or, with a Kubernetes service account, among its at most 20 accesses"}
 )
 
 // byCode maps the reasons of the storage API ("HTTP status and error codes for JSON") and the statuses of the other

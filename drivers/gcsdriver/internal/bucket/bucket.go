@@ -61,7 +61,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 		// The name was taken in the meantime, possibly by an earlier call of this driver whose response was lost.
 		found, err = s.find(ctx, name)
 		if apierror.IsMissing(err) {
-			return driverkit.Aborted("bucket %s was deleted while it was being made; the driver tries again", name).WithDetail(err)
+			return driverkit.Aborted("bucket %s was deleted during its creation; the driver tries again", name).WithDetail(err)
 		}
 	}
 	if apierror.Is(err, http.StatusForbidden) {
@@ -94,7 +94,7 @@ func (s *Store) checkProject(ctx context.Context, name string, refuse func(strin
 	}
 	// A recently deleted bucket may have been visible before and not be visible now.
 	if _, err = s.get(ctx, name); err == nil {
-		return refuse("bucket %s belongs to another project than %s, and is left alone; configure a backend for that project if it is to be used", name, s.Project)
+		return refuse("bucket %s does not belong to project %s, so the driver does not change it; to use it, configure a backend for its project", name, s.Project)
 	}
 	return err
 }
@@ -186,7 +186,7 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 	case !ours:
 		return foreign(name)
 	case found.Labels[labelParams] != want.Hash && !s.unmarked(found):
-		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
+		return driverkit.AlreadyExists("bucket %s already exists with other parameters", name)
 	}
 	return nil
 }
@@ -213,5 +213,5 @@ func (s *Store) explainDenial(ctx context.Context, name string, denial error) er
 }
 
 func foreign(name string) *driverkit.Error {
-	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
+	return driverkit.AlreadyExists("bucket %s already exists and was not created by this driver; the driver does not change it", name)
 }

@@ -29,7 +29,7 @@ func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 		return unlessMissing(err)
 	}
 	if !s.owned(found) {
-		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
+		return driverkit.FailedPrecondition("bucket %s does not have this driver's ownership mark, so the driver does not delete it; delete it manually if it is unused", name)
 	}
 	if err := s.checkProject(ctx, name, driverkit.FailedPrecondition); err != nil {
 		return unlessMissing(err)
@@ -82,7 +82,7 @@ func (s *Store) deleteObjects(ctx context.Context, name string, objects []*stora
 				return nothing{}, s.API.Objects.Delete(name, object.Name).Generation(object.Generation).Context(ctx).Do()
 			})
 			if protected(err) {
-				return driverkit.FailedPrecondition("bucket %s holds objects that are protected, by retention or a hold for example; it is deleted when they can be", name).WithDetail(err)
+				return driverkit.FailedPrecondition("bucket %s contains protected objects, for example by retention or a hold; the driver deletes it when they can be deleted", name).WithDetail(err)
 			}
 			return unlessMissing(err)
 		})

@@ -21,7 +21,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) e
 		return err
 	}
 	if differences := compare(found, want); len(differences) > 0 {
-		return driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
+		return driverkit.AlreadyExists("bucket %s does not match the parameters: %s", name, strings.Join(differences, "; "))
 	}
 	return nil
 }
@@ -41,12 +41,12 @@ func compare(found *storage.Bucket, want params.Bucket) []string {
 	if found.RetentionPolicy != nil {
 		retention = found.RetentionPolicy.RetentionPeriod
 	}
-	differ(want.RetentionSeconds > retention, "it retains objects for %d seconds", retention)
+	differ(want.RetentionSeconds > retention, "its retention is %d seconds", retention)
 	softDelete := int64(0)
 	if found.SoftDeletePolicy != nil {
 		softDelete = found.SoftDeletePolicy.RetentionDurationSeconds
 	}
-	differ(want.SoftDeleteSeconds != nil && *want.SoftDeleteSeconds != softDelete, "deleted objects are kept for %d seconds", softDelete)
+	differ(want.SoftDeleteSeconds != nil && *want.SoftDeleteSeconds != softDelete, "its soft delete retention is %d seconds", softDelete)
 	key := ""
 	if found.Encryption != nil {
 		key = found.Encryption.DefaultKmsKeyName

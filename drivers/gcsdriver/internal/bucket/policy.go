@@ -90,7 +90,7 @@ func (r *refusals) judge(bucket, etag string, err error) error {
 	switch {
 	case unknownMember(err):
 		if r.unknown++; r.unknown >= settleAttempts {
-			return driverkit.Unavailable("bucket %s: the new account has not reached all of Google Cloud yet; the driver tries again", bucket).WithDetail(err)
+			return driverkit.Unavailable("bucket %s: the new account has not propagated in Google Cloud yet; the driver tries again", bucket).WithDetail(err)
 		}
 		return nil
 	case apierror.Is(err, http.StatusPreconditionFailed):
@@ -98,7 +98,7 @@ func (r *refusals) judge(bucket, etag string, err error) error {
 			r.etag, r.stale = etag, 0
 		}
 		if r.stale++; r.stale >= staleAttempts {
-			return driverkit.FailedPrecondition("bucket %s does not take this permission; it needs uniform bucket-level access, and members that the policies of the organization allow", bucket).WithDetail(err)
+			return driverkit.FailedPrecondition("bucket %s does not accept this permission; it needs uniform bucket-level access, and members that the organization's policies allow", bucket).WithDetail(err)
 		}
 		return nil
 	case apierror.Is(err, http.StatusConflict, http.StatusTooManyRequests):

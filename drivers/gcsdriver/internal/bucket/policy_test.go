@@ -129,9 +129,9 @@ func TestEditorsLoseNothing(t *testing.T) {
 func TestEditorWaits(t *testing.T) {
 	t.Parallel()
 	for name, refusals := range map[string][]string{
-		"for a new account":             {"400 Service account x does not exist.", "400 Service account x does not exist."},
-		"while somebody else changes":   {"409 conflict", "412 old"},
-		"when it is asked for patience": {"429 slow down"},
+		"for a new account":                {"400 Service account x does not exist.", "400 Service account x does not exist."},
+		"during changes of another client": {"409 conflict", "412 old"},
+		"when it is asked for patience":    {"429 slow down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,7 @@ func Accounts() driverkit.NameRule {
 func CheckBucket(name string) error {
 	switch {
 	case strings.Contains(name, "."):
-		return errors.New("has dots: Google takes it for a domain name, and wants proof that it is yours")
+		return errors.New("contains dots: Google treats it as a domain name and requires a proof of ownership")
 	case !bucket.MatchString(name):
 		return errors.New("must have 3 to 63 lower-case letters, digits, '-' and '_', and begin and end with a letter or digit")
 	}
@@ -71,7 +71,7 @@ func CheckReserved(name string) error {
 	}
 	for _, word := range []string{"google", "g00gle", "go0gle", "g0ogle", "googie", "goog1e"} {
 		if strings.Contains(name, word) {
-			return fmt.Errorf("has %q in it, which Google reserves", word)
+			return fmt.Errorf("contains %q, which Google reserves", word)
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func TestFit(t *testing.T) {
 		"a name that looks like a hash is hashed": {"", "h-abc", ""},
 		"underscores are hashed":                  {"", "a_b", ""},
 		"a trailing dash is hashed":               {"", "abc-", ""},
-		"what is hashed keeps the prefix":         {"p-", "A", ""},
+		"a hashed name keeps the prefix":          {"p-", "A", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,7 @@ func AccessParameters() driverkit.Parameters {
 			Check:       driverkit.OneOf(string(HMAC), string(JSON), string(Both)),
 		},
 		keyBucketReader: {
-			Description: "false leaves out roles/storage.legacyBucketReader, by which S3 clients ask whether a bucket exists. Accesses that read objects with an HMAC pair have it otherwise, unless the class disallows reading bucket metadata. Default: true.",
+			Description: "false excludes roles/storage.legacyBucketReader, which S3 clients need to check whether a bucket exists. Otherwise, accesses that read objects with an HMAC key have it, unless the class disallows reading bucket metadata. Default: true.",
 			Check:       driverkit.Boolean,
 		},
 	}

@@ -82,14 +82,14 @@ type Bucket struct {
 // BucketParameters declares the parameters that a BucketClass may set.
 func BucketParameters() driverkit.Parameters {
 	return driverkit.Parameters{
-		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
-		keyNamePrefix:     {Description: `Begins the name of every bucket of the class: lower-case letters, digits and '-', at most 23 bytes; Google reserves "goog" at the beginning and "google" anywhere.`, Check: checkPrefix},
+		keyBackend:        {Description: "Configured backend for the bucket. Default: the configured default backend."},
+		keyNamePrefix:     {Description: `Prefix of the names of the class's buckets: lower-case letters, digits and '-', at most 23 bytes, not starting with "goog" and not containing "google".`, Check: checkPrefix},
 		keyLocation:       {Description: "Region, dual-region or multi-region of the bucket, such as EUROPE-WEST1 or EU. Default: the location of the backend.", Check: checkLocation},
 		keyStorageClass:   {Description: "STANDARD, NEARLINE, COLDLINE or ARCHIVE. Default: STANDARD.", Check: driverkit.OneOf("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE")},
 		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
-		keyPublicAccess:   {Description: "enforced keeps anybody from making the bucket public; inherited leaves that to the project. Default: enforced.", Check: driverkit.OneOf(PublicAccessEnforced, "inherited")},
-		keySoftDelete:     {Description: "Seconds for which deleted objects can be restored, and are billed: 0, or 604800 (7 days) to 7776000 (90 days). Default: Google's, which is 7 days.", Check: checkSoftDelete},
-		keyRetention:      {Description: "Seconds for which an object cannot be deleted or overwritten.", Check: checkRetention},
+		keyPublicAccess:   {Description: "enforced prevents public access to the bucket; inherited uses the project's policy. Default: enforced.", Check: driverkit.OneOf(PublicAccessEnforced, "inherited")},
+		keySoftDelete:     {Description: "Seconds during which deleted objects can be restored and are billed: 0, or 604800 (7 days) to 7776000 (90 days). Default: Google's default, which is 7 days.", Check: checkSoftDelete},
+		keyRetention:      {Description: "Seconds during which an object cannot be deleted or overwritten.", Check: checkRetention},
 		keyKMSKey:         {Description: "Cloud KMS key that encrypts new objects, as projects/P/locations/L/keyRings/R/cryptoKeys/K. Default: Google's own keys.", Check: checkKey},
 		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of the JSON API: {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}]}.`, Check: driverkit.JSON[storage.BucketLifecycle]},
 		keyCORS:           {Description: `CORS configuration as a JSON list, in the form of the JSON API: [{"origin": ["https://example.com"], "method": ["GET"]}].`, Check: driverkit.JSON[[]*storage.BucketCors]},

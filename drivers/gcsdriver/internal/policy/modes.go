@@ -95,7 +95,7 @@ type Access struct {
 // For returns the sorted roles for an access, or an error if Google cannot grant it.
 func (r Roles) For(asked Access) ([]string, error) {
 	if open(asked.ObjectData) && open(asked.ObjectMetadata) && open(asked.BucketMetadata) {
-		return nil, errors.New("no access mode is asked for; ask for at least one")
+		return nil, errors.New("no access mode is requested; request at least one")
 	}
 	var found []string
 	if !open(asked.ObjectData) {
@@ -111,8 +111,8 @@ func (r Roles) For(asked Access) ([]string, error) {
 	if !open(asked.BucketMetadata) {
 		role := r.BucketMetadata.of(asked.BucketMetadata)
 		if role == "" {
-			return nil, errors.New("bucket metadata cannot be written: Google's roles for it can remove the mark of the bucket's owner and its protection too; " +
-				"supported is ReadOnly, and what an administrator configures a role for")
+			return nil, errors.New("bucket metadata cannot be written: Google's roles for this could also remove the bucket's ownership mark and protection; " +
+				"supported are ReadOnly, and modes for which an administrator configures a role")
 		}
 		found = append(found, role)
 	}
@@ -138,10 +138,10 @@ func (r Roles) objectMetadata(asked Access) (string, error) {
 	case asked.ObjectMetadata == driverkit.ReadOnly && reads, asked.ObjectData == driverkit.ReadWrite:
 		return "", nil
 	case asked.ObjectMetadata == driverkit.ReadOnly:
-		return "", errors.New("object metadata cannot be read without object data: Google authorizes both by storage.objects.get; ask for object data ReadOnly or ReadWrite too")
+		return "", errors.New("object metadata cannot be read without object data: in Google Cloud, storage.objects.get allows both; also request object data ReadOnly or ReadWrite")
 	default:
-		return "", errors.New("object metadata cannot be written without reading and writing object data: no role of Google's has storage.objects.update alone; " +
-			"ask for object data ReadWrite too, or have an administrator configure a role for it")
+		return "", errors.New("object metadata cannot be written without reading and writing object data: no Google role has only storage.objects.update; " +
+			"also request object data ReadWrite, or have an administrator configure a role for this")
 	}
 }
 

@@ -69,7 +69,7 @@ func TestSetRolesAndRemove(t *testing.T) {
 			want:    []*storage.PolicyBindings{binding(viewer, condition("office hours"), other), binding(viewer, nil, member)},
 			changed: true,
 		},
-		"what is there is left": {
+		"existing entries remain": {
 			before:  []*storage.PolicyBindings{binding(viewer, nil, member, other)},
 			change:  set(viewer),
 			want:    []*storage.PolicyBindings{binding(viewer, nil, member, other)},

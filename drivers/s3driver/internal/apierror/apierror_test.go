@@ -108,7 +108,7 @@ func TestDetailIsForTheLog(t *testing.T) {
 	}
 }
 
-// TestQuotas checks that the error for every AWS quota that applies to accesses or buckets names the quota and says
+// TestQuotas checks that the error for every AWS quota that applies to accesses or buckets names the quota and states
 // what to do.
 func TestQuotas(t *testing.T) {
 	t.Parallel()

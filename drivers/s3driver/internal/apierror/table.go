@@ -11,7 +11,7 @@ import (
 
 var noCluster = backenderror.Meaning{
 	Kind: driverkit.FailedPrecondition,
-	Text: "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration",
+	Text: "the cluster does not exist in EKS; an administrator has to correct iam.serviceAccounts in the driver's configuration",
 }
 
 // quota returns the meaning of an error about an exhausted quota.
@@ -21,17 +21,17 @@ func quota(text string) backenderror.Meaning {
 
 // The quotas in "IAM and AWS STS quotas", "Bucket quotas" and "Amazon EKS service quotas".
 var (
-	tooManyUsers = quota("the AWS account has all the IAM users that one can have (5000, which AWS does not raise), and every access with a key needs one; " +
-		"an administrator has to remove users, to use another AWS account as a second backend, or to use authentication type ServiceAccount")
-	tooManyKeys     = quota("its IAM user has all the access keys that one can have (two), of which one is not in the driver's credential store; an administrator has to delete keys that nobody uses")
-	tooManyPolicies = quota("the AWS account has all the managed policies that its quota allows (1500 unless it was raised), and an access to more than about 14 buckets needs one; " +
-		"an administrator has to raise the quota \"Customer managed policies in an AWS account\", or users have to ask for fewer buckets in one access")
-	tooManyAttached = quota("its IAM user has all the managed policies that its quota allows (10 unless it was raised); an administrator has to detach those that nobody needs")
-	tooManyRoles    = quota("the AWS account has all the IAM roles that its quota allows (1000 unless it was raised), and every service account with an access needs one; " +
-		"an administrator has to raise the quota \"Roles per account\", or to remove roles")
-	tooManyBuckets = quota("the AWS account has all the buckets that its quota allows (10000 unless it was raised); an administrator has to raise the quota \"General purpose buckets\", or to remove buckets")
-	tooManyPods    = quota("the EKS cluster has all the Pod Identity associations that one can have (5000), and every service account with an access needs one; " +
-		"an administrator has to remove associations, or to configure oidcProvider in place of eksCluster")
+	tooManyUsers = quota("the AWS account has the maximum number of IAM users (5000, which AWS does not raise), and each access with a key needs one; " +
+		"an administrator has to delete users, use another AWS account as a second backend, or use authentication type ServiceAccount")
+	tooManyKeys     = quota("its IAM user has the maximum number of access keys (two), one of which is not in the driver's credential store; an administrator has to delete unused keys")
+	tooManyPolicies = quota("the AWS account has the maximum number of managed policies (1500 unless the quota was raised), and an access to more than about 14 buckets needs one; " +
+		"an administrator has to raise the quota \"Customer managed policies in an AWS account\", or users have to request fewer buckets in one access")
+	tooManyAttached = quota("its IAM user has the maximum number of managed policies (10 unless the quota was raised); an administrator has to detach unused ones")
+	tooManyRoles    = quota("the AWS account has the maximum number of IAM roles (1000 unless the quota was raised), and each service account with an access needs one; " +
+		"an administrator has to raise the quota \"Roles per account\", or delete roles")
+	tooManyBuckets = quota("the AWS account has the maximum number of buckets (10000 unless the quota was raised); an administrator has to raise the quota \"General purpose buckets\", or delete buckets")
+	tooManyPods    = quota("the EKS cluster has the maximum number of Pod Identity associations (5000), and each service account with an access needs one; " +
+		"an administrator has to delete associations, or configure oidcProvider instead of eksCluster")
 )
 
 var table = backenderror.Table{

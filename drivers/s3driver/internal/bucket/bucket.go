@@ -123,7 +123,7 @@ func (s *Store) writeMark(ctx context.Context, name string, written mark, want p
 	case err == nil:
 		return s.Notes.forget(ctx, name)
 	case apierror.Unsupported(err) && len(want.Tags) > 0:
-		return driverkit.InvalidArgument("the store has no tags of buckets: bucket %s cannot have the parameter tags", name).WithDetail(err)
+		return driverkit.InvalidArgument("the store does not support bucket tags: bucket %s cannot have the parameter tags", name).WithDetail(err)
 	case apierror.Unsupported(err) || s.tagsControlAccess(ctx, name, region):
 		return s.Notes.keep(ctx, name, written)
 	}
@@ -145,7 +145,7 @@ func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) { return s.locate(ctx, name) })
 	switch {
 	case isMissing(err):
-		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
+		return "", driverkit.NotFound("bucket %s does not exist in the store", name).WithDetail(err)
 	case s.ofAnotherAccount(ctx, name, err):
 		return "", driverkit.AlreadyExists("bucket %s belongs to another account; no access can be granted to it", name).WithDetail(err)
 	case err != nil:
@@ -261,7 +261,7 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 func (s *Store) findMark(ctx context.Context, name, region string) (mark, error) {
 	found, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
 	if isMissing(err) {
-		return mark{}, driverkit.Unavailable("bucket %s exists, but not everywhere yet; the driver tries again", name).WithDetail(err)
+		return mark{}, driverkit.Unavailable("bucket %s has not propagated yet; the driver tries again", name).WithDetail(err)
 	}
 	return found, err
 }
@@ -291,7 +291,7 @@ func (s *Store) readAnyMark(ctx context.Context, name, region string) (mark, err
 	case apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") || apierror.Unsupported(err):
 		return s.missingMark(ctx, name, region)
 	case apierror.Header(err, "X-Amz-Bucket-Region") != "" && apierror.Header(err, "X-Amz-Bucket-Region") != region && !isMissing(err):
-		return mark{}, driverkit.AlreadyExists("bucket %s exists in another region than %s", name, region).WithDetail(err)
+		return mark{}, driverkit.AlreadyExists("bucket %s exists in a region other than %s", name, region).WithDetail(err)
 	case apierror.Is(err, "AccessDenied"):
 		return mark{}, s.explainDenial(ctx, name, err)
 	}
@@ -323,8 +323,8 @@ func (s *Store) missingMark(ctx context.Context, name, region string) (mark, err
 		return mark{}, err
 	case noted.driver == "":
 		// The credential store may belong to a clone of the cluster, and the bucket to the original cluster.
-		return mark{}, driverkit.FailedPrecondition("bucket %s was noted in the credential store by an older version of this driver, which did not say whose it is; "+
-			"it is left alone: delete it by hand, after its data are elsewhere", name)
+		return mark{}, driverkit.FailedPrecondition("bucket %s was recorded in the credential store by an older version of this driver, without its owner; "+
+			"the driver does not change it: copy its data, then delete it manually", name)
 	}
 	return noted, nil
 }
@@ -360,13 +360,13 @@ func (s *Store) checkMark(name string, found mark, want params.Bucket) error {
 	case found.driver != ours.driver || found.cluster != ours.cluster:
 		return foreign(name)
 	case found.params != ours.params:
-		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
+		return driverkit.AlreadyExists("bucket %s already exists with other parameters", name)
 	}
 	return nil
 }
 
 func foreign(name string) *driverkit.Error {
-	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
+	return driverkit.AlreadyExists("bucket %s already exists and was not created by this driver; the driver does not change it", name)
 }
 
 // isMissing recognizes the errors of calls with a response body and those of HEAD, which have none.

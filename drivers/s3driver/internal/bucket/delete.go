@@ -43,7 +43,7 @@ func (s *Store) checkOwner(ctx context.Context, name, region string) error {
 		return err
 	}
 	if found.driver != s.Driver || found.cluster != s.Cluster {
-		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, or is another user's, so it is not deleted; delete it by hand if it is not needed", name)
+		return driverkit.FailedPrecondition("bucket %s does not have this driver's ownership mark or belongs to another user, so the driver does not delete it; delete it manually if it is unused", name)
 	}
 	return nil
 }
@@ -111,9 +111,9 @@ func (s *Store) deleteObjects(ctx context.Context, name, region string, objects 
 		return nil
 	}
 	failure := out.Errors[0]
-	detail := fmt.Errorf("%d objects not deleted, the first one: %s: %s", len(out.Errors), aws.ToString(failure.Code), aws.ToString(failure.Message))
+	detail := fmt.Errorf("%d objects were not deleted, the first one: %s: %s", len(out.Errors), aws.ToString(failure.Code), aws.ToString(failure.Message))
 	if aws.ToString(failure.Code) == "AccessDenied" {
-		return driverkit.FailedPrecondition("bucket %s holds objects that the store protects, by retention for example; it is deleted when they can be", name).WithDetail(detail)
+		return driverkit.FailedPrecondition("bucket %s contains protected objects, for example by retention; the driver deletes it when they can be deleted", name).WithDetail(detail)
 	}
 	return driverkit.Unavailable("bucket %s: the store did not delete all objects; the driver tries again", name).WithDetail(detail)
 }

@@ -34,7 +34,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (
 		return "", err
 	}
 	if differences = append(differences, live...); len(differences) > 0 {
-		return "", driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
+		return "", driverkit.AlreadyExists("bucket %s does not match the parameters: %s", name, strings.Join(differences, "; "))
 	}
 	return region, nil
 }
@@ -73,13 +73,13 @@ func (s *Store) compareLock(ctx context.Context, name, region string, want param
 	}
 	out, err := s.API.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name}, inRegion(region))
 	if apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
-		return []string{"it was made without object lock"}, nil
+		return []string{"it was created without object lock"}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.ObjectLockEnabled != types.ObjectLockEnabledEnabled {
-		return []string{"it was made without object lock"}, nil
+		return []string{"it was created without object lock"}, nil
 	}
 	if want.Retention == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (s *Store) compareLock(ctx context.Context, name, region string, want param
 		found = *rule.DefaultRetention
 	}
 	if found.Mode != want.Retention.Mode || aws.ToInt32(found.Days) != aws.ToInt32(want.Retention.Days) || aws.ToInt32(found.Years) != 0 {
-		return []string{"its default retention is another"}, nil
+		return []string{"its default retention differs"}, nil
 	}
 	return nil, nil
 }
@@ -120,7 +120,7 @@ func (s *Store) compareLifecycle(ctx context.Context, name, region string, want 
 	if slices.Equal(wanted, found) {
 		return nil, nil
 	}
-	return []string{"its lifecycle configuration is another"}, nil
+	return []string{"its lifecycle configuration differs"}, nil
 }
 
 // plainRule normalizes a rule, which has several equivalent forms. It removes the name, which the store chooses if
@@ -165,7 +165,7 @@ func (s *Store) compareCORS(ctx context.Context, name, region string, want param
 	if slices.Equal(wanted, found) {
 		return nil, nil
 	}
-	return []string{"its CORS configuration is another"}, nil
+	return []string{"its CORS configuration differs"}, nil
 }
 
 // texts returns each rule as text that is equal for equal rules.
@@ -201,7 +201,7 @@ func (s *Store) compareTags(ctx context.Context, name, region string, want param
 	for _, tag := range want.Tags {
 		key := aws.ToString(tag.Key)
 		if value, set := found[key]; !set || value != aws.ToString(tag.Value) {
-			differences = append(differences, fmt.Sprintf("its tag %q is another", key))
+			differences = append(differences, fmt.Sprintf("its tag %q differs", key))
 		}
 	}
 	return differences, nil
@@ -245,5 +245,5 @@ func (s *Store) compareQuota(ctx context.Context, name, _ string, want params.Bu
 	if err != nil || is {
 		return nil, err
 	}
-	return []string{"its quota is another"}, nil
+	return []string{"its quota differs"}, nil
 }

@@ -125,8 +125,8 @@ func (e *Editor) add(found []statement, ours statement, principals []string) ([]
 		return append(found, ours), nil
 	}
 	if sid(found[i]) != id {
-		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was made by this driver, and says something else now; "+
-			"remove it, and write what you want to be different into a statement with a Sid of your own", id)
+		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but was changed; "+
+			"remove it, and put your changes into a statement with another Sid", id)
 	}
 	all, err := e.principals(found[i])
 	if err != nil {
@@ -188,8 +188,8 @@ func (e *Editor) principals(one statement) ([]string, error) {
 		ids, readable = append(ids, id), readable && ok
 	}
 	if !readable {
-		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was made by this driver, and names its principals in another form now; "+
-			"remove the statement: accesses that need it have it again with their next grant", sidOf(one))
+		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but its principals now have another format; "+
+			"remove the statement; the next grant of each access that needs it restores it", sidOf(one))
 	}
 	return ids, nil
 }

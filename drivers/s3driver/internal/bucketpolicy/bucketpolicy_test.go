@@ -171,7 +171,7 @@ func TestAllowedAndDenied(t *testing.T) {
 			}
 			want := map[string]any{"Allow": map[string]any{"AWS": []any{"reader"}}, "Deny": map[string]any{"AWS": []any{"writer"}}}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("who may get objects (-want +got):\n%s", diff)
+				t.Errorf("principals that may get objects (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -21,8 +21,8 @@ type Access struct {
 // AccessParameters declares the parameters that a BucketAccessClass may set.
 func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
-		keyAllowDelete: {Description: "false leaves the deletion of objects out of write access. Default: true.", Check: driverkit.Boolean},
-		keyShared:      {Description: "true accepts that a backend without accounts (type static) gives one key to every access. Default: false, which refuses it.", Check: driverkit.Boolean},
+		keyAllowDelete: {Description: "false excludes the deletion of objects from write access. Default: true.", Check: driverkit.Boolean},
+		keyShared:      {Description: "true accepts that a backend without accounts (type static) gives the same key to all accesses. Default: false, which rejects accesses.", Check: driverkit.Boolean},
 	}
 }
 

@@ -16,7 +16,7 @@ func TestParseAccess(t *testing.T) {
 		want   params.Access
 	}{
 		"nothing is asked for":       {nil, params.Access{}},
-		"what is the default":        {driverkit.Values{"allowDelete": "true", "acceptSharedCredential": "false"}, params.Access{}},
+		"the default values":         {driverkit.Values{"allowDelete": "true", "acceptSharedCredential": "false"}, params.Access{}},
 		"no deletion":                {driverkit.Values{"allowDelete": "false"}, params.Access{NoDelete: true}},
 		"a key that others have too": {driverkit.Values{"acceptSharedCredential": "true"}, params.Access{AcceptShared: true}},
 	} {

@@ -88,21 +88,21 @@ type Bucket struct {
 // BucketParameters declares the parameters that a BucketClass may set.
 func BucketParameters() driverkit.Parameters {
 	return driverkit.Parameters{
-		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
-		keyNamePrefix:     {Description: "Begins the name of every bucket of the class: lower-case letters, digits and '-', at most 23 bytes.", Check: checkPrefix},
+		keyBackend:        {Description: "Configured backend for the bucket. Default: the configured default backend."},
+		keyNamePrefix:     {Description: "Prefix of the names of the class's buckets: lower-case letters, digits and '-', at most 23 bytes.", Check: checkPrefix},
 		keyRegion:         {Description: "Region of the bucket. Default: the region of the backend."},
-		keyZonegroup:      {Description: "Zonegroup of the bucket, by its API name, for type rgw. Default: that of the endpoint.", Check: checkPlace},
-		keyPlacement:      {Description: "Placement target of the bucket, for type rgw. Default: that of the driver's user, or of the zonegroup.", Check: checkPlace},
+		keyZonegroup:      {Description: "API name of the bucket's zonegroup, for type rgw. Default: the endpoint's zonegroup.", Check: checkPlace},
+		keyPlacement:      {Description: "Placement target of the bucket, for type rgw. Default: the default of the driver's user, or of the zonegroup.", Check: checkPlace},
 		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
-		keyObjectLock:     {Description: "true makes the bucket with object lock, which includes versioning.", Check: driverkit.Boolean},
-		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays. AWS then refuses uploads without Content-MD5 or a checksum, which clients of before 2025 do not send by themselves.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
+		keyObjectLock:     {Description: "true creates the bucket with object lock, which includes versioning.", Check: driverkit.Boolean},
+		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Requires objectLock and objectLockDays. AWS then rejects uploads without Content-MD5 or a checksum, which clients from before 2025 do not send by default.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
-		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: what the store does by itself.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
-		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO has not.", Check: checkKey},
+		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: the store's default.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
+		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO does not have.", Check: checkKey},
 		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: driverkit.JSON[types.BucketLifecycleConfiguration]},
 		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: driverkit.JSON[types.CORSConfiguration]},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
-		keyQuota:          {Description: "Largest total size, such as 500Mi or 10Gi, where the backend has quotas.", Check: checkQuota},
+		keyQuota:          {Description: "Maximum total size, such as 500Mi or 10Gi, if the backend supports quotas.", Check: checkQuota},
 		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects, versions and unfinished uploads. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
 	}
 }
@@ -157,13 +157,13 @@ func checkTogether(values driverkit.Values) error {
 	_, days := values[keyLockDays]
 	switch {
 	case mode != days:
-		return driverkit.InvalidArgument("parameters %s and %s need each other", keyLockMode, keyLockDays)
+		return driverkit.InvalidArgument("parameters %s and %s require each other", keyLockMode, keyLockDays)
 	case mode && !values.Bool(keyObjectLock):
-		return driverkit.InvalidArgument("parameter %s needs %s to be true", keyLockMode, keyObjectLock)
+		return driverkit.InvalidArgument("parameter %s requires that %s is true", keyLockMode, keyObjectLock)
 	case values[keyVersioning] == "false" && values.Bool(keyObjectLock):
-		return driverkit.InvalidArgument("parameter %s needs versioning, but %s is false", keyObjectLock, keyVersioning)
+		return driverkit.InvalidArgument("parameter %s requires versioning, but %s is false", keyObjectLock, keyVersioning)
 	case values[keyKMSKey] != "" && values[keyEncryption] != EncryptionKMS:
-		return driverkit.InvalidArgument("parameter %s needs %s to be %s", keyKMSKey, keyEncryption, EncryptionKMS)
+		return driverkit.InvalidArgument("parameter %s requires that %s is %s", keyKMSKey, keyEncryption, EncryptionKMS)
 	}
 	return nil
 }

@@ -105,14 +105,14 @@ func TestParseBucketRefuses(t *testing.T) {
 		want   string
 	}{
 		"an unknown key":                 {driverkit.Values{"versionning": "true"}, "unknown"},
-		"a boolean that is none":         {driverkit.Values{"versioning": "yes"}, "true, false"},
+		"an invalid boolean":             {driverkit.Values{"versioning": "yes"}, "true, false"},
 		"a prefix with capitals":         {driverkit.Values{"namePrefix": "Team"}, "lower-case"},
 		"a prefix that is too long":      {driverkit.Values{"namePrefix": strings.Repeat("p", 24)}, "1 to 23"},
 		"a prefix that S3 reserves":      {driverkit.Values{"namePrefix": "xn--a"}, "reserves"},
-		"a retention without its length": {driverkit.Values{"objectLock": "true", "objectLockMode": "COMPLIANCE"}, "need each other"},
-		"a retention without the lock":   {driverkit.Values{"objectLockMode": "COMPLIANCE", "objectLockDays": "1"}, "needs objectLock"},
+		"a retention without its length": {driverkit.Values{"objectLock": "true", "objectLockMode": "COMPLIANCE"}, "require each other"},
+		"a retention without the lock":   {driverkit.Values{"objectLockMode": "COMPLIANCE", "objectLockDays": "1"}, "requires that objectLock is true"},
 		"a retention of no days":         {driverkit.Values{"objectLock": "true", "objectLockMode": "COMPLIANCE", "objectLockDays": "0"}, "from 1"},
-		"a lock without versions":        {driverkit.Values{"objectLock": "true", "versioning": "false"}, "needs versioning"},
+		"a lock without versions":        {driverkit.Values{"objectLock": "true", "versioning": "false"}, "requires versioning"},
 		"an encryption that is none":     {driverkit.Values{"encryption": "AES256"}, "SSE-S3, SSE-KMS"},
 		"a key without its encryption":   {driverkit.Values{"kmsKeyID": "k"}, "SSE-KMS"},
 		"an alias of a key":              {driverkit.Values{"encryption": "SSE-KMS", "kmsKeyID": "alias/k"}, "alias"},

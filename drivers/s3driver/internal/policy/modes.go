@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Direction says whether a category is read, written, both or neither.
+// Direction states whether a category is read, written, both or neither.
 type Direction uint8
 
 // The directions of access. ReadWrite is their union.
@@ -57,13 +57,13 @@ func Modes() driverkit.Modes {
 func (a Access) Check() error {
 	switch {
 	case a.BucketMetadata&Write != 0:
-		return errors.New("bucket metadata cannot be written: S3 replaces the whole tag set of a bucket, which holds the mark of its owner; supported is ReadOnly")
+		return errors.New("bucket metadata cannot be written: S3 replaces the complete tag set of a bucket, which contains the ownership mark; supported is ReadOnly")
 	case a.ObjectMetadata&Read != 0 && a.ObjectData&Read == 0:
-		return errors.New("object metadata cannot be read without object data: S3 authorises both by s3:GetObject; ask for object data ReadOnly or ReadWrite too")
+		return errors.New("object metadata cannot be read without object data: in S3, s3:GetObject allows both; also request object data ReadOnly or ReadWrite")
 	case a.ObjectMetadata&Write != 0 && a.ObjectData&Write == 0:
-		return errors.New("object metadata cannot be written without object data: S3 authorises both by s3:PutObject; ask for object data WriteOnly or ReadWrite too")
+		return errors.New("object metadata cannot be written without object data: in S3, s3:PutObject allows both; also request object data WriteOnly or ReadWrite")
 	case a.ObjectData|a.ObjectMetadata|a.BucketMetadata == 0:
-		return errors.New("no access mode is asked for; ask for at least one")
+		return errors.New("no access mode is requested; request at least one")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestCheckExplainsWhatCannotBeSeparated(t *testing.T) {
 		"metadata of objects that cannot be read":    {policy.Access{ObjectMetadata: policy.Read}, "s3:GetObject"},
 		"metadata of a drop box":                     {policy.Access{ObjectData: policy.Write, ObjectMetadata: readWrite}, "s3:GetObject"},
 		"metadata of objects that cannot be written": {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Write}, "s3:PutObject"},
-		"writing the bucket's tags":                  {policy.Access{ObjectData: readWrite, BucketMetadata: policy.Write}, "mark of its owner"},
+		"writing the bucket's tags":                  {policy.Access{ObjectData: readWrite, BucketMetadata: policy.Write}, "ownership mark"},
 		"nothing":                                    {policy.Access{}, "no access mode"},
 	}
 	for name, test := range tests {

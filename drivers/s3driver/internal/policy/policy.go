@@ -40,7 +40,7 @@ func KMSResource(partition, region, account, key string) (string, error) {
 	}
 	if parts := strings.SplitN(key, ":", 6); len(parts) != 6 || parts[1] != partition || parts[2] != "kms" || parts[3] != region ||
 		!keyOwner.MatchString(parts[4]) || !keyID.MatchString(strings.TrimPrefix(parts[5], "key/")) {
-		return "", driverkit.FailedPrecondition("the bucket is encrypted with %q, which is not the name of a key in %s, and permissions for it are not given; set the ID or ARN of a key as the bucket's default encryption", key, region)
+		return "", driverkit.FailedPrecondition("the bucket is encrypted with %q, which is not the name of a key in %s, so the driver cannot grant permissions for it; set the ID or ARN of a key as the bucket's default encryption", key, region)
 	}
 	return key, nil
 }

@@ -71,15 +71,15 @@ func TestBuildAllowsExactlyTheMode(t *testing.T) {
 		access policy.Access
 		want   [][]string
 	}{
-		"reading data reads and lists, nothing else":      {policy.Access{ObjectData: policy.Read}, [][]string{read}},
-		"writing data neither reads nor lists objects":    {policy.Access{ObjectData: policy.Write}, [][]string{write}},
-		"both directions are the union":                   {policy.Access{ObjectData: readWrite}, [][]string{read, write}},
-		"reading tags comes only when asked":              {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Read}, [][]string{read, readTags}},
-		"writing tags comes only when asked":              {policy.Access{ObjectData: policy.Write, ObjectMetadata: policy.Write}, [][]string{write, writeTags}},
-		"everything that can be asked":                    {policy.Access{ObjectData: readWrite, ObjectMetadata: readWrite, BucketMetadata: policy.Read}, [][]string{read, write, readTags, writeTags, readBucket}},
-		"bucket metadata alone shows no objects":          {policy.Access{BucketMetadata: policy.Read}, [][]string{readBucket}},
-		"written data with tags that stay read-only":      {policy.Access{ObjectData: readWrite, ObjectMetadata: policy.Read}, [][]string{read, write, readTags}},
-		"a drop box that may not delete what it received": {policy.Access{ObjectData: policy.Write, NoDelete: true}, [][]string{slices.DeleteFunc(slices.Clone(write), func(s string) bool { return s == "s3:DeleteObject b/*" })}},
+		"reading data reads and lists, nothing else":   {policy.Access{ObjectData: policy.Read}, [][]string{read}},
+		"writing data neither reads nor lists objects": {policy.Access{ObjectData: policy.Write}, [][]string{write}},
+		"both directions are the union":                {policy.Access{ObjectData: readWrite}, [][]string{read, write}},
+		"reading tags comes only when asked":           {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Read}, [][]string{read, readTags}},
+		"writing tags comes only when asked":           {policy.Access{ObjectData: policy.Write, ObjectMetadata: policy.Write}, [][]string{write, writeTags}},
+		"everything that can be asked":                 {policy.Access{ObjectData: readWrite, ObjectMetadata: readWrite, BucketMetadata: policy.Read}, [][]string{read, write, readTags, writeTags, readBucket}},
+		"bucket metadata alone shows no objects":       {policy.Access{BucketMetadata: policy.Read}, [][]string{readBucket}},
+		"written data with tags that stay read-only":   {policy.Access{ObjectData: readWrite, ObjectMetadata: policy.Read}, [][]string{read, write, readTags}},
+		"a drop box without the permission to delete":  {policy.Access{ObjectData: policy.Write, NoDelete: true}, [][]string{slices.DeleteFunc(slices.Clone(write), func(s string) bool { return s == "s3:DeleteObject b/*" })}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestKMSResource(t *testing.T) {
 		"a pattern of keys":                 {"1", "arn:aws:kms:eu-west-1:111122223333:key/*", "refused"},
 		"a pattern of accounts":             {"1", "arn:aws:kms:eu-west-1:*:key/1234abcd-12ab", "refused"},
 		"a key of another region":           {"1", "arn:aws:kms:eu-west-2:111122223333:key/1234abcd-12ab", "refused"},
-		"what is no key":                    {"1", "arn:aws:s3:::bucket", "refused"},
+		"an invalid key":                    {"1", "arn:aws:s3:::bucket", "refused"},
 		"a variable":                        {"1", "${aws:username}", "refused"},
 	} {
 		got, err := policy.KMSResource("aws", "eu-west-1", test.account, test.key)
@@ -224,10 +224,10 @@ func TestBuildAllowsDeletionAtTheBucket(t *testing.T) {
 		access policy.Access
 		want   bool
 	}{
-		"who writes":                {policy.Access{ObjectData: policy.Write}, true},
-		"who writes and reads":      {policy.Access{ObjectData: readWrite}, true},
-		"who writes, not to delete": {policy.Access{ObjectData: readWrite, NoDelete: true}, false},
-		"who reads":                 {policy.Access{ObjectData: policy.Read, BucketMetadata: policy.Read}, false},
+		"writing":                  {policy.Access{ObjectData: policy.Write}, true},
+		"writing and reading":      {policy.Access{ObjectData: readWrite}, true},
+		"writing without deletion": {policy.Access{ObjectData: readWrite, NoDelete: true}, false},
+		"reading":                  {policy.Access{ObjectData: policy.Read, BucketMetadata: policy.Read}, false},
 	} {
 		for _, asks := range []bool{true, false} {
 			text, err := policy.Build(policy.Dialect{Partition: "aws", DeletesAtBucket: asks}, []policy.Bucket{{Name: "b", Access: test.access}})

@@ -58,7 +58,7 @@ var (
 // NotServed returns the error for a feature of the service that the fake does not implement. Azure clients do not
 // retry it.
 func NotServed(what string) *Error {
-	return New(http.StatusBadRequest, "NotImplemented", "This fake of the service does not serve "+what+".")
+	return New(http.StatusBadRequest, "NotImplemented", "This fake does not support "+what+".")
 }
 
 // AuthenticationFailed is a refusal with its reason.

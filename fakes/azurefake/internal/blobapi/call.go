@@ -317,7 +317,7 @@ func (c *Call) namesState() bool {
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
-		"batch": "batches", "undelete": "restoring what was deleted", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
+		"batch": "batches", "undelete": "restoring deleted objects", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch {

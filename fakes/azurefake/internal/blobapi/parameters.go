@@ -111,7 +111,7 @@ var features = map[string]string{
 	"x-ms-previous-snapshot-url":  "page blobs",
 	"x-ms-file-request-intent":    "sources in Azure Files",
 	"x-ms-expiry-":                "hierarchical namespaces",
-	"x-ms-deleted-container-":     "restoring what was deleted",
+	"x-ms-deleted-container-":     "restoring deleted objects",
 	"x-ms-source-container-name":  "renaming containers",
 	"x-ms-source-lease-id":        "renaming containers",
 }
@@ -181,8 +181,8 @@ func (c *Call) ofLease(name string) bool {
 func (c *Call) unsupported(code, kind, name string) error {
 	for known, feature := range features {
 		if strings.HasPrefix(name, known) {
-			return azerr.New(http.StatusBadRequest, code, "This fake of the service does not serve "+feature+": "+name+".")
+			return azerr.New(http.StatusBadRequest, code, "This fake does not support "+feature+": "+name+".")
 		}
 	}
-	return azerr.New(http.StatusBadRequest, code, "This fake of the service knows no "+kind+" "+name+" of "+c.page()+".")
+	return azerr.New(http.StatusBadRequest, code, "This fake does not support the "+kind+" "+name+" of "+c.page()+".")
 }

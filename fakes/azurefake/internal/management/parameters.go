@@ -53,5 +53,5 @@ func (c *Call) checkParameters() *azerr.Error {
 }
 
 func (c *Call) unserved(code, kind, name string) *azerr.Error {
-	return bad(code, "This fake of Azure Resource Manager does not serve the "+kind+" "+name+" of "+c.Operation+".")
+	return bad(code, "This fake of Azure Resource Manager does not support the "+kind+" "+name+" of "+c.Operation+".")
 }

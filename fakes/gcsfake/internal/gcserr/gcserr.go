@@ -127,7 +127,7 @@ var (
 	RateLimit      = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
 	// Unimplemented is not a 501, because Google's clients retry all 5xx errors, including 501, until their context
 	// ends. They do not retry 400.
-	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not serve that."}
+	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not support that."}
 	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
 	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")
 	InvalidTokenRequest = New(http.StatusBadRequest, "invalid_request", "", "Invalid request.")

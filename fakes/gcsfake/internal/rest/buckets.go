@@ -149,7 +149,7 @@ func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error 
 	case uniform:
 		return c.checkUniform(uniform)
 	}
-	return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+	return gcserr.Unimplemented.Say("This fake does not support access control lists.")
 }
 
 func (c *Call) insertBucket(w http.ResponseWriter) error {

@@ -388,7 +388,7 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 	next.Size += body.size
 	if cr.last >= 0 && next.Size != max(cr.last+1, u.Size) {
 		c.api.store.Discard(body.segment)
-		return u, gcserr.Invalid.Say("The body has %d bytes, the Content-Range says something else.", body.size)
+		return u, gcserr.Invalid.Say("The body has %d bytes, which differs from the Content-Range.", body.size)
 	}
 	last := (cr.total >= 0 && next.Size == cr.total) || c.r.Header.Get("Content-Range") == ""
 	if !last && next.Size%chunkUnit != 0 {

@@ -170,7 +170,7 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 		TrailingDelimiter: c.query.Get("includeTrailingDelimiter") == "true", Max: limit,
 	}
 	if c.query.Get("filter") != "" {
-		return q, gcserr.Unimplemented.Say("This fake does not serve filter: it keeps no contexts of objects.")
+		return q, gcserr.Unimplemented.Say("This fake does not support filter: it keeps no contexts of objects.")
 	}
 	if text := c.query.Get("matchGlob"); text != "" {
 		if q.Match, err = glob(text); err != nil {

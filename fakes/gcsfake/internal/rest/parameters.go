@@ -41,7 +41,7 @@ func (c *Call) checkParameters() error {
 
 // unserved returns the error for inputs that the operation does not support.
 func (c *Call) unserved(kind, name string) error {
-	return gcserr.Unimplemented.Say("This fake does not serve the %s %s of %s.", kind, name, c.Operation)
+	return gcserr.Unimplemented.Say("This fake does not support the %s %s of %s.", kind, name, c.Operation)
 }
 
 // checkXMLParameters is checkParameters for the XML API. Clients that read objects add meaningless parameters to

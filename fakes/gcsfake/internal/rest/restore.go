@@ -68,7 +68,7 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 		if err := c.checkUniform(b.Settings.IAM.Uniform.Enabled); err != nil {
 			return err
 		}
-		return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+		return gcserr.Unimplemented.Say("This fake does not support access control lists.")
 	}
 	a := from.Attributes
 	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil

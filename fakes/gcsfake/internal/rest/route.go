@@ -186,7 +186,7 @@ func (c *Call) route() {
 	c.handler = func(*Call, http.ResponseWriter) error {
 		switch {
 		case c.flavour == inRPC: // the document has more than is listed
-			return gcserr.Unimplemented.Say("This fake does not serve %s %s.", c.r.Method, c.r.URL.Path)
+			return gcserr.Unimplemented.Say("This fake does not support %s %s.", c.r.Method, c.r.URL.Path)
 		case known:
 			return gcserr.Method
 		}

@@ -69,7 +69,7 @@ func (c *Call) stringToSignV2(expires string) (string, error) {
 	// The first one selects the operation (routeXML), so it is the one that must be signed.
 	if i := slices.IndexFunc(subresources, c.query.Has); i >= 0 {
 		if c.query.Get(subresources[i]) != "" {
-			return "", gcserr.Unimplemented.Say("This fake does not serve ?%s in URLs of the V2 signing process.", subresources[i])
+			return "", gcserr.Unimplemented.Say("This fake does not support ?%s in URLs of the V2 signing process.", subresources[i])
 		}
 		resource += "?" + subresources[i]
 	}

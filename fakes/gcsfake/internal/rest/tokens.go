@@ -111,7 +111,7 @@ func (c *Call) exchangeToken(w http.ResponseWriter) error {
 	}
 	for name, v := range form {
 		if v != "" && !slices.ContainsFunc(Inputs[c.Operation].Fields, func(in accept.Input) bool { return snake(in.Name) == name }) {
-			return gcserr.InvalidTokenRequest.Say("This fake does not serve the parameter %s of %s.", name, c.Operation)
+			return gcserr.InvalidTokenRequest.Say("This fake does not support the parameter %s of %s.", name, c.Operation)
 		}
 	}
 	token, err := c.api.dir.ExchangeFederated(c.r.Context(), c.api.issuers, form["audience"], form["subject_token"], form["scope"])

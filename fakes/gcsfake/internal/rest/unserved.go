@@ -102,7 +102,7 @@ func (c *Call) notServed(http.ResponseWriter) error {
 	if err := c.refuseACLs(); err != nil {
 		return err
 	}
-	return gcserr.Unimplemented.Say("This fake does not serve %s.", c.Operation)
+	return gcserr.Unimplemented.Say("This fake does not support %s.", c.Operation)
 }
 
 // refuseACLs checks the permissions of the access control methods ("IAM permissions for JSON methods", "ACL-related

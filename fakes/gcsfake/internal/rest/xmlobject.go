@@ -140,7 +140,7 @@ func (c *Call) xmlACL(b *store.Bucket) error {
 		case b.Settings.IAM.Uniform.Enabled:
 			return gcserr.Invalid.Say("Cannot insert legacy ACL for an object when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
 		default:
-			return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+			return gcserr.Unimplemented.Say("This fake does not support access control lists.")
 		}
 	}
 	return nil

@@ -107,7 +107,7 @@ func (c *Call) routeXML() {
 			}
 		}
 		if sub != "" {
-			return gcserr.Unimplemented.Say("This fake does not serve ?%s.", sub)
+			return gcserr.Unimplemented.Say("This fake does not support ?%s.", sub)
 		}
 		return gcserr.Method
 	}

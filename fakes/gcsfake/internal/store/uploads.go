@@ -105,7 +105,7 @@ func (s *Store) Extend(before, next Upload) error {
 		return gcserr.NoUpload
 	}
 	if u.Size != before.Size {
-		return gcserr.Conflict.Say("Another request has extended the upload meanwhile.")
+		return gcserr.Conflict.Say("Another request has extended the upload in the meantime.")
 	}
 	c := journal.Begin(s.journal)
 	c.Put(tableUploads, next.ID, next)

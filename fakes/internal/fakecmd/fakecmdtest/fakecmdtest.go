@@ -179,7 +179,7 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 		"a plan with an unknown effect":   {[]string{"--faults", plan}, `effect "explode" is not one of fail`},
 		"a plan that is not there":        {[]string{"--faults", "/nowhere.yaml"}, "read the fault plan"},
 		"a seed that is not there":        {[]string{"--seed-file", "/nowhere.yaml"}, "read the seed"},
-		"a seed with what is not known":   {[]string{"--seed-file", plan}, `unknown field "rules"`},
+		"a seed with an unknown field":    {[]string{"--seed-file", plan}, `unknown field "rules"`},
 	}
 	maps.Copy(tests, starts)
 	for name, tc := range tests {

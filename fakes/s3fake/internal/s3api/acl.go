@@ -49,7 +49,7 @@ func (q *request) putACL() error {
 	if acl == "private" || (acl == "bucket-owner-full-control" && q.key != "") {
 		return q.status(http.StatusOK)
 	}
-	return notImplemented("acl", "Only the private ACL is served by this fake.")
+	return notImplemented("acl", "This fake supports only the private ACL.")
 }
 
 // checkACLShape rejects an ACL that is given in several ways, in none, or by an unknown name (PutObjectAcl and
@@ -115,5 +115,5 @@ func (q *request) checkACLHeaders() error {
 	case q.ownership() == ownerEnforced:
 		return errNoACL
 	}
-	return notImplemented("x-amz-acl", "Only the private ACL is served by this fake.")
+	return notImplemented("x-amz-acl", "This fake supports only the private ACL.")
 }

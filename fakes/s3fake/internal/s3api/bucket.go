@@ -115,7 +115,7 @@ func (q *request) createOwnership(b *store.Bucket) error {
 		if ownership == "" || ownership == ownerEnforced {
 			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
 		}
-		return notImplemented("x-amz-acl", "Only the private ACL is served.")
+		return notImplemented("x-amz-acl", "This fake supports only the private ACL.")
 	}
 	if grant := q.grantHeader(); grant != "" {
 		if ownership == "" || ownership == ownerEnforced {

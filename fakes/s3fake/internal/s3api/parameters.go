@@ -115,7 +115,7 @@ func (q *request) checkHeader(name string) error {
 	case refused:
 		return notImplemented(name, refusal)
 	case name == "x-amz-bucket-namespace" && q.header("X-Amz-Bucket-Namespace") != "global":
-		return notImplemented(name, "Only the global namespace of buckets is served by this fake.")
+		return notImplemented(name, "This fake supports only the global namespace of buckets.")
 	case signing.Has(name), headers.Has(name):
 		return nil
 	case headers.Has("x-amz-checksum-crc32") && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):

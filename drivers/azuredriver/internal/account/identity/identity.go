@@ -61,18 +61,18 @@ type Manager struct {
 func (m *Manager) Check(asked account.Request) error {
 	switch {
 	case asked.ServiceAccount.Namespace == "":
-		return driverkit.InvalidArgument("service_account_namespace is required: Azure knows a service account by namespace and name")
+		return driverkit.InvalidArgument("service_account_namespace is required: Azure identifies a service account by namespace and name")
 	case asked.Parameters.Lifetime != 0:
-		return driverkit.InvalidArgument("parameter expiry is for authentication type Key: an identity does not end")
+		return driverkit.InvalidArgument("parameter expiry is only for authentication type Key: an identity does not expire")
 	case asked.Parameters.NoDelete || asked.Parameters.DeleteVersions:
-		return driverkit.InvalidArgument("parameters allowDelete and deleteVersions are for authentication type Key: " +
-			"with ServiceAccount, the roles in the driver's configuration say what accesses include")
+		return driverkit.InvalidArgument("parameters allowDelete and deleteVersions are only for authentication type Key: " +
+			"with ServiceAccount, the roles in the driver's configuration determine the permissions")
 	}
 	for _, bucket := range asked.Buckets {
 		role := m.Roles[bucket.Access.ObjectData]
 		if role == "" {
-			return driverkit.InvalidArgument("bucket %s: Azure has no built-in role for object data %s; ask for ReadOnly or ReadWrite, "+
-				"or let an administrator configure a custom role as serviceAccounts.roles.writeOnly", bucket.ID, bucket.Access.ObjectData)
+			return driverkit.InvalidArgument("bucket %s: Azure has no built-in role for object data %s; request ReadOnly or ReadWrite, "+
+				"or have an administrator configure a custom role as serviceAccounts.roles.writeOnly", bucket.ID, bucket.Access.ObjectData)
 		}
 		if bucket.ResourceID == "" {
 			return driverkit.InvalidArgument("authentication type ServiceAccount is not supported for bucket %s: "+

@@ -51,7 +51,7 @@ func NewSharedKey(account string, tls bool, read func(context.Context) (string, 
 func (s *SharedKey) Client(endpoint string, options azcore.ClientOptions) (*service.Client, error) {
 	client, err := service.NewClientWithSharedKeyCredential(endpoint, s.credential, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
+		return nil, fmt.Errorf("create the client: %w", err)
 	}
 	return client, nil
 }

@@ -50,9 +50,9 @@ func (m *Manager) keepRecord(ctx context.Context, account, bucket, permission st
 	}
 	switch {
 	case metadata(found.Metadata, recordBucket) != bucket:
-		return driverkit.AlreadyExists("account %s exists for another bucket", account)
+		return driverkit.AlreadyExists("account %s already exists with another bucket", account)
 	case metadata(found.Metadata, recordPermission) != permission:
-		return driverkit.AlreadyExists("account %s exists with other access modes than these", account)
+		return driverkit.AlreadyExists("account %s already exists with other access modes", account)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (m *Manager) keepRecord(ctx context.Context, account, bucket, permission st
 func (m *Manager) checkRecord(ctx context.Context, account string, foreign func(string, ...any) *driverkit.Error) error {
 	_, err := m.record(account).GetProperties(ctx, nil)
 	if apierror.Is(err, "BlobNotFound") || apierror.Gone(err) {
-		return foreign("account %s has stored access policies that another cluster or driver made, and that are left alone; remove them by hand if nobody uses them", account)
+		return foreign("account %s has stored access policies of another cluster or driver, which this driver does not change; remove them manually if they are unused", account)
 	}
 	return err
 }

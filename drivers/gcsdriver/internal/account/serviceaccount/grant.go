@@ -83,7 +83,7 @@ func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Req
 		case exists:
 		case apierror.Is(refusal, http.StatusConflict):
 			if found, exists, err = a.findServiceAccount(ctx, email); err == nil && !exists {
-				return nil, false, driverkit.Unavailable("service account %s exists, but not everywhere yet; the driver tries again", email)
+				return nil, false, driverkit.Unavailable("service account %s has not propagated yet; the driver tries again", email)
 			}
 		default:
 			err = refusal
@@ -94,7 +94,7 @@ func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Req
 	}
 	switch is := parseMark(found.Description); {
 	case is.owner != want.owner || is.account != want.account:
-		return nil, false, driverkit.AlreadyExists("service account %s exists and was not made by this driver for this account; it is left alone", email)
+		return nil, false, driverkit.AlreadyExists("service account %s already exists and was not created by this driver for this account; the driver does not change it", email)
 	case is.store != want.store:
 		return nil, false, checkStore(found, is, storeID)
 	case is.hash != want.hash:

@@ -81,7 +81,7 @@ func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 		return credstore.Credential{}, whyNoKey(ctx, k, "HMAC keys", k.email, err)
 	}
 	if made.Metadata == nil {
-		return credstore.Credential{}, errors.New("make an HMAC key: the response has no metadata")
+		return credstore.Credential{}, errors.New("create an HMAC key: the response has no metadata")
 	}
 	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
 }
@@ -119,7 +119,7 @@ func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email s
 	if err != nil || len(live) < maxKeys {
 		return refusal
 	}
-	return driverkit.ResourceExhausted("service account %s has all the %s that Google allows for one (ten); delete those that nobody uses", email, kind).WithDetail(refusal)
+	return driverkit.ResourceExhausted("service account %s has the maximum number of %s (ten); delete unused ones", email, kind).WithDetail(refusal)
 }
 
 // unlessDeleted ignores the rejected change of a key that is already deleted, which Google still lists for a while.
@@ -135,7 +135,7 @@ func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) e
 		return found, err == nil && found.State == stateDeleted, err
 	})
 	if err == nil && !deleted {
-		return driverkit.Unavailable("HMAC key %s cannot be made inactive, and is not shown as deleted yet; the driver tries again", id).WithDetail(refusal)
+		return driverkit.Unavailable("HMAC key %s cannot be deactivated, but reads do not show its deletion yet; the driver tries again", id).WithDetail(refusal)
 	}
 	return err
 }
@@ -186,7 +186,7 @@ func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 func parseKey(encoded string) (credstore.Credential, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return credstore.Credential{}, errors.New("make a service account key: the response is not base64")
+		return credstore.Credential{}, errors.New("create a service account key: the response is not base64")
 	}
 	var file struct {
 		PrivateKeyID string `json:"private_key_id"`
@@ -194,7 +194,7 @@ func parseKey(encoded string) (credstore.Credential, error) {
 	}
 	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.PrivateKeyID == "" || file.PrivateKey == "" {
-		return credstore.Credential{}, errors.New("make a service account key: the response is not a credentials file")
+		return credstore.Credential{}, errors.New("create a service account key: the response is not a credentials file")
 	}
 	return credstore.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
 }

@@ -95,7 +95,7 @@ func first(failures ...error) error {
 func (a *Accounts) checkRevocable(ctx context.Context, request account.Request, found *iam.ServiceAccount) error {
 	is := parseMark(found.Description)
 	if is.owner != a.Owner() || is.account != request.ID {
-		return driverkit.FailedPrecondition("service account %s does not carry the mark of this driver, so it is not removed; remove it by hand if it is not needed", found.Email)
+		return driverkit.FailedPrecondition("service account %s does not have this driver's ownership mark, so the driver does not delete it; delete it manually if it is unused", found.Email)
 	}
 	storeID, err := a.Store.ID(ctx)
 	if err != nil {

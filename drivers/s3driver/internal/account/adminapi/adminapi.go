@@ -78,7 +78,7 @@ func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
 	}
 	sent, err := http.NewRequestWithContext(ctx, request.Method, target, bytes.NewReader(request.Body))
 	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
+		return nil, fmt.Errorf("create the request: %w", err)
 	}
 	if err := c.authenticate(ctx, sent, request.Body); err != nil {
 		return nil, err

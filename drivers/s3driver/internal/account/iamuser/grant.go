@@ -58,7 +58,7 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 		found, err = u.createUser(ctx, request, storeID)
 		if apierror.Is(err, "EntityAlreadyExists") {
 			if found, exists, err = u.findUser(ctx, request.Name); err == nil && !exists {
-				return user{}, driverkit.Unavailable("user %s exists, but not everywhere yet; the driver tries again", request.Name)
+				return user{}, driverkit.Unavailable("user %s has not propagated yet; the driver tries again", request.Name)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (u *Users) replaceUser(ctx context.Context, request account.Request, storeI
 		return user{}, err
 	}
 	if len(held) > 0 && len(ids) == 0 {
-		return user{}, driverkit.Aborted("user %s was removed during this call; the driver tries again", request.Name)
+		return user{}, driverkit.Aborted("user %s was deleted during this call; the driver tries again", request.Name)
 	}
 	return u.createUser(ctx, request, storeID)
 }

@@ -20,7 +20,7 @@ import (
 // policyName is the name of the inline policy, which the driver manages exclusively.
 const policyName = "cosi"
 
-// nobody is a name that no account has.
+// nobody is the name of an account that never exists.
 const nobody = "cosi-nobody"
 
 // Names of the tags that mark a user as the driver's.
@@ -88,11 +88,11 @@ func (u *Users) readUser(ctx context.Context, name string) (user, bool, error) {
 // the latter case the driver could not distinguish live keys from keys that were never delivered.
 func (u *Users) checkOwner(name string, found user, storeID string) error {
 	if found.tags[tagDriver] != u.Driver || found.tags[tagCluster] != u.Cluster {
-		return driverkit.AlreadyExists("user %s exists and was not made by this driver; it is left alone", name)
+		return driverkit.AlreadyExists("user %s already exists and was not created by this driver; the driver does not change it", name)
 	}
 	if found.tags[tagStore] != storeID {
 		return driverkit.FailedPrecondition("credential store lost: the keys of user %s are in the credential store %q, but this driver has %q. "+
-			"Restore that store. Or, to have its keys replaced by new ones, run: aws iam tag-user --user-name %s --tags Key=%s,Value=%s",
+			"Restore that store. Or, to replace its keys with new ones, run: aws iam tag-user --user-name %s --tags Key=%s,Value=%s",
 			name, found.tags[tagStore], storeID, name, tagStore, storeID)
 	}
 	return nil

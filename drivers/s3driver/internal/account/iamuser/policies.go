@@ -36,7 +36,7 @@ func (u *Users) document(request account.Request) (string, error) {
 		return "", err
 	}
 	if len(document) > maxManagedPolicy {
-		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than the %d that IAM takes; ask for fewer buckets in one access",
+		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than IAM's maximum of %d; request fewer buckets in one access",
 			len(request.Buckets), len(document), maxManagedPolicy)
 	}
 	return document, nil

@@ -25,7 +25,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	keys := &revocable{keysOf: keysOf{u.API, request.Name}, exists: exists}
 	rest := func(ctx context.Context) error {
 		if keys.deleted {
-			return driverkit.Unavailable("user %s had a key, and is not seen yet; the driver tries again", request.Name)
+			return driverkit.Unavailable("user %s has a key, but reads do not return the user yet; the driver tries again", request.Name)
 		}
 		return u.deleteStrayPolicies(ctx, request.Name)
 	}
@@ -66,7 +66,7 @@ func (r *revocable) Delete(ctx context.Context, id string) error {
 
 func (u *Users) checkRevocable(ctx context.Context, name string, found user) error {
 	if found.tags[tagDriver] != u.Driver || found.tags[tagCluster] != u.Cluster {
-		return driverkit.FailedPrecondition("user %s does not carry the mark of this driver, so it is not removed; remove it by hand if it is not needed", name)
+		return driverkit.FailedPrecondition("user %s does not have this driver's ownership mark, so the driver does not delete it; delete it manually if it is unused", name)
 	}
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	case err != nil:
 		return err
 	case found.Status != "" && found.Status != statusEnabled:
-		return driverkit.FailedPrecondition("user %s was disabled at the store; enable it, or remove it to have it made again", key.ID)
+		return driverkit.FailedPrecondition("user %s was disabled in the store; enable it, or delete it to let the driver create it again", key.ID)
 	case found.Policy == k.policy:
 		return nil
 	}
@@ -49,7 +49,7 @@ func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 func (k keysOf) addUser(ctx context.Context, key credentials.Credential) error {
 	body, err := json.Marshal(map[string]string{"secretKey": key.Secret.Reveal(), "status": statusEnabled})
 	if err != nil {
-		return fmt.Errorf("make the user %s: %w", key.ID, err)
+		return fmt.Errorf("create the user %s: %w", key.ID, err)
 	}
 	own, err := k.users.API.Credentials.Retrieve(ctx)
 	if err != nil {

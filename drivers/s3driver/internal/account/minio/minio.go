@@ -27,7 +27,7 @@ const (
 	codeNoUser    = "XMinioAdminNoSuchUser"
 	codeNoQuota   = "XMinioAdminNoSuchQuotaConfiguration"
 	statusEnabled = "enabled"
-	// nobody is a name that no account has.
+	// nobody is the name of an account that never exists.
 	nobody = "cosi-nobody"
 )
 
@@ -93,11 +93,11 @@ func (u *Users) checkOwner(ctx context.Context, name, storeID string, foreign fu
 	}
 	otherStore, ours := strings.CutPrefix(marked.ID, u.markOfAnyStore())
 	if !ours {
-		return existing{}, foreign("policy %s exists and was not made by this driver; it is left alone", name)
+		return existing{}, foreign("policy %s already exists and was not created by this driver; the driver does not change it", name)
 	}
 	otherStore, _, _ = strings.Cut(otherStore, ";")
 	return existing{}, driverkit.FailedPrecondition("credential store lost: the keys of account %s are in the credential store %q, but this driver has %q. "+
-		"Restore that store. Or, to have its keys replaced by new ones, remove its users and then run: mc admin policy remove ALIAS %s",
+		"Restore that store. Or, to replace its keys with new ones, delete its users and then run: mc admin policy remove ALIAS %s",
 		name, otherStore, storeID, name)
 }
 

@@ -32,8 +32,8 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	case err != nil:
 		return credentials.Credential{}, err
 	case own.Account != "":
-		return credentials.Credential{}, driverkit.FailedPrecondition("the driver's own user belongs to account %s of the store, and the driver has not been tried with accounts; "+
-			"an administrator has to give it a user without one", own.Account)
+		return credentials.Credential{}, driverkit.FailedPrecondition("the driver's own user belongs to account %s of the store, but the driver has not been tested with accounts; "+
+			"an administrator has to configure a user without an account", own.Account)
 	}
 	id := own.inTenant(request.Name)
 	found, err := u.ensureUser(ctx, id, request)
@@ -74,7 +74,7 @@ func (u *Users) ensureUser(ctx context.Context, id string, request account.Reque
 	case found.DisplayName != mark:
 		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	case found.suspended():
-		return user{}, driverkit.FailedPrecondition("user %s was suspended at the store; enable it, or remove it to have it made again", id)
+		return user{}, driverkit.FailedPrecondition("user %s was suspended in the store; enable it, or delete it to let the driver create it again", id)
 	}
 	return found, nil
 }

@@ -52,7 +52,7 @@ func (k *keysOf) Create(ctx context.Context, mark credentials.Mark) (credentials
 	}
 	made := slices.IndexFunc(all, func(one key) bool { return one.ID == string(mark) && one.Secret != "" })
 	if made < 0 {
-		return credentials.Credential{}, driverkit.Unavailable("user %s was given a key, which is not seen yet; the driver tries again", k.user)
+		return credentials.Credential{}, driverkit.Unavailable("user %s has a new key, which reads do not return yet; the driver tries again", k.user)
 	}
 	return all[made].credential(), nil
 }

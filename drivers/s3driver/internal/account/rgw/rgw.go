@@ -111,7 +111,7 @@ func (u *Users) self(ctx context.Context) (user, error) {
 	}
 	own, exists, err := u.readUser(ctx, "access-key", key.AccessKeyID)
 	if err == nil && !exists {
-		return user{}, driverkit.Unauthenticated("the store does not know the driver's own user; an administrator has to renew its credentials")
+		return user{}, driverkit.Unauthenticated("the driver's own user does not exist in the store; an administrator has to renew its credentials")
 	}
 	return own, err
 }
@@ -132,7 +132,7 @@ func (u *Users) owner() string { return strings.Join([]string{"cosi", u.Driver, 
 func (u *Users) checkOwner(id string, found user, foreign func(string, ...any) *driverkit.Error) error {
 	// The name of a cluster may contain ';', but a hash does not.
 	if hash, ours := strings.CutPrefix(found.DisplayName, u.owner()); !ours || strings.Contains(hash, ";") {
-		return foreign("user %s exists and was not made by this driver; it is left alone", id)
+		return foreign("user %s already exists and was not created by this driver; the driver does not change it", id)
 	}
 	return nil
 }

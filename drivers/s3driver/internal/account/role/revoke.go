@@ -45,7 +45,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if why := r.notOurs(role, of, trust); why != "" {
-		return driverkit.FailedPrecondition("role %s is not changed; remove it by hand if it is not needed: it %s", name, why)
+		return driverkit.FailedPrecondition("role %s is not changed; delete it manually if it is unused: it %s", name, why)
 	}
 	if err := r.deletePolicy(ctx, name, policyPrefix+request.Name); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccou
 	return r.PodIdentity.remove(ctx, of, ":role"+r.Path+name)
 }
 
-// removeRole deletes a role whose last access had this policy. It also removes what an administrator added, because
+// removeRole deletes a role whose last access had this policy. It also removes an administrator's additions, because
 // that prevents the deletion of the role. It returns errUsed if there are policies of other accesses.
 func (r *Roles) removeRole(ctx context.Context, name, last string) error {
 	policies, err := r.policies(ctx, name)

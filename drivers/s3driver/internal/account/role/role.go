@@ -38,7 +38,7 @@ const (
 const (
 	// policyPrefix is the prefix of the names of the accesses' inline policies.
 	policyPrefix = "cosi-"
-	// nobody is a name that no role of the driver has, because it contains no dots.
+	// nobody is the name of a role that the driver never creates, because it contains no dots.
 	nobody = "cosi-nobody"
 	// maxRoleName is the maximum length of a role name.
 	maxRoleName = 64
@@ -83,7 +83,7 @@ type WebIdentity struct {
 // Check returns an error if the access cannot be granted. It makes no calls.
 func (r *Roles) Check(request account.Request) error {
 	if request.ServiceAccount.Namespace == "" {
-		return driverkit.InvalidArgument("service_account_namespace is required: a name alone does not tell service accounts apart; use a sidecar that sends it")
+		return driverkit.InvalidArgument("service_account_namespace is required: a name does not identify a service account without it; use a sidecar that sends it")
 	}
 	_, err := r.document(request)
 	return err
@@ -95,7 +95,7 @@ func (r *Roles) document(request account.Request) (string, error) {
 		return "", err
 	}
 	if len(document) > maxPolicies {
-		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than the %d that a role takes; ask for fewer buckets in one access",
+		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than the maximum of %d for a role; request fewer buckets in one access",
 			len(request.Buckets), len(document), maxPolicies)
 	}
 	return document, nil
@@ -129,10 +129,10 @@ type found struct {
 func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string) string {
 	switch {
 	case role.tags[tagDriver] != r.Driver || role.tags[tagCluster] != r.Cluster || role.tags[tagServiceAccount] != of.Namespace+"/"+of.Name:
-		return fmt.Sprintf("does not carry the marks of this driver and of service account %s/%s", of.Namespace, of.Name)
+		return fmt.Sprintf("does not have the ownership marks of this driver and of service account %s/%s", of.Namespace, of.Name)
 	case !sameCluster(role.trust, trust):
-		return "trusts the pods of another cluster: two clusters of one AWS account need a different cluster, or iam.serviceAccounts.rolePrefix; " +
-			"if it is this cluster's, whose eksCluster and oidcProvider were both changed, change one of them at a time"
+		return "trusts the pods of another cluster: two clusters with the same AWS account need different values of cluster or iam.serviceAccounts.rolePrefix; " +
+			"if it belongs to this cluster, and both eksCluster and oidcProvider were changed, change one of them at a time"
 	}
 	return ""
 }

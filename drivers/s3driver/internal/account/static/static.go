@@ -29,18 +29,18 @@ type Key struct {
 // Check rejects requests that a key with all permissions cannot satisfy.
 func (k *Key) Check(request account.Request) error {
 	if !request.AcceptShared {
-		return driverkit.InvalidArgument("this backend has no accounts: every access gets the same key, which reaches all buckets and is not revoked; " +
-			"an administrator can accept that with the parameter acceptSharedCredential: \"true\" of the BucketAccessClass")
+		return driverkit.InvalidArgument("this backend has no accounts: each access gets the same key, which gives access to all buckets and is not revoked; " +
+			"an administrator can accept this with the parameter acceptSharedCredential: \"true\" of the BucketAccessClass")
 	}
 	if request.Rotation != "" {
-		return driverkit.InvalidArgument("this backend has one key for all, which is rotated in the driver's configuration")
+		return driverkit.InvalidArgument("this backend has one key for all accesses; rotate it in the driver's configuration")
 	}
 	const both = policy.Read | policy.Write
 	for _, bucket := range request.Buckets {
 		access := bucket.Access
 		if access.ObjectData != both || access.ObjectMetadata != 0 && access.ObjectMetadata != both || access.BucketMetadata != 0 || access.NoDelete {
-			return driverkit.InvalidArgument("bucket %s: the key of this backend has all rights and cannot be limited; supported is object data ReadWrite, "+
-				"with object metadata ReadWrite or left open", bucket.Name)
+			return driverkit.InvalidArgument("bucket %s: the key of this backend has all permissions and cannot be limited; supported is object data ReadWrite, "+
+				"with object metadata ReadWrite or unset", bucket.Name)
 		}
 		all := driverkit.BucketAccess{
 			BucketID: bucket.Name, ObjectData: driverkit.ReadWrite, ObjectMetadata: driverkit.ReadWrite, BucketMetadata: driverkit.ReadWrite,

@@ -73,7 +73,7 @@ func (u *Users) checkStore(ctx context.Context, request account.Request) ([]stri
 	for _, name := range names {
 		if isUserOf(request.Name)(name) && !slices.Contains(known, name) {
 			return nil, driverkit.FailedPrecondition("credential store lost: the key of user %s is not in the driver's credential store. "+
-				"Restore that store. Or, to have the key replaced by a new one, remove the user with: versitygw admin delete-user --access %s", name, name)
+				"Restore that store. Or, to replace the key with a new one, delete the user: versitygw admin delete-user --access %s", name, name)
 		}
 	}
 	return names, nil
@@ -127,7 +127,7 @@ func (u *Users) call(ctx context.Context, operation string, query url.Values, do
 	if document != nil {
 		var err error
 		if body, err = xml.Marshal(document); err != nil {
-			return fmt.Errorf("write the request %s: %w", operation, err)
+			return fmt.Errorf("create the request %s: %w", operation, err)
 		}
 	}
 	_, err := u.API.Call(ctx, adminapi.Request{Operation: operation, Method: http.MethodPatch, Path: "/" + operation, Query: query, Body: body})
