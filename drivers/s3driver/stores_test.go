@@ -312,8 +312,8 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 }
 
 // TestBehaviour tests behavior on every store that the conformance suite does not test. All its tests share one store of
-// each kind, because
-// starting a real one takes longer than most tests. They must not count the contents of the store or break it.
+// each kind, because starting a real one takes longer than most tests. They must not count the contents of the store or
+// break it.
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){
