@@ -55,7 +55,7 @@ test-full: ## run the full tier, as CI does: all tests but those of the soak (PA
 	@bash hack/test.sh $(PACKAGES)
 
 .PHONY: verify
-verify: ## check that generated files are current, then vet, lint, go mod tidy, licences and known vulnerabilities
+verify: ## check that generated files are current, then vet, lint, prose, go mod tidy, licences and known vulnerabilities
 	@bash hack/verify.sh
 
 .PHONY: lint

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the .pb.go files below proto/ from the .proto files beside them. The compiler and the plugins are Go programs of the
+# Generates the .pb.go files below proto/ from the .proto files next to them. The compiler and the plugins are Go programs of the
 # module tools/proto: nothing is downloaded but Go modules.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

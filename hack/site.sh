@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=$(realpath -m "${1:-dist/site}")
 modules=$(bash hack/npm.sh site)
-# VitePress writes beside the pages, and looks for its packages above them: it gets a copy.
+# VitePress writes next to the pages and looks for its packages in a parent directory, so it gets a copy.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r docs "$work"

@@ -59,6 +59,7 @@ check gofmt formatted
 check vet go vet ./...
 check macOS go run ./hack/crosscheck darwin/arm64 # compiles, though no test runs there
 check golangci-lint bash hack/lint.sh
+check prose bash hack/prose.sh
 check 'go mod tidy' go mod tidy -diff
 # Licences that put no condition on the whole program, of what the commands are linked with. The tool knows the standard
 # library by where it is, which -trimpath keeps from it.

@@ -93,7 +93,7 @@ func TestAccessThatTheCacheDoesNotShow(t *testing.T) {
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
-	late := w.beside()
+	late := w.secondController()
 	w.settled()
 	release := late.lags.lag(theController, "bucketaccesses")
 	access := w.granted("app", "keys", "photos")

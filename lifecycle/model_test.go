@@ -109,7 +109,7 @@ func randomly(t *testing.T, from uint64, steps int) {
 	m.newAccessClass("keys", multiBucket)
 	m.newAccessClass("robots", multiBucket, byServiceAccount)
 	if from%3 == 1 {
-		m.beside()
+		m.secondController()
 	}
 	for step := 1; step <= steps; {
 		if m.step() {

@@ -87,8 +87,8 @@ func (p *process) killed() bool {
 	return p.dead
 }
 
-// departed returns the numbers of requests and calls that the process has sent.
-func (p *process) departed() (asked, called int) {
+// sent returns the numbers of requests and calls that the process has sent.
+func (p *process) sent() (asked, called int) {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	return p.asked, p.called

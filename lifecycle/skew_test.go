@@ -20,7 +20,7 @@ func TestSkewOfTwoControllers(t *testing.T) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		late := w.beside()
+		late := w.secondController()
 		for _, blind := range [][]string{nil, {"buckets"}, {"bucketclaims", "bucketaccesses"}} {
 			mark := w.tape.mark()
 			s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
@@ -49,13 +49,13 @@ func TestSkewOfTwoControllers(t *testing.T) {
 	})
 }
 
-// beside starts a second controller, whose watches can be delayed separately, and returns its view of the
+// secondController starts a second controller with separate delays of its watches, and returns its view of the
 // world.
-func (w *world) beside() *world {
+func (w *world) secondController() *world {
 	w.t.Helper()
 	other := *w
 	other.lags = &lags{}
-	other.lives = &lives{processes: map[string]*process{}, beside: w.lives}
+	other.lives = &lives{processes: map[string]*process{}, first: w.lives}
 	other.runController()
 	return &other
 }

@@ -170,14 +170,14 @@ type lives struct {
 	processes map[string]*process
 	all       []*process
 	started   int
-	// beside are the other processes of the same world, for a second controller, or nil.
-	beside *lives
+	// first are the other processes of the same world, for a second controller, or nil.
+	first *lives
 }
 
 // root returns the lives that count and record all processes of the world.
 func (l *lives) root() *lives {
-	if l.beside != nil {
-		return l.beside
+	if l.first != nil {
+		return l.first
 	}
 	return l
 }
@@ -275,7 +275,7 @@ func (w *world) judge() {
 	}
 	w.fenced(arrived)
 	for _, reason := range w.tape.written() {
-		if r := conditions.Reason(reason); r.Owner() == conditions.Nobody && r != conditions.Initial {
+		if r := conditions.Reason(reason); r.Owner() == conditions.Unowned && r != conditions.Initial {
 			w.t.Errorf("the reason %q of a condition is not in the list", reason)
 		}
 	}
@@ -292,7 +292,7 @@ func (w *world) judge() {
 func (w *world) fenced(arrived map[string]int) {
 	left, called := map[string]int{}, 0
 	for _, p := range w.lives.all {
-		asked, calls := p.departed()
+		asked, calls := p.sent()
 		left[p.life], called = asked, called+calls
 	}
 	for life, n := range arrived {

@@ -29,7 +29,7 @@ const (
 )
 
 // A churn is a set of users that claim buckets, get credentials and delete both until it ends. The first user
-// that waits in vain fails it.
+// that waits too long fails it.
 type churn struct {
 	client    client.Client
 	namespace string

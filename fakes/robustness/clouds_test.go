@@ -41,7 +41,7 @@ type fake struct {
 	inventory func() any
 	// sign makes a request the administrator's.
 	sign func(r *http.Request, body string)
-	// setup makes what requests and uploads are about.
+	// setup creates the resources for requests and uploads.
 	setup []request
 	// requests have something of every kind, for the fuzzer; uploads take a body; object is where the one that is read is.
 	requests, uploads []request

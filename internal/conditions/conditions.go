@@ -70,7 +70,7 @@ func Merge(conds *[]metav1.Condition, c Change) bool {
 // yields reports whether the change must not replace the current condition.
 func yields(current metav1.Condition, c Change) bool {
 	owner := Reason(current.Reason).Owner()
-	if owner == Nobody || owner == c.Reason.Owner() {
+	if owner == Unowned || owner == c.Reason.Owner() {
 		return false
 	}
 	return gravity(current.Status) >= gravity(c.Status)

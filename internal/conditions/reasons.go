@@ -10,9 +10,9 @@ const (
 	Controller Owner = "controller"
 	// Sidecar is the COSI Sidecar.
 	Sidecar Owner = "sidecar"
-	// Nobody owns reasons that any component may replace: the initial reason that the CRD sets, and reasons that are
-	// not in this list.
-	Nobody Owner = ""
+	// Unowned is the owner of reasons that any component may replace: the initial reason that the CRD sets, and reasons
+	// that are not in this list.
+	Unowned Owner = ""
 )
 
 // A Reason is the machine-readable cause of a condition. The list is closed: reasons outside of it have no owner, and
@@ -113,6 +113,6 @@ func (r Reason) Owner() Owner {
 		StatusDegraded, ClaimStillBound, IDShared:
 		return Sidecar
 	default:
-		return Nobody
+		return Unowned
 	}
 }

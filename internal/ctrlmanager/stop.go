@@ -33,7 +33,7 @@ func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	}
 	if m.Manager, err = ctrl.NewManager(config, o); err != nil {
 		stop()
-		return nil, err //nolint:wrapcheck // the caller says whose manager it is
+		return nil, err //nolint:wrapcheck // the caller adds the name of its manager
 	}
 	bind(m.Manager)
 	return m, nil

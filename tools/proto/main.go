@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command proto compiles the .proto files of this repository and writes their Go code into the same directories.
+// Command proto compiles the .proto files of this repository and writes their Go code next to them.
 // It runs the plugins protoc-gen-go and protoc-gen-go-grpc, which must be on PATH;
 // hack/generate-proto.sh builds both and runs it. It supports no other language or plugin.
 package main

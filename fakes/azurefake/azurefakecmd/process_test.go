@@ -251,7 +251,7 @@ func (c child) identities(t *testing.T) *armmsi.UserAssignedIdentitiesClient {
 }
 
 // TestMemoryStaysBounded uploads a large blob, in blocks and at once, and looks at the process's peak memory.
-func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
+func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, which would slow down other tests
 	size := int64(fulltest.Size(320, 512, 5120)) << 20 // more than limit
 	const limit = 128 << 20
 	c := startChild(t)

@@ -174,7 +174,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// swallower discards a response that is to be lost.
+// swallower discards a response that a fault rule loses.
 type swallower struct{ header http.Header }
 
 // Header implements http.ResponseWriter.

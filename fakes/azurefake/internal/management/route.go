@@ -102,7 +102,7 @@ func kinds() []kind {
 func (a *API) find(r *http.Request) *route {
 	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.Path, "/"), "/") {
 		if part == "" || part == "." || part == ".." {
-			return nil // is of no resource
+			return nil // names no resource
 		}
 	}
 	for _, k := range kinds() {

@@ -258,7 +258,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, e
 	return next, nil
 }
 
-// DeleteBucket removes a bucket without objects; unfinished uploads and soft-deleted objects go with it. guard may refuse.
+// DeleteBucket removes a bucket without objects, with its unfinished uploads and soft-deleted objects. guard may refuse.
 func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

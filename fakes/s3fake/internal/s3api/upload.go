@@ -143,7 +143,7 @@ func (q *request) checkReceived(got received, want wanted) error {
 	return nil
 }
 
-// attributes reads everything that a client can set on a new object. Permissions that go with them were checked by
+// attributes reads everything that a client can set on a new object. The required permissions were checked by
 // writePermissions.
 func (q *request) attributes() (store.Attributes, error) {
 	a := store.Attributes{

@@ -209,7 +209,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
 	return nil
 }
 
-// DeleteBucket removes a bucket without versions; its unfinished uploads go with it.
+// DeleteBucket removes a bucket without versions and its unfinished uploads.
 func (s *Store) DeleteBucket(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
