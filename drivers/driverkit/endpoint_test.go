@@ -151,10 +151,10 @@ func TestServeRefusesABadDeclaration(t *testing.T) {
 		"no protocol":           {func(i *driverkit.Info) { i.Protocols = nil }, "supported_protocols is required"},
 		"a misspelled protocol": {func(i *driverkit.Info) { i.Protocols[0] = "s3" }, "supported_protocols[0] is required"},
 		"a misspelled authentication type": {
-			func(i *driverkit.Info) { i.AuthTypes = []driverkit.AuthType{"key"} }, `authentication type "key" is unknown`,
+			func(i *driverkit.Info) { i.AuthTypes = []driverkit.AuthType{"key"} }, `unknown authentication type "key"`,
 		},
 		"a misspelled mode": {
-			func(i *driverkit.Info) { i.Modes.ObjectData[0] = "rw" }, `access mode "rw" is unknown`,
+			func(i *driverkit.Info) { i.Modes.ObjectData[0] = "rw" }, `unknown access mode "rw"`,
 		},
 	}
 	for name, test := range tests {

@@ -73,7 +73,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"no backend":                     {"{}", "backends: at least one"},
 		"a lag that is too long":         {"backends: {a: {project: example, readLag: 1m}}", "backends.a.readLag"},
 		"an unknown field":               {"backends: {a: {project: example, region: x}}", "backends.a.region: there is no such field"},
-		"several without a default":      {"backends: {a: {project: example}, b: {project: example}}", "defaultBackend: is needed"},
+		"several without a default":      {"backends: {a: {project: example}, b: {project: example}}", "defaultBackend: is required"},
 		"an unknown default":             {"{defaultBackend: c, backends: {a: {project: example}}}", `"c" is not one of the backends`},
 		"a name with a dot":              {`backends: {"a.b": {project: example}}`, `the name "a.b"`},
 		"no project":                     {"backends: {a: {}}", `backends.a.project: ""`},

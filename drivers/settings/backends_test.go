@@ -28,7 +28,7 @@ func TestComplete(t *testing.T) {
 	}
 	const text = `racks.lab.endpoint: "lab:9000" is not an http or https URL such as https://rack.example.com
 racks.old.endpoint: http://old does not use TLS, so keys, tokens and objects can be read and changed on the network: use https, or accept this with insecure: true
-racks.old.caFile: is set, but the endpoint http://old has no TLS
+racks.old.caFile: is set, but the endpoint http://old does not use TLS
 racks.old.caFile: read the certificate authorities: open /nowhere: no such file or directory`
 	if diff := cmp.Diff(text, errors.Join(problems...).Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

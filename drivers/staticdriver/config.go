@@ -135,7 +135,7 @@ func (b BucketConfig) validate(bad settings.Bad) {
 			bad(field, "objectData or bucketMetadata is required: the credential's permissions")
 		}
 		if one.Directory == "" {
-			bad(field+".directory", "is needed")
+			bad(field+".directory", "is required")
 			continue
 		}
 		found, err := read(one.Directory)

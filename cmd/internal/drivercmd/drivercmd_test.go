@@ -109,8 +109,8 @@ func TestADriverServes(t *testing.T) {
 			}
 			if got := process.Output(); !strings.Contains(got, `"msg":"made"`) {
 				t.Errorf("the log is not JSON:\n%s", got)
-			} else if !strings.Contains(got, `does not use TLS`) || !strings.Contains(got, `"endpoint":"http://127.0.0.1:9000"`) {
-				t.Errorf("the log does not say that the endpoint does not use TLS:\n%s", got)
+			} else if !strings.Contains(got, `has no TLS`) || !strings.Contains(got, `"endpoint":"http://127.0.0.1:9000"`) {
+				t.Errorf("the log does not say that the endpoint has no TLS:\n%s", got)
 			}
 		})
 	}

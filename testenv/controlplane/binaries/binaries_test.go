@@ -68,8 +68,8 @@ func TestFind(t *testing.T) {
 			setupEnvtest: versionsOf(older, allPrograms...),
 			path:         versionsOf("v1.30.0", "kubectl"),
 			wantSaid: []string{
-				"not using", "kube-apiserver is version 1.31, and 1.32 is the oldest",
-				"kubectl is version 1.30, and 1.31 is the oldest",
+				"not using", "kube-apiserver is version 1.31, but the minimum is 1.32",
+				"kubectl is version 1.30, but the minimum is 1.31",
 				"building kube-apiserver, etcd, kubectl v",
 			},
 			wantErr: []string{"cannot build control-plane", "no go command found"},
