@@ -116,7 +116,7 @@ func TestAccessWithAccountIDIsRevoked(t *testing.T) {
 		fails memdriver.RPC
 		want  []memdriver.RPC
 	}{
-		"an account that was perhaps granted is revoked": {
+		"an account that may have been granted is revoked": {
 			memdriver.GrantAccess, []memdriver.RPC{memdriver.GenerateAccessID, memdriver.GrantAccess, memdriver.RevokeAccess},
 		},
 		"without an ID nothing is revoked": {memdriver.GenerateAccessID, []memdriver.RPC{memdriver.GenerateAccessID}},
@@ -360,7 +360,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 		"a bucket is missing": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets = nil }, "lacks"},
 		"a bucket too many": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets = append(r.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: "other", BucketInfo: info})
-		}, "buckets[1].bucket_id was not asked for"},
+		}, "buckets[1].bucket_id was not requested"},
 		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
 		}, "protocol"},
@@ -441,7 +441,7 @@ func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	s.handOff(a, b)
 	s.ready(a)
 	if cosiapi.HasAnnotation(testenv.Get(s.Env, a), cosiapi.SidecarCleanupFinishedAnnotation) {
-		t.Error("an access that was just granted says that it is cleaned up")
+		t.Error("an access that was just granted is reported as cleaned up")
 	}
 	s.Delete(a)
 	s.release(a)
@@ -479,7 +479,7 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	s.settled()
 	if more := len(s.driver.Calls(memdriver.GrantAccess)) - n; more > 0 {
-		t.Errorf("access was granted %d times to a bucket whose claim is gone", more)
+		t.Errorf("access was granted %d times to a bucket of a deleted claim", more)
 	}
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
 }
