@@ -122,7 +122,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
 		t.Errorf("the claim is not held: %+v", claim.ObjectMeta)
 	}
-	s.Eventually("an Event says so", func(ctx context.Context) error {
+	s.Eventually("an Event reports it", func(ctx context.Context) error {
 		got, err := s.reported(ctx)
 		if err == nil && !slices.Contains(got, "BucketClaim/photos Warning FailedDeleteBucket") {
 			return fmt.Errorf("Events: %q", got)
@@ -151,7 +151,7 @@ func TestClaimInUseIsHeld(t *testing.T) {
 	}
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
 	if message := testenv.Condition(claim, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, `"app"`) {
-		t.Errorf("the claim does not say what it waits for: %s", message)
+		t.Errorf("the claim does not report the reason of the wait: %s", message)
 	}
 	s.settled()
 	testenv.Get(s.Env, claim)

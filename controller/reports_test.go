@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 	s.Gone(claim)
 	s.canceled("photos", "fast", "keys")
 	want := `
-# HELP cosi_operation_count Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).
+# HELP cosi_operation_count Number of reconciles that completed an operation (Succeeded, Canceled) or failed (Unknown).
 # TYPE cosi_operation_count counter
 cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketAccess",status="Canceled"} 1
 cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1

@@ -371,7 +371,7 @@ func TestRetainedBucket(t *testing.T) {
 		t.Errorf("DriverDeleteBucket was called %d times", n)
 	}
 	if b := testenv.Get(s.Env, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
-		t.Error("a Bucket whose policy became Delete after its claim was gone does not wait for its own deletion")
+		t.Error("a Bucket whose policy became Delete after its claim was deleted does not wait for its own deletion")
 	}
 	s.Delete(kept)
 	s.Gone(kept)

@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 	s.Gone(b)
 	name := s.driver.Name()
 	counted := fmt.Sprintf(`
-# HELP cosi_operation_count Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).
+# HELP cosi_operation_count Number of reconciles that completed an operation (Succeeded, Canceled) or failed (Unknown).
 # TYPE cosi_operation_count counter
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="Bucket",status="Succeeded"} 1
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="BucketAccess",status="Succeeded"} 1
