@@ -172,7 +172,7 @@ func TestAccessRejectedByOneClassAndAllowedByTheNext(t *testing.T) {
 	if cosiapi.HasProtection(access) {
 		t.Errorf("a rejected access is protected: %v", access.Finalizers)
 	}
-	s.Eventually("the claim is not marked, or not any more", func(context.Context) error {
+	s.Eventually("the claim has no mark", func(context.Context) error {
 		if claim := testenv.Get(s.Env, photos); marked(claim) {
 			return fmt.Errorf("annotations %v", claim.Annotations)
 		}
@@ -277,7 +277,7 @@ func TestLastAccessTakesTheMarkOff(t *testing.T) {
 	s.cleanedUp(last)
 	s.Gone(last)
 	if marked(testenv.Get(s.Env, claim)) {
-		t.Error("the mark is still there after the last access has gone")
+		t.Error("the mark remains after the last access is deleted")
 	}
 	s.Eventually("the audit log shows that the mark was off before the finalizer", func(context.Context) error {
 		writes := s.writes()

@@ -82,7 +82,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
 		t.Errorf("the claim is not held: %+v", claim.ObjectMeta)
 	}
-	s.Eventually("an Event says so", func(ctx context.Context) error {
+	s.Eventually("an Event reports it", func(ctx context.Context) error {
 		got, err := s.reported(ctx)
 		if err == nil && !slices.Contains(got, "BucketClaim/photos Warning FailedDeleteBucket") {
 			return fmt.Errorf("Events: %q", got)

@@ -28,13 +28,13 @@ func TestCounted(t *testing.T) {
 		state      string
 		since      time.Time
 	}{
-		"new":                        {metav1.ObjectMeta{}, nil, metrics.StatePending, at(0).Time},
-		"provisioned":                {metav1.ObjectMeta{}, []metav1.Condition{provisioned, succeeded}, metrics.StateReady, time.Time{}},
-		"failed before it was":       {metav1.ObjectMeta{}, []metav1.Condition{failed}, metrics.StateFailing, at(2).Time},
-		"failed after it was":        {metav1.ObjectMeta{}, []metav1.Condition{provisioned, failed}, metrics.StateFailing, at(2).Time},
-		"in deletion":                {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{cosiapi.ProtectionFinalizer}}, []metav1.Condition{failed}, metrics.StateDeleting, deleted.Time},
-		"held by somebody else only": {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"user.example.com/mine"}}, []metav1.Condition{provisioned}, metrics.StateReady, time.Time{}},
-		"held so after a failure":    {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"user.example.com/mine"}}, []metav1.Condition{failed}, metrics.StatePending, at(0).Time},
+		"new":                                 {metav1.ObjectMeta{}, nil, metrics.StatePending, at(0).Time},
+		"provisioned":                         {metav1.ObjectMeta{}, []metav1.Condition{provisioned, succeeded}, metrics.StateReady, time.Time{}},
+		"failed before it was":                {metav1.ObjectMeta{}, []metav1.Condition{failed}, metrics.StateFailing, at(2).Time},
+		"failed after it was":                 {metav1.ObjectMeta{}, []metav1.Condition{provisioned, failed}, metrics.StateFailing, at(2).Time},
+		"in deletion":                         {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{cosiapi.ProtectionFinalizer}}, []metav1.Condition{failed}, metrics.StateDeleting, deleted.Time},
+		"only with another owner's finalizer": {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"user.example.com/mine"}}, []metav1.Condition{provisioned}, metrics.StateReady, time.Time{}},
+		"held so after a failure":             {metav1.ObjectMeta{DeletionTimestamp: &deleted, Finalizers: []string{"user.example.com/mine"}}, []metav1.Condition{failed}, metrics.StatePending, at(0).Time},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

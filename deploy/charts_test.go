@@ -318,9 +318,9 @@ func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 	}
 }
 
-// TestMetricsOfADriverAreForWhomOneNames verifies that clients of a driver's unencrypted metrics must be
+// TestDriverMetricsNeedListedClients verifies that clients of a driver's unencrypted metrics must be
 // listed explicitly.
-func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
+func TestDriverMetricsNeedListedClients(t *testing.T) {
 	t.Parallel()
 	const policy = "NetworkPolicy cosi-driver-s3/cosi-driver-s3"
 	port := func(number float64) any { return map[string]any{"protocol": "TCP", "port": number} }
@@ -329,16 +329,16 @@ func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
 		rendered objects
 		want     map[string]any
 	}{
-		"Kustomize, which names nobody": {kustomize(t, "drivers/s3"), map[string]any{"ports": []any{port(8080)}}},
-		"the chart":                     {render(t, "cosi-driver", "cosi-driver-s3"), map[string]any{"ports": []any{port(8080)}}},
-		"the chart with somebody": {
+		"Kustomize, without clients": {kustomize(t, "drivers/s3"), map[string]any{"ports": []any{port(8080)}}},
+		"the chart":                  {render(t, "cosi-driver", "cosi-driver-s3"), map[string]any{"ports": []any{port(8080)}}},
+		"the chart with a client": {
 			render(t, "cosi-driver", "cosi-driver-s3", "--set-json", `networkPolicy.metricsFrom=[{"podSelector":{}}]`),
 			map[string]any{"ports": []any{port(8080), port(8082)}, "from": from},
 		},
 	} {
 		rules, _, _ := unstructured.NestedSlice(tc.rendered[policy], "spec", "ingress")
 		if diff := cmp.Diff([]any{tc.want}, rules); diff != "" {
-			t.Errorf("%s: who is let in (-want +got):\n%s", name, diff)
+			t.Errorf("%s: allowed clients (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -427,31 +427,31 @@ func numbers(path string, value any) []string {
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ chart, set, want string }{
-		"a value that there is not":             {"cosi-driver", "driver.confg=x", "'confg' not allowed"},
-		"one at the top":                        {"cosi-controller", "replica=1", "'replica' not allowed"},
-		"a word for a number":                   {"cosi-controller", "replicas=two", "got string, want integer"},
-		"fewer Pods than none":                  {"cosi-driver", "replicas=-1", "at '/replicas': minimum"},
-		"a pull policy that Kubernetes has not": {"cosi-driver", "sidecar.image.pullPolicy=Sometimes", "at '/sidecar/image/pullPolicy': value must be one of"},
-		"a digest that is none":                 {"cosi-controller", "image.digest=latest", "at '/image/digest'"},
-		"an image without a name":               {"cosi-driver", "driver.image.repository=", "at '/driver/image/repository': minLength"},
-		"a driver's name in capitals":           {"cosi-driver", "driver.name=S3", "at '/driver/name'"},
-		"a Secret without a place":              {"cosi-driver", "driver.secrets[0].name=a", "missing properties 'secretName', 'mountPath'"},
-		"a port that is none":                   {"cosi-driver", "networkPolicy.backend.ports={70000}", "at '/networkPolicy/backend/ports/0': maximum"},
-		"no way to the API server":              {"cosi-controller", "networkPolicy.apiServer.ports=[]", "at '/networkPolicy/apiServer/ports': minItems"},
-		"a role that is no text":                {"cosi-driver", "serviceAccount.annotations.role=1", "at '/serviceAccount/annotations/role'"},
-		"two names for the driver":              {"cosi-driver", "driver.name=other.example.com", `driver.name is "other.example.com", and driver.config says driverName: s3.cooper.dev`},
-		"no name for the driver":                {"cosi-driver", "driver.config=", "driver.name: say what the driver calls itself"},
-		"a configuration that is no YAML":       {"cosi-driver", "driver.config=}{", "driver.config is not YAML"},
-		"a PodMonitor without a token":          {"cosi-controller", "metrics.podMonitor.enabled=true", "metrics.podMonitor.authorization: secure metrics need the token"},
-		"a driver that is stopped too soon":     {"cosi-driver", "terminationGracePeriodSeconds=97", "sidecar.rpcTimeoutSeconds 60 and 38 more are needed"},
-		"calls that take too long for that":     {"cosi-driver", "sidecar.rpcTimeoutSeconds=83", "sidecar.rpcTimeoutSeconds 83 and 38 more are needed"},
-		"a flag that would be unseen there":     {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
-		"a variable that would be":              {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
-		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
-		"a probe that there is not":             {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "invalid propertyName 'firstProbe'"},
-		"the controller's, too":                 {"cosi-controller", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
-		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
-		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"an unknown value":                              {"cosi-driver", "driver.confg=x", "'confg' not allowed"},
+		"an unknown value at the top":                   {"cosi-controller", "replica=1", "'replica' not allowed"},
+		"a word for a number":                           {"cosi-controller", "replicas=two", "got string, want integer"},
+		"a negative number of Pods":                     {"cosi-driver", "replicas=-1", "at '/replicas': minimum"},
+		"an invalid pull policy":                        {"cosi-driver", "sidecar.image.pullPolicy=Sometimes", "at '/sidecar/image/pullPolicy': value must be one of"},
+		"an invalid digest":                             {"cosi-controller", "image.digest=latest", "at '/image/digest'"},
+		"an image without a name":                       {"cosi-driver", "driver.image.repository=", "at '/driver/image/repository': minLength"},
+		"a driver's name in capitals":                   {"cosi-driver", "driver.name=S3", "at '/driver/name'"},
+		"a Secret without a mount path":                 {"cosi-driver", "driver.secrets[0].name=a", "missing properties 'secretName', 'mountPath'"},
+		"an invalid port":                               {"cosi-driver", "networkPolicy.backend.ports={70000}", "at '/networkPolicy/backend/ports/0': maximum"},
+		"no port of the API server":                     {"cosi-controller", "networkPolicy.apiServer.ports=[]", "at '/networkPolicy/apiServer/ports': minItems"},
+		"a role that is not a string":                   {"cosi-driver", "serviceAccount.annotations.role=1", "at '/serviceAccount/annotations/role'"},
+		"two names for the driver":                      {"cosi-driver", "driver.name=other.example.com", `driver.name is "other.example.com", but driverName in driver.config is s3.cooper.dev`},
+		"no name for the driver":                        {"cosi-driver", "driver.config=", "driver.name: set the name of the driver"},
+		"a configuration that is not YAML":              {"cosi-driver", "driver.config=}{", "driver.config is not YAML"},
+		"a PodMonitor without a token":                  {"cosi-controller", "metrics.podMonitor.enabled=true", "metrics.podMonitor.authorization: secure metrics need the token"},
+		"a grace period that is too short":              {"cosi-driver", "terminationGracePeriodSeconds=97", "sidecar.rpcTimeoutSeconds (60) plus 38"},
+		"a timeout that is too long for it":             {"cosi-driver", "sidecar.rpcTimeoutSeconds=83", "sidecar.rpcTimeoutSeconds (83) plus 38"},
+		"the timeout as a flag":                         {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "set sidecar.rpcTimeoutSeconds instead of --rpc-timeout"},
+		"the timeout as a variable":                     {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "set sidecar.rpcTimeoutSeconds instead of --rpc-timeout"},
+		"Prometheus' token without verification":        {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would send its own token"},
+		"an unknown probe":                              {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "invalid propertyName 'firstProbe'"},
+		"the same for the controller":                   {"cosi-controller", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would send its own token"},
+		"the same with a certificate":                   {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would send its own token"},
+		"the same with verification but no certificate": {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would send its own token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,7 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 			return !slices.Contains(resources, resource)
 		})
 		if diff := cmp.Diff(want, roles[role]); diff != "" {
-			t.Errorf("%s (-what %s holds +what it holds):\n%s", role, deploy.SidecarRole, diff)
+			t.Errorf("%s (-rules of %s +rules of it):\n%s", role, deploy.SidecarRole, diff)
 		}
 	}
 }

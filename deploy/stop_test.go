@@ -120,7 +120,7 @@ func TestADriverDoesNotFillTheNode(t *testing.T) {
 		}
 		driver := pod.InitContainers[0].Resources
 		if driver.Limits.StorageEphemeral().IsZero() {
-			t.Errorf("%s: what the driver writes has no limit", file)
+			t.Errorf("%s: the driver's ephemeral storage has no limit", file)
 		}
 		// Without a request, the request would equal the limit, which is more than many nodes can allocate.
 		if request, said := driver.Requests[corev1.ResourceEphemeralStorage]; !said || !request.IsZero() {

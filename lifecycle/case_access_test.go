@@ -216,7 +216,7 @@ func TestAccessRejectedByItsClass(t *testing.T) {
 	if cosiapi.HasProtection(access) {
 		t.Errorf("a rejected access is protected: %+v", access.ObjectMeta)
 	}
-	until(w, w.claim("photos", ""), "the claim is not marked, or not any more", func(c *cosiapi.BucketClaim) error {
+	until(w, w.claim("photos", ""), "the claim has no mark", func(c *cosiapi.BucketClaim) error {
 		if marked(c) {
 			return errNot
 		}
@@ -243,7 +243,7 @@ func TestRefusedAccesses(t *testing.T) {
 		access func(*cosiapi.BucketAccess)
 		want   conditions.Reason
 	}{
-		"a protocol that the claim has not got": {
+		"a protocol that the claim lacks": {
 			"access-protocol", nil, func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure }, conditions.ProtocolUnsupported,
 		},
 		"a class for another driver": {
@@ -258,7 +258,7 @@ func TestRefusedAccesses(t *testing.T) {
 			},
 			conditions.AccessModeDisallowed,
 		},
-		"two claims of a class that says nothing of several": {
+		"two claims of a class without multiBucketAccess": {
 			"single-bucket-default", nil, func(a *cosiapi.BucketAccess) {
 				more := a.Spec.BucketClaims[0]
 				more.BucketClaimName, more.AccessSecretName = "films", "more"
@@ -339,7 +339,7 @@ func TestDisallowedModes(t *testing.T) {
 	}
 	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) { c.DisallowedBucketAccessModes = disallowed })
 	access := w.granted("app", "keys", "photos")
-	diff(t, "what was handed over", disallowed, access.Status.DisallowedBucketAccessModes)
+	diff(t, "modes that were handed off", disallowed, access.Status.DisallowedBucketAccessModes)
 
 	class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
 	w.delete(class)
@@ -380,7 +380,7 @@ func TestDisallowedModesOfAnOldAccess(t *testing.T) {
 	w.must(w.Client.Status().Update(t.Context(), access))
 	w.runController()
 	w.runSidecar()
-	until(w, access, "what the class disallows is handed over", func(a *cosiapi.BucketAccess) error {
+	until(w, access, "the disallowed modes are handed off", func(a *cosiapi.BucketAccess) error {
 		if d := cmp.Diff(disallowed, a.Status.DisallowedBucketAccessModes); d != "" {
 			return errors.New(d)
 		}
@@ -479,7 +479,7 @@ func TestClaimsThatShareABucket(t *testing.T) {
 func TestTwoCausesOfOneCondition(t *testing.T) {
 	t.Parallel()
 	covers(t, "conditions-of-accesses")
-	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim goes first": false} {
+	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim is deleted first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := pair(t, setup{poll: patient().Max, patience: brief})
@@ -534,8 +534,8 @@ func TestConditionsOfAnAccess(t *testing.T) {
 			w.stop(theSidecar)
 			w.create(a)
 		}, want{unknown, yes, unknown}},
-		"its Secret is somebody else's": {func(w *world, a *cosiapi.BucketAccess) { w.create(secret(a, 0), a) }, want{unknown, no, unknown}},
-		"granted":                       {func(w *world, a *cosiapi.BucketAccess) { w.create(a) }, want{yes, yes, no}},
+		"its Secret has another owner": {func(w *world, a *cosiapi.BucketAccess) { w.create(secret(a, 0), a) }, want{unknown, no, unknown}},
+		"granted":                      {func(w *world, a *cosiapi.BucketAccess) { w.create(a) }, want{yes, yes, no}},
 		"retried": {func(w *world, a *cosiapi.BucketAccess) {
 			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Unavailable, Times: memdriver.Always})
 			w.create(a)
@@ -544,12 +544,12 @@ func TestConditionsOfAnAccess(t *testing.T) {
 			w.driver.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.InvalidArgument, Times: memdriver.Always})
 			w.create(a)
 		}, want{no, yes, yes}},
-		"its claim goes": {func(w *world, a *cosiapi.BucketAccess) {
+		"its claim is being deleted": {func(w *world, a *cosiapi.BucketAccess) {
 			w.create(a)
 			w.ready(a)
 			w.delete(w.claim("photos", "fast"))
 		}, want{yes, no, no}},
-		"its claim is gone": {func(w *world, a *cosiapi.BucketAccess) {
+		"its claim is missing": {func(w *world, a *cosiapi.BucketAccess) {
 			w.create(a)
 			w.ready(a)
 			w.drop(w.t.Context(), w.claim("photos", "fast"))

@@ -122,8 +122,8 @@ func TestBucketOfThatNameExists(t *testing.T) {
 		uid   func(types.UID) types.UID
 		ready bool
 	}{
-		"ours is adopted":         {func(uid types.UID) types.UID { return uid }, true},
-		"another's is left alone": {func(types.UID) types.UID { return "somebody-else" }, false},
+		"ours is adopted":                       {func(uid types.UID) types.UID { return uid }, true},
+		"another claim's Bucket is not changed": {func(types.UID) types.UID { return "somebody-else" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

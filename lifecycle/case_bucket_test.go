@@ -150,7 +150,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-deleted-before-id")
 	const foreign = "tests.cooper.dev/somebody-else"
-	for name, finalizers := range map[string][]string{"nobody else holds it": nil, "somebody else holds it": {foreign}} {
+	for name, finalizers := range map[string][]string{"without another finalizer": nil, "with another finalizer": {foreign}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

@@ -33,7 +33,7 @@ func TestClaimInUse(t *testing.T) {
 	// The access stays provisioned, and its condition reports that the claim is being deleted.
 	w.refused(access, conditions.BucketClaimDeleting)
 	if message := w.condition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess); !strings.Contains(message, `"app"`) {
-		t.Errorf("the claim does not say what it waits for: %s", message)
+		t.Errorf("the claim does not report the reason of the wait: %s", message)
 	}
 	late := w.access("late", "keys", "photos")
 	w.create(late)
@@ -69,7 +69,7 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 	w.create(late)
 	w.refused(late, conditions.BucketClaimDeleting)
 	if get(w, late); late.Status.DriverName != "" {
-		t.Errorf("an access to a claim that goes was handed over: %+v", late.Status)
+		t.Errorf("an access to a claim that is being deleted was handed off: %+v", late.Status)
 	}
 	release()
 	until(w, late, "the access does not hold the claim", func(a *cosiapi.BucketAccess) error {
@@ -230,7 +230,7 @@ func TestDeletionNeedsBothSigns(t *testing.T) {
 			w.settled()
 			w.called(memdriver.DeleteBucket, 0)
 			if !get(w, bucket).DeletionTimestamp.IsZero() {
-				t.Error("a Bucket whose claim lives was deleted")
+				t.Error("a Bucket with an existing claim was deleted")
 			}
 			w.delete(claim)
 			w.gone(claim, bucket)
@@ -285,7 +285,7 @@ func TestPolicyChanges(t *testing.T) {
 	w.settled()
 	w.called(memdriver.DeleteBucket, 0)
 	if get(w, purgedBucket); !purgedBucket.DeletionTimestamp.IsZero() {
-		t.Error("Retain that became Delete after the claim was gone deleted the Bucket")
+		t.Error("a change from Retain to Delete after the deletion of the claim deleted the Bucket")
 	}
 	w.delete(purgedBucket)
 	w.gone(purgedBucket)

@@ -91,7 +91,7 @@ func (w *world) mayOverride(tenant client.Client, access *cosiapi.BucketAccess) 
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tenant-" + w.namespace}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.OverrideRole},
 	})
-	w.eventually("who may override takes the finalizer off", func(ctx context.Context) error {
+	w.eventually("an account with the verb override removes the finalizer", func(ctx context.Context) error {
 		now := get(w, access.DeepCopy())
 		now.SetFinalizers(nil)
 		return tenant.Update(ctx, now, client.DryRunAll)

@@ -124,7 +124,7 @@ func saying(last string, secrets ...string) memdriver.Fault {
 // secrets is missing from it.
 func (w *world) redacted(access *cosiapi.BucketAccess, conditionType, last string) {
 	w.t.Helper()
-	until(w, access, "the access says "+last, func(a *cosiapi.BucketAccess) error {
+	until(w, access, "the access reports "+last, func(a *cosiapi.BucketAccess) error {
 		message := testenv.Condition(a, conditionType).Message
 		if !strings.HasSuffix(message, last+".") {
 			return fmt.Errorf("it says: %s", message)

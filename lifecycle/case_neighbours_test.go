@@ -41,7 +41,7 @@ func TestHangingClassLeavesWorkers(t *testing.T) {
 			hang := func(ctx context.Context) error {
 				defer hanging.Add(-1)
 				if n := hanging.Add(1); n > workers/4 {
-					t.Errorf("%d calls of one class run beside each other", n)
+					t.Errorf("%d calls of one class run concurrently", n)
 					release()
 				}
 				began <- struct{}{}

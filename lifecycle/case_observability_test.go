@@ -133,7 +133,7 @@ func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	w.delete(access, claim)
 	w.gone(access, claim, bucket)
 	if n := writes.Load(); n != 4 {
-		t.Errorf("somebody wrote %d times meanwhile, want 4", n)
+		t.Errorf("there were %d other writes, want 4", n)
 	}
 	for _, rpc := range []memdriver.RPC{memdriver.CreateBucket, memdriver.GrantAccess, memdriver.RevokeAccess, memdriver.DeleteBucket} {
 		w.called(rpc, 1)

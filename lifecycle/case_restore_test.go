@@ -99,7 +99,7 @@ func (w *world) confirm(bucket *cosiapi.Bucket) {
 func (w *world) keeps(bucket *cosiapi.Bucket) {
 	w.t.Helper()
 	if get(w, bucket); !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket) {
-		w.t.Errorf("the Bucket goes: %+v", bucket.ObjectMeta)
+		w.t.Errorf("the Bucket is being deleted: %+v", bucket.ObjectMeta)
 	}
 	w.called(memdriver.DeleteBucket, 0)
 	w.holdsPrecious(bucket)
@@ -112,7 +112,7 @@ func (w *world) holdsPrecious(bucket *cosiapi.Bucket) {
 		return b.ID == bucket.Name && slices.Contains(b.Objects, "precious")
 	})
 	if !there {
-		w.t.Errorf("the backend has lost the bucket or what was in it: %+v", w.driver.Inventory().Buckets)
+		w.t.Errorf("the backend has lost the bucket or its data: %+v", w.driver.Inventory().Buckets)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-gone-before-its-bucket")
 	for name, tc := range map[string]struct{ lost, bound bool }{
-		"nothing else goes wrong":              {bound: true},
+		"without other failures":               {bound: true},
 		"the response to the creation is lost": {lost: true, bound: true},
 		"the claim cannot be bound":            {},
 	} {
@@ -423,7 +423,7 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 func TestBucketThatNobodyAttempted(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-never-attempted")
-	for name, restored := range map[string]bool{"goes without its claim": false, "stays if it comes from a backup": true} {
+	for name, restored := range map[string]bool{"deleted without its claim": false, "kept if it comes from a backup": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{backoff: patient()})

@@ -193,7 +193,7 @@ func TestSecretThatPretends(t *testing.T) {
 		"of a type that Kubernetes writes to": func(s *corev1.Secret) {
 			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
 		},
-		"that belongs to what the garbage collector does not know": func(s *corev1.Secret) {
+		"with an owner that the garbage collector does not know": func(s *corev1.Secret) {
 			s.OwnerReferences[0].APIVersion, s.OwnerReferences[0].Kind = "example.com/v1", "Other"
 		},
 	} {
@@ -237,11 +237,11 @@ func TestLeftoverSecret(t *testing.T) {
 		w.create(access)
 		w.refused(access, conditions.SecretTaken)
 		if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
-			t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
+			t.Errorf("a Secret that will be deleted makes the access fail permanently: %s", c.Reason)
 		}
 		w.settled()
 		if get(w, leftover); !leftover.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(leftover) {
-			t.Errorf("the sidecar touched what it does not own: %+v", leftover.ObjectMeta)
+			t.Errorf("the sidecar changed an object that it does not own: %+v", leftover.ObjectMeta)
 		}
 		w.delete(leftover)
 		w.ready(access)
@@ -263,7 +263,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 			more := proto.CloneOf(r.Buckets[0])
 			more.BucketId = "canary-of-somebody-else"
 			r.Buckets = append(r.Buckets, more)
-		}, "was not asked for"},
+		}, "was not requested"},
 		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
 		}, "protocol"},
@@ -477,7 +477,7 @@ func TestRevocationThatFails(t *testing.T) {
 		}
 		w.settled()
 		if get(w, stuck); !cosiapi.HasProtection(stuck) || cosiapi.HasAnnotation(stuck, cosiapi.SidecarCleanupFinishedAnnotation) {
-			t.Errorf("an access whose revocation failed was given back: %+v", stuck.ObjectMeta)
+			t.Errorf("an access was returned to the Controller although its revocation failed: %+v", stuck.ObjectMeta)
 		}
 		if !marked(get(w, claim)) || !cosiapi.HasProtection(claim) {
 			t.Errorf("the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)

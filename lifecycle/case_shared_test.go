@@ -34,7 +34,7 @@ func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 		t.Errorf("the administrator does not learn what keeps the Bucket: %s", message)
 	}
 	if note := w.untilEvent(w.namespace, claim, reconciler.FailedDeleteBucket).Note; strings.Contains(note, "secret-project") || strings.Contains(note, "films") {
-		t.Errorf("the user learns whose the other Bucket is: %s", note)
+		t.Errorf("the message names the other Bucket's owner: %s", note)
 	}
 	w.settled()
 	w.called(memdriver.DeleteBucket, 0)
@@ -154,7 +154,7 @@ func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 	w.create(second)
 	message := w.condition(second, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 	if strings.Contains(message, first.Status.AccountID) || strings.Contains(message, `"first"`) {
-		t.Errorf("the user learns whose the account is: %s", message)
+		t.Errorf("the message names the account's other owner: %s", message)
 	}
 	if second.Status.AccountID != "" {
 		t.Errorf("the ID of another was stored: %s", second.Status.AccountID)
@@ -193,7 +193,7 @@ func TestASharedAccountIsRevokedWithTheLastAccess(t *testing.T) {
 	w.delete(first)
 	message := w.condition(first, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
 	if strings.Contains(message, `"second"`) {
-		t.Errorf("the user learns whose the account is: %s", message)
+		t.Errorf("the message names the account's other owner: %s", message)
 	}
 	w.settled()
 	w.called(memdriver.RevokeAccess, 0)

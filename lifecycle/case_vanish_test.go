@@ -155,7 +155,7 @@ func TestCleanupOfAnOldAccess(t *testing.T) {
 	w.must(w.Client.Status().Update(t.Context(), access))
 	w.runSidecar()
 	w.ready(access)
-	until(w, access, "status.cleanup says that there is something to clean up", func(a *cosiapi.BucketAccess) error {
+	until(w, access, "status.cleanup is Pending", func(a *cosiapi.BucketAccess) error {
 		if a.Status.Cleanup != cosiapi.CleanupPending {
 			return fmt.Errorf("it says %q", a.Status.Cleanup)
 		}

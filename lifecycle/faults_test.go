@@ -229,7 +229,7 @@ func (w *world) quiet() {
 	w.t.Helper()
 	const looks = 5
 	last, same := -1, 0
-	w.eventually("nobody makes requests", func(context.Context) error {
+	w.eventually("there are no requests", func(context.Context) error {
 		if now := w.tape.mark(); now != last {
 			last, same = now, 0
 		}

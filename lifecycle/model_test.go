@@ -181,7 +181,7 @@ func (m *model) step() bool {
 // agree waits until the world agrees with the model.
 func (m *model) agree() {
 	m.t.Helper()
-	m.eventually("the world is as the model says", func(ctx context.Context) error {
+	m.eventually("the world matches the model", func(ctx context.Context) error {
 		// The first difference ends the check, which is repeated soon. Accesses come first, because the
 		// expected state of a claim depends on which accesses were granted.
 		for _, name := range slices.Sorted(maps.Keys(m.accesses)) {
@@ -245,11 +245,11 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 	case c.deleted && !held && now.Name != "":
 		return fmt.Errorf("%s is deleted and still there: %v", name, now.ObjectMeta.Finalizers)
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyDelete && there:
-		return fmt.Errorf("the Bucket of %s, which is gone, is still there: %+v", name, bucket.Status.Conditions)
+		return fmt.Errorf("the Bucket of %s remains after the claim was deleted: %+v", name, bucket.Status.Conditions)
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyRetain && there:
 		bound := bucket.Spec.BucketClaimRef.UID == c.object.UID // otherwise the claim was deleted before it could bind
 		if released(bucket) != bound || !bucket.DeletionTimestamp.IsZero() {
-			return fmt.Errorf("the retained Bucket of %s is not marked, or goes: %+v", name, bucket)
+			return fmt.Errorf("the retained Bucket of %s is not marked, or is being deleted: %+v", name, bucket)
 		}
 		if c.imported {
 			return nil
@@ -257,7 +257,7 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 		m.kept[bucket.Name] = c.provisioned || conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 		return nil
 	case c.deleted && !held && c.imported:
-		return fmt.Errorf("the imported Bucket of %s is gone", name)
+		return fmt.Errorf("the imported Bucket of %s is missing", name)
 	case c.deleted && !held:
 		return nil
 	case !there || !bucket.DeletionTimestamp.IsZero() || now.Name == "":
@@ -300,7 +300,7 @@ func (m *model) checkAccess(ctx context.Context, name string) error {
 	case !going && !granted:
 		return fmt.Errorf("%s is not granted: %+v", name, now.Status.Conditions)
 	case going && conditions.Is(now.Status.Conditions, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue):
-		return fmt.Errorf("%s is valid although a claim of it goes or is gone", name)
+		return fmt.Errorf("%s is valid although one of its claims is missing or being deleted", name)
 	default:
 		return nil
 	}
@@ -312,7 +312,7 @@ func (m *model) checkSecret(ctx context.Context, s *corev1.Secret) error {
 		return err
 	}
 	if s.Data["MINE"] != nil {
-		return fmt.Errorf("Secret %s still has what a user put there", s.Name)
+		return fmt.Errorf("Secret %s still has a user's data", s.Name)
 	}
 	return nil
 }
@@ -339,7 +339,7 @@ func (m *model) leave(withNamespace bool) {
 		}
 	}
 	m.agree()
-	m.eventually("the backend has what was retained", func(context.Context) error {
+	m.eventually("the backend has the retained buckets", func(context.Context) error {
 		left := m.driver.Inventory()
 		if len(left.Accounts) > 0 {
 			return fmt.Errorf("accounts %v", left.Accounts)
@@ -348,7 +348,7 @@ func (m *model) leave(withNamespace bool) {
 		for _, b := range left.Buckets {
 			there[b.ID] = true
 			if _, known := m.kept[b.ID]; !known && !b.Foreign {
-				return fmt.Errorf("bucket %s, which nobody retained", b.ID)
+				return fmt.Errorf("bucket %s, which was not retained", b.ID)
 			}
 		}
 		for name, must := range m.kept {

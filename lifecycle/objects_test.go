@@ -246,7 +246,7 @@ func until[T client.Object](w *world, obj T, what string, check func(T) error) T
 func (w *world) gone(objects ...client.Object) {
 	w.t.Helper()
 	for _, obj := range objects {
-		w.eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
+		w.eventually(fmt.Sprintf("%T %s is deleted", obj, obj.GetName()), func(ctx context.Context) error {
 			err := w.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 			if apierrors.IsNotFound(err) {
 				return nil

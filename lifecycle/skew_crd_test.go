@@ -57,7 +57,7 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 		}
 	}
 	if n.count() == 0 {
-		t.Error("nobody set the new field")
+		t.Error("the new field is not set")
 	}
 }
 

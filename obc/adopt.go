@@ -97,14 +97,14 @@ func (a Adoption) survey(ctx context.Context, reader client.Reader, claim *objec
 	case err != nil:
 		return m, err
 	case !found || !isOf(bucket, claim): // which the claim's user could write into it
-		m.skip = fmt.Sprintf("ObjectBucket %q is not of this claim", claim.Spec.ObjectBucketName)
+		m.skip = fmt.Sprintf("ObjectBucket %q does not belong to this claim", claim.Spec.ObjectBucketName)
 		return m, nil
 	case bucket.Spec.Endpoint == nil || bucket.Spec.Endpoint.BucketName == "":
-		m.skip = fmt.Sprintf("ObjectBucket %q does not say which bucket it has", claim.Spec.ObjectBucketName)
+		m.skip = fmt.Sprintf("ObjectBucket %q has no bucket name", claim.Spec.ObjectBucketName)
 		return m, nil
 	}
 	if _, ours := decisionOf(bucket); ours {
-		m.skip = "it is COSI's already"
+		m.skip = "COSI serves it already"
 		return m, nil
 	}
 	m.bucket = bucket
@@ -146,16 +146,16 @@ func (a Adoption) manifests(claim *objectbucket.ObjectBucketClaim, bucket *objec
 func (m move) write(to io.Writer) error {
 	name := m.claim.Namespace + "/" + m.claim.Name
 	if m.skip != "" {
-		_, err := fmt.Fprintf(to, "# %s is left out: %s.\n", name, m.skip)
+		_, err := fmt.Fprintf(to, "# %s is skipped: %s.\n", name, m.skip)
 		return err //nolint:wrapcheck // standard output
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s has bucket %q.\n", name, m.bucket.Spec.Endpoint.BucketName)
 	fmt.Fprintf(&text, "# 1. %sIts old provisioner must not delete the bucket:\n", done(m.bucket.Spec.ReclaimPolicy == string(corev1.PersistentVolumeReclaimRetain)))
 	fmt.Fprintf(&text, "#      kubectl patch objectbuckets.objectbucket.io %s --type=merge -p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'\n", m.bucket.Name)
-	fmt.Fprintf(&text, "# 2. %sApply what follows, and wait until claim %q is bound.\n", done(m.has != nil && m.has.Status.Phase == objectbucket.PhaseBound), m.made.Name)
-	fmt.Fprintf(&text, "# 3. Let applications read Secret and ConfigMap %q in the place of %q. The old credential goes on to work.\n", m.made.Name, m.claim.Name)
-	text.WriteString("# 4. Retire the old claim by hand when nobody uses it any more, and not before 1 is done:\n")
+	fmt.Fprintf(&text, "# 2. %sApply the manifests below, and wait until claim %q is bound.\n", done(m.has != nil && m.has.Status.Phase == objectbucket.PhaseBound), m.made.Name)
+	fmt.Fprintf(&text, "# 3. Let applications read Secret and ConfigMap %q instead of %q. The old credential keeps working.\n", m.made.Name, m.claim.Name)
+	text.WriteString("# 4. Delete the old claim manually when nothing uses it, but not before step 1 is done:\n")
 	fmt.Fprintf(&text, "#      kubectl -n %s delete objectbucketclaims.objectbucket.io %s\n", m.claim.Namespace, m.claim.Name)
 	for _, object := range []client.Object{m.storage, m.made} {
 		manifest, err := reconciler.Manifest(object)

@@ -84,7 +84,7 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 	plan := w.plan(class)
 	for _, part := range []string{
 		"/photos has bucket \"ceph-bkt-1\".", "# 1. Its old provisioner must not delete the bucket:", "-p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'",
-		"/unbound is left out: it is not bound.", "/thief is left out: ObjectBucket \"" + claim.Spec.ObjectBucketName + "\" is not of this claim.",
+		"/unbound is skipped: it is not bound.", "/thief is skipped: ObjectBucket \"" + claim.Spec.ObjectBucketName + "\" does not belong to this claim.",
 		"namespaces: " + w.namespace,
 	} {
 		if !strings.Contains(plan, part) {
@@ -148,9 +148,9 @@ func TestWhatCosiObcMayWrite(t *testing.T) {
 	token.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
 	w.Eventually("the policy counts", func(ctx context.Context) error {
 		for what, err := range map[string]error{
-			"delete somebody's Secret":    as.Delete(ctx, &corev1.Secret{ObjectMeta: meta}, client.DryRunAll),
-			"delete somebody's ConfigMap": as.Delete(ctx, &corev1.ConfigMap{ObjectMeta: meta}, client.DryRunAll),
-			"create a Secret of nobody":   as.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other"}}, client.DryRunAll),
+			"delete another owner's Secret":    as.Delete(ctx, &corev1.Secret{ObjectMeta: meta}, client.DryRunAll),
+			"delete another owner's ConfigMap": as.Delete(ctx, &corev1.ConfigMap{ObjectMeta: meta}, client.DryRunAll),
+			"create a Secret without an owner": as.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other"}}, client.DryRunAll),
 			"create a token": as.Create(ctx, &corev1.Secret{
 				ObjectMeta: token, Type: corev1.SecretTypeServiceAccountToken,
 			}, client.DryRunAll),

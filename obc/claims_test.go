@@ -123,7 +123,7 @@ spec:
 	}
 	w.shape(claim, environment)
 	if !strings.HasPrefix(environment["BUCKET_NAME"], "photo-booth-") || claim.Spec.BucketName != environment["BUCKET_NAME"] {
-		t.Errorf("bucket %q, of which the claim says %q: want one that begins with photo-booth", environment["BUCKET_NAME"], claim.Spec.BucketName)
+		t.Errorf("bucket %q, claim has %q: want one that begins with photo-booth", environment["BUCKET_NAME"], claim.Spec.BucketName)
 	}
 	if err := w.delete(environment, "1.jpg"); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestSeveralClaimsOnOneBucket(t *testing.T) {
 	w.Delete(first)
 	w.Gone(first)
 	if err := w.put(one, "later"); err == nil {
-		t.Error("the credential of the claim that is gone still works")
+		t.Error("the credential of the deleted claim still works")
 	}
 	if err := w.put(two, "later"); err != nil {
 		t.Errorf("that of the other one does not: %v", err)
@@ -228,7 +228,7 @@ func TestReclaimPolicyRetain(t *testing.T) {
 	claim := w.bind("kept", w.storageClass("", corev1.PersistentVolumeReclaimRetain, nil))
 	names, err := w.left(t.Context())
 	if err != nil || slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "BucketClass ") }) {
-		t.Errorf("there is %q, %v: want no BucketClass any more", names, err)
+		t.Errorf("there is %q, %v: want no BucketClass", names, err)
 	}
 	bucket := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "obc-" + string(claim.UID)}}).Status.BoundBucketName
 	w.Delete(claim)
@@ -248,7 +248,7 @@ func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	named := w.claim("named", class)
 	named.Spec.BucketName = "wedding"
 	w.Create(named)
-	w.phase(named, objectbucket.PhaseFailed, "does not let claims name their buckets")
+	w.phase(named, objectbucket.PhaseFailed, "does not allow claims to choose the bucket name")
 	if has := driver.Inventory(); len(has.Buckets) != 0 {
 		t.Errorf("the driver has %+v, want no bucket", has.Buckets)
 	}
@@ -349,7 +349,7 @@ func TestAClaimSaysWhatItWaitsFor(t *testing.T) {
 	w.Create(access)
 	testenv.UntilCondition(w.Env, access, metav1.Condition{Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: "Provisioned"})
 	w.Delete(claim)
-	w.Eventually("it says who uses its bucket", func(context.Context) error {
+	w.Eventually("the message names the users of its bucket", func(context.Context) error {
 		if m := testenv.Get(w.Env, claim).Status.Message; !strings.Contains(m, "Waiting for the deletion of BucketClaim") {
 			return errors.New(m)
 		}
@@ -419,7 +419,7 @@ func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 		w.Delete(claim)
 		w.Gone(claim)
 		w.nothingLeft()
-		w.Eventually("the driver has nothing any more", func(context.Context) error {
+		w.Eventually("the driver has no buckets", func(context.Context) error {
 			if has := driver.Inventory(); len(has.Buckets)+len(has.Accounts) > 0 {
 				return fmt.Errorf("it has %+v", has)
 			}
@@ -441,7 +441,7 @@ func TestWhatUsersPutInItsPlace(t *testing.T) {
 	}
 	w.Create(forged)
 	w.run()
-	w.phase(claim, objectbucket.PhaseFailed, "was made by somebody else")
+	w.phase(claim, objectbucket.PhaseFailed, "was not created for this claim")
 	w.Delete(claim)
 	w.Gone(claim)
 	w.nothingLeft("BucketClaim " + forged.Name)
@@ -470,7 +470,7 @@ func TestUsersEdit(t *testing.T) {
 			return errors.New(diff)
 		}
 		if bucket := testenv.Get(w.Env, claim).Spec.BucketName; bucket != before["BUCKET_NAME"] {
-			return fmt.Errorf("the claim says it has bucket %q", bucket)
+			return fmt.Errorf("the claim has bucket %q", bucket)
 		}
 		return nil
 	})
@@ -489,7 +489,7 @@ func TestUsersEdit(t *testing.T) {
 	bucketClaim := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: access.ObjectMeta})
 	w.Delete(bucketClaim)
 	w.Delete(testenv.Get(w.Env, access))
-	w.phase(claim, objectbucket.PhaseReleased, "does not exist any more")
+	w.phase(claim, objectbucket.PhaseReleased, "no longer exists")
 	if has := driver.Inventory(); len(has.Buckets) > 1 {
 		t.Errorf("another bucket was made: %+v", has.Buckets)
 	}
@@ -525,7 +525,7 @@ func TestAClaimThatIsGoneWithoutATrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Gone(&objectbucket.ObjectBucket{ObjectMeta: metav1.ObjectMeta{Name: objectbucket.NameFor(w.namespace, claim.Name)}})
-	w.Eventually("the driver has nothing any more", func(context.Context) error {
+	w.Eventually("the driver has no buckets", func(context.Context) error {
 		if has := driver.Inventory(); len(has.Buckets)+len(has.Accounts) > 0 {
 			return fmt.Errorf("it has %+v", has)
 		}

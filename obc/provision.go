@@ -60,7 +60,7 @@ func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdi
 		return reconciler.Done(), err
 	}
 	if err := r.find(ctx, r.Live, w); err != nil || w.bucket != nil {
-		return reconciler.Wait("the cache, which is behind our own write"), err
+		return reconciler.Wait("the cache to include our own write"), err
 	}
 	if name := w.claim.Spec.ObjectBucketName; name != "" {
 		return r.report(ctx, w, released(name, "does not exist"))
@@ -188,7 +188,7 @@ func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdi
 		if err != nil || found {
 			return reconciler.Wait("the cache"), err
 		}
-		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim does not exist any more. Delete this claim and create another.", wanted.Name)})
+		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim no longer exists. Delete this claim and create another.", wanted.Name)})
 	}
 	if w.bucketClaim == nil {
 		w.bucketClaim = wanted.DeepCopy()
@@ -240,7 +240,7 @@ func (r *claimReconciler) written(ctx context.Context, w *work, object client.Ob
 		return reconciler.Next(), nil
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		if _, err := r.report(ctx, w, wait("%s for this claim is refused: %v", reconciler.ObjectName(object), err)); err != nil {
+		if _, err := r.report(ctx, w, wait("The API server rejects %s for this claim: %v", reconciler.ObjectName(object), err)); err != nil {
 			return reconciler.Verdict{}, err
 		}
 	}
@@ -249,7 +249,7 @@ func (r *claimReconciler) written(ctx context.Context, w *work, object client.Ob
 
 // taken returns the problem of an object that has the name but not the content of one of COSI's objects.
 func taken(object client.Object) *problem {
-	return refuse("%s was made by somebody else, or is not what this claim asked for. Delete it.", reconciler.ObjectName(object))
+	return refuse("%s was not created for this claim, or has a different spec. Delete it.", reconciler.ObjectName(object))
 }
 
 // granted waits for the credential and reports what it waits for.
@@ -273,7 +273,7 @@ func underWay(w *work) *problem {
 			}
 		}
 	}
-	return wait("Waiting for BucketClaim and BucketAccess %q to be provisioned. Their conditions say what that waits for.", w.access.Name)
+	return wait("Waiting for BucketClaim and BucketAccess %q to be provisioned. See their conditions for the reason.", w.access.Name)
 }
 
 // unclass deletes the claim's own BucketClass once the Bucket has a copy of it.

@@ -166,7 +166,7 @@ func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (dec
 	case f.bucketClass == nil:
 		return d, wait("Waiting for BucketClass %q of StorageClass %q to exist. An administrator must create it.", name, f.storage.Name)
 	case f.bucketClass.Spec.DriverName != d.driver:
-		return d, refuse("BucketClass %q is of driver %q, and StorageClass %q of driver %q. An administrator must correct that.", name, f.bucketClass.Spec.DriverName, f.storage.Name, d.driver)
+		return d, refuse("BucketClass %q belongs to driver %q, but StorageClass %q belongs to driver %q. An administrator must correct one of them.", name, f.bucketClass.Spec.DriverName, f.storage.Name, d.driver)
 	}
 	d.parameters = maps.Clone(f.bucketClass.Spec.Parameters)
 	if d.parameters == nil {
@@ -188,9 +188,9 @@ func (d decision) nameBucket(claim *objectbucket.ObjectBucketClaim, class *stora
 	prefix, prefixed := claim.Spec.GenerateBucketName, class.Parameters[paramPrefixParameter]
 	switch {
 	case claim.Spec.BucketName != "":
-		return refuse("StorageClass %q does not let claims name their buckets. Remove spec.bucketName and set spec.generateBucketName.", class.Name)
+		return refuse("StorageClass %q does not allow claims to choose the bucket name. Remove spec.bucketName and set spec.generateBucketName.", class.Name)
 	case prefix == "":
-		return refuse("StorageClass %q makes new buckets. Set spec.generateBucketName, or use a StorageClass with an existing bucket.", class.Name)
+		return refuse("StorageClass %q creates new buckets. Set spec.generateBucketName, or use a StorageClass with an existing bucket.", class.Name)
 	case prefixed != "":
 		d.parameters[prefixed] = prefix + "-" // the driver appends the rest
 	}
@@ -218,7 +218,7 @@ func checkRemoved(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 // checkNames refuses a claim whose name is too long for the name of its ObjectBucket.
 func checkNames(claim *objectbucket.ObjectBucketClaim, _ facts) *problem {
 	if name := objectbucket.NameFor(claim.Namespace, claim.Name); len(name) > validation.DNS1123SubdomainMaxLength {
-		return refuse("The name of this claim is too long: that of its ObjectBucket would have %d characters, and may have %d.", len(name), validation.DNS1123SubdomainMaxLength)
+		return refuse("The name of this claim is too long: the name of its ObjectBucket would have %d characters, but the maximum is %d.", len(name), validation.DNS1123SubdomainMaxLength)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func checkNames(claim *objectbucket.ObjectBucketClaim, _ facts) *problem {
 func checkNamespace(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 	allowed, limited := f.storage.Parameters[paramNamespaces]
 	if limited && !slices.Contains(list(allowed), claim.Namespace) {
-		return refuse("StorageClass %q is not for this namespace. Use another one, or ask an administrator.", f.storage.Name)
+		return refuse("StorageClass %q is not allowed in this namespace. Use another one, or ask an administrator.", f.storage.Name)
 	}
 	return nil
 }
@@ -239,9 +239,9 @@ func checkAccessClass(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 	case f.accessClass == nil:
 		return wait("Waiting for BucketAccessClass %q of StorageClass %q to exist. An administrator must create it.", name, f.storage.Name)
 	case f.accessClass.Spec.DriverName != driver:
-		return refuse("BucketAccessClass %q is of driver %q, and StorageClass %q of driver %q. An administrator must correct that.", name, f.accessClass.Spec.DriverName, f.storage.Name, driver)
+		return refuse("BucketAccessClass %q belongs to driver %q, but StorageClass %q belongs to driver %q. An administrator must correct one of them.", name, f.accessClass.Spec.DriverName, f.storage.Name, driver)
 	case f.accessClass.Spec.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount:
-		return refuse("BucketAccessClass %q authenticates by ServiceAccount, and an ObjectBucketClaim has keys. An administrator must name another class in StorageClass %q.", name, f.storage.Name)
+		return refuse("BucketAccessClass %q authenticates by ServiceAccount, but an ObjectBucketClaim needs keys. An administrator must set another class in StorageClass %q.", name, f.storage.Name)
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ func checkConfig(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
 // checkExisting refuses a claim that requests a new bucket or another bucket from a StorageClass with an existing one.
 func checkExisting(claim *objectbucket.ObjectBucketClaim, class *storagev1.StorageClass) *problem {
 	if name := claim.Spec.BucketName; claim.Spec.GenerateBucketName != "" || name != "" && name != class.Parameters[paramBucket] {
-		return refuse("StorageClass %q gives access to a bucket that exists. Remove spec.bucketName and spec.generateBucketName, or use a StorageClass that makes buckets.", class.Name)
+		return refuse("StorageClass %q gives access to an existing bucket. Remove spec.bucketName and spec.generateBucketName, or use a StorageClass that creates buckets.", class.Name)
 	}
 	return nil
 }

@@ -58,15 +58,15 @@ func TestDecide(t *testing.T) {
 			change: func(_ *claim, f facts) { f.storage.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain) },
 			want:   own(map[string]string{"tier": "hot"}, cosiapi.DeletionPolicyRetain),
 		},
-		"a prefix goes to the driver that takes prefixes": {
+		"a prefix is passed to a driver that supports prefixes": {
 			change: func(_ *claim, f facts) { f.storage.Parameters[paramPrefixParameter] = "prefix" },
 			want:   own(map[string]string{"tier": "hot", "prefix": "photo-booth-"}, cosiapi.DeletionPolicyDelete),
 		},
 		"a name for a new bucket is refused": {
-			change: func(c *claim, _ facts) { c.Spec.BucketName, c.Spec.GenerateBucketName = "wedding", "" }, problem: "does not let claims name their buckets",
+			change: func(c *claim, _ facts) { c.Spec.BucketName, c.Spec.GenerateBucketName = "wedding", "" }, problem: "does not allow claims to choose the bucket name",
 		},
-		"a name beside a prefix is refused as well": {
-			change: func(c *claim, _ facts) { c.Spec.BucketName = "wedding" }, problem: "does not let claims name their buckets",
+		"a name together with a prefix is refused, too": {
+			change: func(c *claim, _ facts) { c.Spec.BucketName = "wedding" }, problem: "does not allow claims to choose the bucket name",
 		},
 		"a StorageClass that lets claims name their buckets is refused": {
 			change: func(_ *claim, f facts) { f.storage.Parameters[paramRemoved] = "name" }, problem: "bucketNameParameter, which is no longer supported: bucket names are not unique across tenants",
@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 		"a new bucket needs a prefix": {
 			change: func(c *claim, _ facts) { c.Spec.GenerateBucketName = "" }, problem: "Set spec.generateBucketName",
 		},
-		"an allowed key of additionalConfig goes to the driver": {
+		"an allowed key of additionalConfig is passed to the driver": {
 			change: func(c *claim, f facts) {
 				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "tier, size", map[string]string{"tier": "cold"}
 			},
@@ -98,13 +98,13 @@ func TestDecide(t *testing.T) {
 			change: func(c *claim, f facts) {
 				f.storage.Parameters[paramBucket], c.Spec.GenerateBucketName, c.Spec.BucketName = "archive", "", "of-somebody-else"
 			},
-			problem: "gives access to a bucket that exists",
+			problem: "gives access to an existing bucket",
 		},
 		"nor ask for a new one of that StorageClass": {
-			change: func(_ *claim, f facts) { f.storage.Parameters[paramBucket] = "archive" }, problem: "gives access to a bucket that exists",
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramBucket] = "archive" }, problem: "gives access to an existing bucket",
 		},
 		"a StorageClass is for the namespaces that it lists": {
-			change: func(_ *claim, f facts) { f.storage.Parameters[paramNamespaces] = "team-b, team-c" }, problem: "not for this namespace",
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramNamespaces] = "team-b, team-c" }, problem: "not allowed in this namespace",
 		},
 		"a StorageClass that lists the namespace is": {
 			change: func(_ *claim, f facts) { f.storage.Parameters[paramNamespaces] = "team-b, team-a" },
@@ -129,15 +129,15 @@ func TestDecide(t *testing.T) {
 			problem: "authenticates by ServiceAccount",
 		},
 		"the BucketAccessClass of another driver is refused": {
-			change: func(_ *claim, f facts) { f.accessClass.Spec.DriverName = "other" }, problem: `BucketAccessClass "keys" is of driver "other"`,
+			change: func(_ *claim, f facts) { f.accessClass.Spec.DriverName = "other" }, problem: `BucketAccessClass "keys" belongs to driver "other"`,
 		},
 		"the BucketClass of another driver is refused": {
-			change: func(_ *claim, f facts) { f.bucketClass.Spec.DriverName = "other" }, problem: `BucketClass "new" is of driver "other"`,
+			change: func(_ *claim, f facts) { f.bucketClass.Spec.DriverName = "other" }, problem: `BucketClass "new" belongs to driver "other"`,
 		},
 		"a StorageClass for neither sort of bucket is refused": {
 			change: func(_ *claim, f facts) { delete(f.storage.Parameters, paramBucketClass) }, problem: "has neither the parameter",
 		},
-		"a claim whose ObjectBucket would have too long a name is refused": {
+		"a claim that is too long for the name of an ObjectBucket is refused": {
 			change: func(c *claim, _ facts) { c.Name = strings.Repeat("n", 250) }, problem: "too long",
 		},
 	} {
@@ -159,7 +159,7 @@ func TestDecide(t *testing.T) {
 					ReclaimPolicy: string(got.policy), AdditionalState: got.state(), ClaimRef: &objectbucket.Reference{},
 				}})
 				if diff := cmp.Diff(got, kept, cmp.AllowUnexported(decision{})); diff != "" || !ok {
-					t.Errorf("kept in an ObjectBucket (-what was decided +what is read):\n%s", diff)
+					t.Errorf("stored in an ObjectBucket (-decision +read):\n%s", diff)
 				}
 			}
 		})

@@ -36,7 +36,7 @@ func UnescapeID(text string) (string, error) {
 		digits := part[:min(2, len(part))]
 		b, err := hex.DecodeString(digits)
 		if err != nil || len(b) == 0 {
-			return "", fmt.Errorf("%q is no ID: two dots must come before two hexadecimal digits", text)
+			return "", fmt.Errorf("%q is not an ID: two dots must precede two hexadecimal digits", text)
 		}
 		parts[i+1] = string(b) + part[len(digits):]
 	}

@@ -109,22 +109,22 @@ func Methods() []string {
 func generalRules() map[codes.Code]rule {
 	return map[codes.Code]rule{
 		codes.OK:                 {OK, ""},
-		codes.InvalidArgument:    {Terminal, "the driver refuses a value of the request"},
-		codes.AlreadyExists:      {Terminal, "something of this identity exists and does not fit the request"},
+		codes.InvalidArgument:    {Terminal, "the driver rejects a value of the request"},
+		codes.AlreadyExists:      {Terminal, "a resource with this identity exists but does not match the request"},
 		codes.OutOfRange:         {Terminal, "the driver cannot serve a value of the request"},
-		codes.Unimplemented:      {Terminal, "the driver does not implement this call; is it a two-phase COSI v1alpha2 driver?"},
-		codes.Canceled:           {Retryable, "the call was cancelled"},
-		codes.Unknown:            {Retryable, "the driver failed without saying how"},
-		codes.DeadlineExceeded:   {Retryable, "the call took longer than its deadline; the next one continues"},
-		codes.NotFound:           {Retryable, "the backend lacks something the call needs"},
-		codes.PermissionDenied:   {Retryable, "the backend denies the driver's own identity this action"},
+		codes.Unimplemented:      {Terminal, "the driver does not implement this call; check that it is a two-phase driver of COSI v1alpha2"},
+		codes.Canceled:           {Retryable, "the call was cancelled before it completed"},
+		codes.Unknown:            {Retryable, "the driver failed with an unspecified error"},
+		codes.DeadlineExceeded:   {Retryable, "the call exceeded its deadline; the next call continues"},
+		codes.NotFound:           {Retryable, "the backend lacks a resource that the call needs"},
+		codes.PermissionDenied:   {Retryable, "the backend denies this action to the driver's own account"},
 		codes.ResourceExhausted:  {Retryable, "the backend throttles the driver, or a quota is used up"},
 		codes.FailedPrecondition: {Retryable, "the backend is not in a state that allows the call"},
 		codes.Aborted:            {Retryable, "another call for the same bucket or account is running"},
-		codes.Internal:           {Retryable, "the driver failed; see its log for details"},
-		codes.Unavailable:        {Retryable, "driver or backend cannot be reached"},
+		codes.Internal:           {Retryable, "the driver failed; its log has the details"},
+		codes.Unavailable:        {Retryable, "the driver or its backend is unreachable"},
 		codes.DataLoss:           {Retryable, "the backend reports lost or damaged data"},
-		codes.Unauthenticated:    {Retryable, "the backend does not accept the driver's own credentials"},
+		codes.Unauthenticated:    {Retryable, "the backend rejects the driver's own credentials"},
 	}
 }
 
@@ -132,13 +132,13 @@ func generalRules() map[codes.Code]rule {
 // reason never changes the disposition.
 func particularReasons() map[string]map[codes.Code]string {
 	const (
-		bucketConflict  = "a bucket of this identity exists and does not fit the request"
-		accountConflict = "an account of this identity exists and does not fit the request"
-		bucketArgument  = "a parameter or protocol of the bucket is not supported by driver or backend"
-		accessArgument  = "a parameter, protocol, access mode or authentication type is not supported by driver or backend"
-		multiBucket     = "the driver cannot make one credential for several buckets; use one access for each bucket"
-		notRange        = "the driver cannot serve a value of the request (the code is meant for access to several buckets)"
-		goneIsFine      = "the driver reports something missing, although deleting what is gone should succeed"
+		bucketConflict  = "a bucket with this identity exists but does not match the request"
+		accountConflict = "an account with this identity exists but does not match the request"
+		bucketArgument  = "the driver or its backend does not support a parameter or protocol of the bucket"
+		accessArgument  = "the driver or its backend does not support a parameter, protocol, access mode or authentication type"
+		multiBucket     = "the driver cannot create one credential for several buckets; use one access for each bucket"
+		notRange        = "the driver cannot serve a value of the request (this code is intended for access to several buckets)"
+		goneIsFine      = "the driver reports a missing resource, although deleting a missing resource should succeed"
 	)
 	create := map[codes.Code]string{
 		codes.AlreadyExists:   bucketConflict,
@@ -152,14 +152,14 @@ func particularReasons() map[string]map[codes.Code]string {
 	}
 	return map[string]map[codes.Code]string{
 		Identity_DriverGetInfo_FullMethodName: {
-			codes.Unimplemented: "what responds on the socket is not a COSI v1alpha2 driver",
+			codes.Unimplemented: "the server on the socket is not a driver of COSI v1alpha2",
 		},
 		Provisioner_DriverGenerateBucketId_FullMethodName: create,
 		Provisioner_DriverCreateBucket_FullMethodName:     create,
 		Provisioner_DriverGetBucket_FullMethodName: {
-			codes.NotFound:        "the backend has no bucket of this ID yet",
-			codes.AlreadyExists:   "the existing bucket does not fit the parameters",
-			codes.InvalidArgument: "the existing bucket does not fit the parameters, or they are not supported",
+			codes.NotFound:        "the backend has no bucket with this ID yet",
+			codes.AlreadyExists:   "the existing bucket does not match the parameters",
+			codes.InvalidArgument: "the existing bucket does not match the parameters, or they are not supported",
 			codes.OutOfRange:      notRange,
 		},
 		Provisioner_DriverDeleteBucket_FullMethodName: {

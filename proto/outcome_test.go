@@ -70,25 +70,25 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		"a bucket that does not exist yet may appear": {
 			cosi.Provisioner_DriverGetBucket_FullMethodName, codes.NotFound,
-			cosi.Outcome{Disposition: cosi.Retryable, Reason: "the backend has no bucket of this ID yet"},
+			cosi.Outcome{Disposition: cosi.Retryable, Reason: "the backend has no bucket with this ID yet"},
 		},
 		"access to several buckets that one credential cannot serve": {
 			cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, codes.OutOfRange,
 			cosi.Outcome{
 				Disposition: cosi.Terminal,
-				Reason:      "the driver cannot make one credential for several buckets; use one access for each bucket",
+				Reason:      "the driver cannot create one credential for several buckets; use one access for each bucket",
 			},
 		},
 		"a driver without the call will not have it until it is replaced": {
 			cosi.Provisioner_DriverCreateBucket_FullMethodName, codes.Unimplemented,
 			cosi.Outcome{
 				Disposition: cosi.Terminal, UntilReconnect: true,
-				Reason: "the driver does not implement this call; is it a two-phase COSI v1alpha2 driver?",
+				Reason: "the driver does not implement this call; check that it is a two-phase driver of COSI v1alpha2",
 			},
 		},
 		"a code that gRPC does not define counts as unknown": {
 			cosi.Provisioner_DriverCreateBucket_FullMethodName, codes.Code(99),
-			cosi.Outcome{Code: codes.Unknown, Disposition: cosi.Retryable, Reason: "the driver failed without saying how"},
+			cosi.Outcome{Code: codes.Unknown, Disposition: cosi.Retryable, Reason: "the driver failed with an unspecified error"},
 		},
 	}
 	for name, test := range tests {

@@ -223,7 +223,7 @@ func TestRedactedPrintsNoSecretAnywhere(t *testing.T) {
 	value := cosi.NewRedacted(grantResponse())
 	assertNoCanary(t, value)
 	if got := value.String(); !strings.Contains(got, `"access_secret_key":"[redacted]"`) || !strings.Contains(got, "AKIA") {
-		t.Errorf("the rest of the message is gone: %s", got)
+		t.Errorf("the rest of the message is missing: %s", got)
 	}
 }
 

@@ -149,7 +149,7 @@ func validateAccessedBuckets(buckets []*AccessedBucket) error {
 			return err
 		}
 		if !givesMode(bucket) {
-			return fieldErrorf(fmt.Sprintf("buckets[%d]", i), "gives no access mode: at least one of object_data_access_mode, "+
+			return fieldErrorf(fmt.Sprintf("buckets[%d]", i), "has no access mode: at least one of object_data_access_mode, "+
 				"object_metadata_access_mode and bucket_metadata_access_mode is required")
 		}
 	}

@@ -71,16 +71,16 @@ func validateInfo(info *DriverGetInfoResponse) error {
 func validateBucketResponse(request proto.Message, info *ObjectProtocolAndBucketInfo) error {
 	asked, ok := request.(bucketRequest)
 	if !ok {
-		return fmt.Errorf("%T does not ask for a bucket", request)
+		return fmt.Errorf("%T does not request a bucket", request)
 	}
 	const field = "protocols"
 	offered := ProtocolsOf(info)
 	if len(offered) == 0 {
-		return fieldErrorf(field, "is required: the driver names no protocol for the bucket")
+		return fieldErrorf(field, "is required: the response has no protocol for the bucket")
 	}
 	for _, protocol := range asked.GetProtocols() {
 		if !slices.Contains(offered, protocol.GetType()) {
-			return fieldErrorf(field, "lacks %s, which was asked for", protocol.GetType())
+			return fieldErrorf(field, "lacks the requested %s", protocol.GetType())
 		}
 	}
 	return validateBucketInfo(field, info)
@@ -115,7 +115,7 @@ func validateEndpoint(field, endpoint string) error {
 // validateInfoString accepts strings that may appear in the status of a Bucket.
 func validateInfoString(field, value string) error {
 	if RedactURLs(value) != value {
-		return fieldErrorf(field, "holds a user name or password, which is not for the Bucket's status")
+		return fieldErrorf(field, "contains a user name or password, which must not appear in the Bucket's status")
 	}
 	return limitString(field, value, MaxInfoLength)
 }
@@ -151,7 +151,7 @@ func validateGrantedBuckets(
 		if !missing[bucket.GetBucketId()] {
 			// The error omits the ID, because users see it: it may be another user's bucket, or a credential in the wrong
 			// field.
-			return fieldErrorf(field+".bucket_id", "was not asked for or is repeated")
+			return fieldErrorf(field+".bucket_id", "was not requested or is repeated")
 		}
 		delete(missing, bucket.GetBucketId())
 		if err := validateGrantedInfo(field+".bucket_info", asked.GetProtocol().GetType(), bucket.GetBucketInfo()); err != nil {
@@ -160,7 +160,7 @@ func validateGrantedBuckets(
 	}
 	for _, bucket := range asked.GetBuckets() {
 		if missing[bucket.GetBucketId()] {
-			return fieldErrorf("buckets", "lacks %q, which was asked for", bucket.GetBucketId())
+			return fieldErrorf("buckets", "lacks the requested %q", bucket.GetBucketId())
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func validateGrantedBuckets(
 func validateGrantedInfo(field string, protocol ObjectProtocol_Type, info *ObjectProtocolAndBucketInfo) error {
 	offered := ProtocolsOf(info)
 	if len(offered) != 1 || offered[0] != protocol {
-		return fieldErrorf(field, "must hold exactly the requested protocol %s, not %v", protocol, offered)
+		return fieldErrorf(field, "must contain exactly the requested protocol %s, not %v", protocol, offered)
 	}
 	if err := validateBucketInfo(field, info); err != nil {
 		return err
@@ -206,7 +206,7 @@ func validateCredentials(asked *DriverGrantBucketAccessRequest, granted *Credent
 	protocol := asked.GetProtocol().GetType()
 	s3, azure, gcs := granted.GetS3(), granted.GetAzure(), granted.GetGcs()
 	if foreign := foreignCredential(protocol, granted); foreign != ObjectProtocol_UNKNOWN {
-		return fieldErrorf("credentials", "holds protocol %s, but only %s was asked for", foreign, protocol)
+		return fieldErrorf("credentials", "contains protocol %s, but only %s was requested", foreign, protocol)
 	}
 	sizes := firstError(
 		ValidateCredential("credentials.certificate_authority", granted.GetCertificateAuthority()),
@@ -285,7 +285,7 @@ func validateExpiry(field, timestamp string) error {
 		return nil
 	}
 	if _, err := time.Parse(time.RFC3339, timestamp); err != nil {
-		return fieldErrorf(field, "is not a date and time like 2030-01-31T12:00:00Z")
+		return fieldErrorf(field, "is not a date and time such as 2030-01-31T12:00:00Z")
 	}
 	return limitString(field, timestamp, MaxInfoLength)
 }

@@ -174,7 +174,7 @@ func TestValidateRequest(t *testing.T) {
 		},
 		"grant without any mode": {
 			changedRequest(func(r *grant) { r.Buckets[0].ObjectDataAccessMode = nil }),
-			"buckets[0] gives no access mode: at least one of object_data_access_mode, " +
+			"buckets[0] has no access mode: at least one of object_data_access_mode, " +
 				"object_metadata_access_mode and bucket_metadata_access_mode is required",
 		},
 		"grant with a mode of the future": {
@@ -186,7 +186,7 @@ func TestValidateRequest(t *testing.T) {
 				r.DisallowedAccessModes = &cosi.DisallowedAccessModes{ObjectData: []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY, 9}}
 			}), "disallowed_access_modes.object_data[1] has the unknown value 9",
 		},
-		"grant that disallows what nobody can ask for": {
+		"grant that disallows ANY": {
 			changedRequest(func(r *grant) {
 				r.DisallowedAccessModes = &cosi.DisallowedAccessModes{BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_ANY}}
 			}), "disallowed_access_modes.bucket_metadata[0] must not be ANY",
@@ -235,20 +235,20 @@ func TestValidateBucketAndInfoResponses(t *testing.T) {
 		"created":                 {create, &cosi.DriverCreateBucketResponse{Protocols: s3Info()}, ""},
 		"bucket info may be bare": {create, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}}, ""},
 		"created for no protocol": {
-			create, &cosi.DriverCreateBucketResponse{}, "protocols is required: the driver names no protocol for the bucket",
+			create, &cosi.DriverCreateBucketResponse{}, "protocols is required: the response has no protocol for the bucket",
 		},
 		"created for another protocol": {
 			create, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}},
-			"protocols lacks S3, which was asked for",
+			"protocols lacks the requested S3",
 		},
 		"an endpoint with a password": {
 			&cosi.DriverGetBucketRequest{}, endpoint("https://user:pw@host"),
-			"protocols.s3.endpoint holds a user name or password, which is not for the Bucket's status",
+			"protocols.s3.endpoint contains a user name or password, which must not appear in the Bucket's status",
 		},
 		"an account with a password": {
 			&cosi.DriverGetBucketRequest{}, &cosi.DriverGetBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{
 				Azure: &cosi.AzureBucketInfo{StorageAccount: "https://user:pw@host/account"},
-			}}, "protocols.azure.storage_account holds a user name or password, which is not for the Bucket's status",
+			}}, "protocols.azure.storage_account contains a user name or password, which must not appear in the Bucket's status",
 		},
 		"an endpoint without scheme": {
 			&cosi.DriverGetBucketRequest{}, endpoint("localhost:9000"), "protocols.s3.endpoint is not an http or https URL",
@@ -292,17 +292,17 @@ func TestValidateGrantResponse(t *testing.T) {
 	}{
 		"complete": {func(*cosi.DriverGrantBucketAccessRequest, *answer) {}, ""},
 		"a bucket is missing": {
-			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) { a.Buckets = nil }, `buckets lacks "bc-1", which was asked for`,
+			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) { a.Buckets = nil }, `buckets lacks the requested "bc-1"`,
 		},
 		"a bucket is repeated": {
 			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) { a.Buckets = append(a.Buckets, a.Buckets[0]) },
-			"buckets[1].bucket_id was not asked for or is repeated",
+			"buckets[1].bucket_id was not requested or is repeated",
 		},
 		"another protocol too": {
 			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) {
 				a.Buckets[0].BucketInfo.Gcs = &cosi.GcsBucketInfo{}
 			},
-			"buckets[0].bucket_info must hold exactly the requested protocol S3, not [S3 GCS]",
+			"buckets[0].bucket_info must contain exactly the requested protocol S3, not [S3 GCS]",
 		},
 		"no region": {
 			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) { a.Buckets[0].BucketInfo.S3.Region = "" },
@@ -327,7 +327,7 @@ func TestValidateGrantResponse(t *testing.T) {
 			func(_ *cosi.DriverGrantBucketAccessRequest, a *answer) {
 				a.Credentials.Azure = &cosi.AzureCredentialInfo{}
 			},
-			"credentials holds protocol AZURE, but only S3 was asked for",
+			"credentials contains protocol AZURE, but only S3 was requested",
 		},
 		"no credential is needed by a service account": {
 			func(r *cosi.DriverGrantBucketAccessRequest, a *answer) {
@@ -368,7 +368,7 @@ func TestValidateGrantResponseOfOtherProtocols(t *testing.T) {
 		"Azure with a readable date": {
 			cosi.ObjectProtocol_AZURE, azure,
 			&cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "t", ExpiryTimestamp: "tomorrow"}},
-			"credentials.azure.expiry_timestamp is not a date and time like 2030-01-31T12:00:00Z",
+			"credentials.azure.expiry_timestamp is not a date and time such as 2030-01-31T12:00:00Z",
 		},
 		"Azure with a date without end": {
 			cosi.ObjectProtocol_AZURE, azure,

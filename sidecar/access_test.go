@@ -172,7 +172,7 @@ func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	s.handOff(a, b)
 	s.ready(a)
 	if cosiapi.HasAnnotation(testenv.Get(s.Env, a), cosiapi.SidecarCleanupFinishedAnnotation) {
-		t.Error("an access that was just granted says that it is cleaned up")
+		t.Error("an access that was just granted is reported as cleaned up")
 	}
 	s.Delete(a)
 	s.release(a)
@@ -210,7 +210,7 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	s.settled()
 	if more := len(s.driver.Calls(memdriver.GrantAccess)) - n; more > 0 {
-		t.Errorf("access was granted %d times to a bucket whose claim is gone", more)
+		t.Errorf("access was granted %d times to a bucket of a deleted claim", more)
 	}
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
 }

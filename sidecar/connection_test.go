@@ -217,7 +217,7 @@ func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 		defer close(ended)
 		server.GracefulStop()
 	}()
-	for log.count("Lost the driver") == 0 {
+	for log.count("Lost the connection to the driver") == 0 {
 		select {
 		case <-log.more:
 		case <-ctx.Done():
@@ -255,7 +255,7 @@ func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = "impostor.example.com" })
 	s.serve()
 	s.Create(b)
-	testenv.Until(s.Env, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, b, "the Bucket reports the problem", func(b *cosiapi.Bucket) error {
 		message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message
 		if !strings.Contains(message, "impostor.example.com") {
 			return fmt.Errorf("it says %q", message)
@@ -281,7 +281,7 @@ func TestDriverOfAnotherVersion(t *testing.T) {
 	b := s.bucket()
 	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
-	for _, part := range []string{"DriverGenerateBucketId", "not a two-phase COSI v1alpha2 driver"} {
+	for _, part := range []string{"DriverGenerateBucketId", "not a two-phase driver of COSI v1alpha2"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("the message lacks %q: %s", part, message)
 		}

@@ -55,9 +55,9 @@ func TestCredentialStoreOfALeader(t *testing.T) {
 	s.elected("store/driver", "first")
 	s.manager.CredentialStore = store
 	stop := s.run()
-	s.Eventually("the Sidecar knows that another deployment has the name", func(context.Context) error {
+	s.Eventually("the Sidecar detects that another deployment owns the name", func(context.Context) error {
 		return testutil.GatherAndCompare(s.metrics, strings.NewReader(fmt.Sprintf(`
-# HELP cosi_sidecar_driver_name_taken 1 while the driver name belongs to another deployment, so that this sidecar stays passive.
+# HELP cosi_sidecar_driver_name_taken 1 while another deployment owns the driver name and this sidecar is therefore passive.
 # TYPE cosi_sidecar_driver_name_taken gauge
 cosi_sidecar_driver_name_taken{driver_name=%q} 1
 `, s.driver.Name())), "cosi_sidecar_driver_name_taken")

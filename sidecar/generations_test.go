@@ -391,7 +391,7 @@ func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
 		said    string
 		revoked int
 	}{
-		"an account of nobody":          {false, "The new account is revoked", 1},
+		"an account without an owner":   {false, "The new account is revoked", 1},
 		"the account of another access": {true, "belongs to another BucketAccess", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -428,9 +428,9 @@ func TestDialectIsNeverGuessed(t *testing.T) {
 		upstream bool
 		message  string
 	}{
-		"a driver of our contract is not called as one of upstream":  {"", true, "without --driver-dialect"},
-		"a driver of v1alpha1 is not called as one of upstream":      {memdriver.V1alpha1, true, "does not implement DriverGetInfo"},
-		"a driver of upstream is connected, and says nothing itself": {memdriver.Upstream, false, ""},
+		"a driver of our contract is not called as one of upstream": {"", true, "without --driver-dialect"},
+		"a driver of v1alpha1 is not called as one of upstream":     {memdriver.V1alpha1, true, "does not implement DriverGetInfo"},
+		"an upstream driver connects without a message":             {memdriver.Upstream, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -492,7 +492,7 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	b.Annotations = map[string]string{cosiapi.AskedForAnnotation: b.Name}
 	s.Create(b)
 	said := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
-	if !strings.Contains(said, "a driver with one phase was asked") {
+	if !strings.Contains(said, "a one-phase driver was asked") {
 		t.Errorf("want the reason, got %s", said)
 	}
 	if got := s.calls(); slices.Contains(got, memdriver.CreateBucket) {

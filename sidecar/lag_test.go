@@ -150,7 +150,7 @@ func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	l.end()
 	s.settled()
 	if buckets := s.driver.Inventory().Buckets; len(buckets) > 0 {
-		t.Errorf("a bucket was created for nobody: %v", buckets)
+		t.Errorf("a bucket was created without a Bucket: %v", buckets)
 	}
 }
 

@@ -113,8 +113,8 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}, metav1.CreateOptions{})
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("Lease %q does not exist, and this account may not create it: an administrator must apply it together with the Role to hold it, "+
-			"which are in the manifests of the driver: %w", l.name, err)
+		return fmt.Errorf("Lease %q does not exist, and this account may not create it: an administrator must apply the Lease and its Role "+
+			"from the manifests of the driver: %w", l.name, err)
 	}
 	return l.store(made, err)
 }
@@ -126,7 +126,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	current := l.current.DeepCopy()
 	l.mu.Unlock()
 	if current == nil {
-		return fmt.Errorf("Lease %q was not read yet", l.name)
+		return fmt.Errorf("Lease %q has not been read yet", l.name)
 	}
 	current.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	metav1.SetMetaDataAnnotation(&current.ObjectMeta, OwnerAnnotation, l.owner)
@@ -165,10 +165,10 @@ func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner s
 	if known {
 		return
 	}
-	message := fmt.Sprintf("The driver name %q belongs to the deployment %q, so the sidecar of %q stays passive. Give the driver another name, or, "+
-		"if the name is to belong to %q, remove the annotation %s from Lease %q in namespace %q.",
+	message := fmt.Sprintf("The driver name %q belongs to the deployment %q, so the sidecar of %q is passive. Rename the driver. Or, "+
+		"to move the name to %q, remove the annotation %s from Lease %q in namespace %q.",
 		l.driverName, owner, l.owner, l.owner, OwnerAnnotation, found.Name, found.Namespace)
-	l.log.Info("The driver name is taken", "reason", message)
+	l.log.Info("The driver name belongs to another deployment", "reason", message)
 	now := metav1.NewTime(time.Now())
 	_, err := l.events.CreateWithEventNamespaceWithContext(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: found.Name + ".", Namespace: found.Namespace},

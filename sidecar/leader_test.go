@@ -108,14 +108,14 @@ func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	})
 	s.elected("store/driver", "second")
 	s.run()
-	s.Eventually("the metric says that the name is taken", func(context.Context) error {
+	s.Eventually("the metric reports the owned name", func(context.Context) error {
 		return testutil.GatherAndCompare(s.metrics, strings.NewReader(fmt.Sprintf(`
-# HELP cosi_sidecar_driver_name_taken 1 while the driver name belongs to another deployment, so that this sidecar stays passive.
+# HELP cosi_sidecar_driver_name_taken 1 while another deployment owns the driver name and this sidecar is therefore passive.
 # TYPE cosi_sidecar_driver_name_taken gauge
 cosi_sidecar_driver_name_taken{driver_name=%q} 1
 `, s.driver.Name())), "cosi_sidecar_driver_name_taken")
 	})
-	s.Eventually("an Event says so", func(ctx context.Context) error {
+	s.Eventually("an Event reports it", func(ctx context.Context) error {
 		var list corev1.EventList
 		if err := s.Client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
 			return err

@@ -54,7 +54,7 @@ type ManagerOptions struct {
 // another instance holds the Lease, Start returns an error and does not wait for calls.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.Sidecar.Driver == nil {
-		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")
+		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass the result of Connect")
 	}
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
@@ -127,7 +127,7 @@ func reportPolicies(mgr ctrl.Manager, log logr.Logger) error {
 		case err != nil:
 			log.V(1).Info("Cannot check whether the admission policies of COSI are installed", "reason", err.Error())
 		case len(missing) > 0:
-			log.Info("Admission policies are missing or do not deny: users can remove COSI's finalizers, and credentials and buckets then "+
+			log.Info("Admission policies are missing or do not deny requests: users can remove COSI's finalizers, and credentials and buckets then "+
 				"remain in the backend. Install them with kubectl apply --server-side -f deploy/policies/protection.yaml or the chart cosi-controller",
 				"policies", strings.Join(missing, ", "))
 		}

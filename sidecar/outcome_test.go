@@ -133,7 +133,7 @@ func (s *system) says(a *cosiapi.BucketAccess, conditionType string, status meta
 	s.t.Helper()
 	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 		conditions.Set(&a.Status.Conditions, conditions.Change{
-			Type: conditionType, Status: status, Reason: reason, Message: "so says the Controller", Generation: a.Generation,
+			Type: conditionType, Status: status, Reason: reason, Message: "set by the Controller", Generation: a.Generation,
 		})
 	})
 }

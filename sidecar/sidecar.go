@@ -87,7 +87,7 @@ type Options struct {
 // limited by CacheOptions. A manager takes only one Sidecar.
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Driver == nil {
-		return errors.New("sidecar: Options.Driver is not set: pass what Connect returned")
+		return errors.New("sidecar: Options.Driver is not set: pass the result of Connect")
 	}
 	p, err := newParts(mgr, withDefaults(o))
 	if err != nil {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectbucket holds the Kubernetes types of the bucket claims that were
-// there before COSI, API group objectbucket.io, version v1alpha1: ObjectBucketClaim
-// and ObjectBucket, as the design of lib-bucket-provisioner describes them and as the
-// provisioners of today store them.
+// Package objectbucket contains the Kubernetes types of the bucket claims that
+// preceded COSI, API group objectbucket.io, version v1alpha1: ObjectBucketClaim
+// and ObjectBucket. They follow the design of lib-bucket-provisioner and match the
+// objects of current provisioners.
 //
-// It is a leaf: it depends on k8s.io/apimachinery only. It checks nothing that
-// existing objects of other provisioners might violate.
+// The package depends only on k8s.io/apimachinery. Its validation accepts all
+// existing objects of other provisioners.
 //
 // +kubebuilder:object:generate=true
 // +groupName=objectbucket.io

@@ -15,12 +15,12 @@ const (
 )
 
 const (
-	// Finalizer is on all that a provisioner makes for a claim, and on the claim.
+	// Finalizer is set on a claim and on all objects that a provisioner creates for it.
 	Finalizer = GroupName + "/finalizer"
-	// ProvisionerLabel is on the same objects: the provisioner's name, with a dash for
-	// the slash.
+	// ProvisionerLabel is set on the same objects. Its value is the name of the
+	// provisioner, with a dash in place of the slash.
 	ProvisionerLabel = "bucket-provisioner"
-	// ProvisionerSuffix ends the name of a provisioner in a StorageClass.
+	// ProvisionerSuffix is the suffix of a provisioner's name in a StorageClass.
 	ProvisionerSuffix = "/bucket"
 )
 
@@ -33,8 +33,8 @@ const (
 	ConfigSubRegion = "BUCKET_SUBREGION"
 )
 
-// Keys of the Secret of a claim: those of the design, beside which the provisioners of
-// today write AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+// Keys of the Secret of a claim, according to the design. Current provisioners also
+// write AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 const (
 	SecretAccessKeyID = "ACCESS_KEY_ID"
 	SecretAccessKey   = "SECRET_ACCESS_KEY"
@@ -48,8 +48,8 @@ func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: GroupName, Version: Version}
 }
 
-// AddToScheme registers both kinds with a scheme. It never fails; the error is there to
-// fit the usual signature.
+// AddToScheme registers both kinds with a scheme. It never fails; it returns an
+// error only to have the usual signature.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(), &ObjectBucketClaim{}, &ObjectBucketClaimList{}, &ObjectBucket{}, &ObjectBucketList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion())

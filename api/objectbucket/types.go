@@ -7,23 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Phase is how far a claim or its ObjectBucket is.
+// A Phase is the state of a claim or its ObjectBucket.
 type Phase string
 
 // The phases.
 const (
-	// PhasePending: a provisioner works on the claim, or waits.
+	// PhasePending: the claim is being provisioned, or waits.
 	PhasePending Phase = "Pending"
-	// PhaseBound: Secret and ConfigMap can be used.
+	// PhaseBound: the Secret and the ConfigMap are ready.
 	PhaseBound Phase = "Bound"
 	// PhaseReleased: a claim without its ObjectBucket, or an ObjectBucket without its claim.
 	PhaseReleased Phase = "Released"
-	// PhaseFailed: nothing comes of it until somebody changes something.
+	// PhaseFailed: the claim cannot be served without a change.
 	PhaseFailed Phase = "Failed"
 )
 
-// ObjectBucketClaim is a user's request for a bucket and a credential for it. Both are
-// described by a ConfigMap and a Secret of the claim's name.
+// ObjectBucketClaim is a user's request for a bucket and a credential for it. The
+// result is a ConfigMap and a Secret with the claim's name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,shortName=obc;obcs
@@ -39,31 +39,31 @@ type ObjectBucketClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which bucket is wanted. It is read until the ObjectBucket exists, and no more after that.
+	// spec is the requested bucket. Changes after the ObjectBucket is created are ignored.
 	// +optional
 	Spec ObjectBucketClaimSpec `json:"spec,omitzero"`
 
-	// status says what became of the claim.
+	// status is the observed state of the claim.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status ObjectBucketClaimStatus `json:"status,omitzero"`
 }
 
-// ObjectBucketClaimSpec says which bucket is wanted.
+// ObjectBucketClaimSpec is the bucket that a user requests.
 type ObjectBucketClaimSpec struct {
-	// storageClassName is the StorageClass that names the provisioner and describes the bucket.
+	// storageClassName is the StorageClass, which defines the provisioner and the settings of the bucket.
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 
-	// bucketName is the name of the claim's bucket, set by the provisioner. Users leave it empty: COSI refuses names for new buckets.
+	// bucketName is the name of the claim's bucket, set by the provisioner. Users must leave it empty: COSI rejects names for new buckets.
 	// +optional
 	BucketName string `json:"bucketName,omitempty"`
 
-	// generateBucketName is the prefix of a new bucket's name, where the StorageClass passes it to the driver.
+	// generateBucketName is the prefix of a new bucket's name, if the StorageClass passes it to the driver.
 	// +optional
 	GenerateBucketName string `json:"generateBucketName,omitempty"`
 
-	// additionalConfig is for the provisioner. The StorageClass says which keys are allowed.
+	// additionalConfig is passed to the provisioner. The StorageClass defines the allowed keys.
 	// +optional
 	// +nullable
 	AdditionalConfig map[string]string `json:"additionalConfig,omitempty"`
@@ -72,7 +72,7 @@ type ObjectBucketClaimSpec struct {
 	// +optional
 	ObjectBucketName string `json:"objectBucketName,omitempty"`
 
-	// objectBucketRef, configMapRef and secretRef are what the claim got, set by the provisioner.
+	// objectBucketRef, configMapRef and secretRef reference the result. The provisioner sets them.
 	// +optional
 	ObjectBucketRef *Reference `json:"objectBucketRef,omitempty"`
 	// +optional
@@ -81,18 +81,18 @@ type ObjectBucketClaimSpec struct {
 	SecretRef *Reference `json:"secretRef,omitempty"`
 }
 
-// ObjectBucketClaimStatus says what became of a claim.
+// ObjectBucketClaimStatus is the observed state of a claim.
 type ObjectBucketClaimStatus struct {
 	// phase is Pending, Bound, Released or Failed.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// message says what the claim waits for, or what is wrong with it and what to do.
+	// message explains a wait or a failure, and what to do.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// Reference names another object, with the fields of an ObjectReference of Kubernetes.
+// Reference references another object. Its fields are those of a Kubernetes ObjectReference.
 type Reference struct {
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -116,7 +116,7 @@ type ObjectBucketClaimList struct {
 	Items []ObjectBucketClaim `json:"items"`
 }
 
-// ObjectBucket is what a provisioner made for one claim, or is about to make.
+// ObjectBucket represents the bucket of one claim.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=ob;obs
@@ -138,7 +138,7 @@ type ObjectBucket struct {
 	// +optional
 	Spec ObjectBucketSpec `json:"spec,omitzero"`
 
-	// status says how far it is.
+	// status is the observed state of the ObjectBucket.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status ObjectBucketStatus `json:"status,omitzero"`
@@ -148,28 +148,28 @@ type ObjectBucket struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ObjectBucketSpec struct {
-	// storageClassName is the claim's.
+	// storageClassName is the StorageClass of the claim.
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 
-	// claimRef names the claim.
+	// claimRef references the claim.
 	// +optional
 	ClaimRef *Reference `json:"claimRef,omitempty"`
 
-	// reclaimPolicy is Delete or Retain: what becomes of the bucket with the claim.
+	// reclaimPolicy is Delete or Retain. It determines what happens to the bucket when the claim is deleted.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty"`
 
-	// endpoint is where the bucket is.
+	// endpoint is the address of the bucket.
 	// +optional
 	Endpoint *Endpoint `json:"endpoint,omitempty"`
 
-	// additionalState is what the provisioner noted for itself.
+	// additionalState is internal state of the provisioner.
 	// +optional
 	AdditionalState map[string]string `json:"additionalState,omitempty"`
 }
 
-// Endpoint is where a bucket is.
+// Endpoint is the address of a bucket.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Endpoint struct {
@@ -186,9 +186,9 @@ type Endpoint struct {
 	SubRegion string `json:"subRegion,omitempty"`
 }
 
-// ObjectBucketStatus says how far an ObjectBucket is.
+// ObjectBucketStatus is the observed state of an ObjectBucket.
 type ObjectBucketStatus struct {
-	// phase is Bound or Released; empty while the bucket is being made.
+	// phase is Bound or Released. It is empty while the bucket is being created.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 }

@@ -32,18 +32,18 @@ type Bucket struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which bucket is wanted. Only deletionPolicy can be changed
-	// later; bucketClaimRef.uid can be set once.
+	// spec is the desired state of the bucket. It is immutable, except for
+	// deletionPolicy, and bucketClaimRef.uid, which can be set once.
 	// +required
 	Spec BucketSpec `json:"spec"`
 
-	// status says what is known of the bucket in the backend.
+	// status is the observed state of the bucket in the backend.
 	// +optional
 	// +kubebuilder:default={}
 	Status BucketStatus `json:"status,omitzero"`
 }
 
-// BucketSpec says which bucket is wanted.
+// BucketSpec is the desired state of a bucket.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.existingBucketID) || self.deletionPolicy == 'Retain'",message="deletionPolicy must be Retain when existingBucketID is set: COSI does not delete a bucket that it did not create"
 // +kubebuilder:validation:XValidation:rule="has(self.protocols) == has(oldSelf.protocols)",message="protocols is immutable"
@@ -74,9 +74,9 @@ type BucketSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="protocols is immutable"
 	Protocols []Protocol `json:"protocols,omitempty"`
 
-	// parameters are passed to the driver as they are. They are copied from
-	// the BucketClass, so that the bucket can be deleted without it. At most
-	// 512 entries and 65536 characters in all.
+	// parameters are passed to the driver unchanged. They are copied from the
+	// BucketClass, which is then not needed to delete the bucket. At most 512
+	// entries and 65536 characters in total.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="parameters: a key must not be empty"
@@ -84,14 +84,14 @@ type BucketSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="parameters is immutable"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// bucketClaimRef names the BucketClaim that this Bucket belongs to. For an
-	// imported bucket the administrator sets namespace and name of the claim
-	// that may bind to it; COSI sets the UID when it does.
+	// bucketClaimRef references the BucketClaim that this Bucket belongs to.
+	// For an imported bucket, the administrator sets the namespace and name of
+	// the claim that may bind to it. COSI sets the UID when the claim binds.
 	// +required
 	BucketClaimRef BucketClaimReference `json:"bucketClaimRef"`
 
-	// existingBucketID is the backend's ID of a bucket that is imported. It is
-	// empty for a bucket that COSI provisions.
+	// existingBucketID is the backend's ID of the bucket to import. It is empty
+	// for a bucket that COSI provisions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -125,13 +125,14 @@ type BucketClaimReference struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// BucketStatus says what is known of a bucket in the backend.
+// BucketStatus is the observed state of a bucket in the backend.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.bucketID) || has(self.bucketID)",message="status.bucketID may not be changed or removed once it is set"
 type BucketStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
-	// the deletion waits or fails, DeprovisionFailed. ReleaseHeld while the
-	// BucketClaim is gone without a trace and nobody confirmed it.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// DeprovisionFailed is added when the deletion waits or fails. ReleaseHeld
+	// is set while the BucketClaim does not exist, COSI has not observed its
+	// deletion, and no administrator has confirmed the release.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -141,8 +142,8 @@ type BucketStatus struct {
 
 	// bucketID is the unique ID of the bucket in the backend. It is set before
 	// the bucket is created there, so it does not mean that the bucket exists.
-	// A driver that tells the ID only of a bucket that it has made is asked
-	// first, which the annotation cooper.dev/asked-for says.
+	// A one-phase driver returns the ID only after it has created the bucket.
+	// In this case, the annotation cooper.dev/asked-for is set before the call.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -156,9 +157,9 @@ type BucketStatus struct {
 	// +kubebuilder:validation:MaxItems=3
 	Protocols []Protocol `json:"protocols,omitempty"`
 
-	// bucketInfo is what the driver reported about the bucket, with the keys
-	// of an access Secret. It is for administrators, opaque, and holds nothing
-	// secret.
+	// bucketInfo is the driver's information about the bucket, with the keys
+	// of an access Secret. It is opaque, contains no secrets, and is intended
+	// for administrators.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	BucketInfo map[string]string `json:"bucketInfo,omitempty"`

@@ -28,22 +28,22 @@ type BucketAccess struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which access is wanted. It is immutable.
+	// spec is the requested access. It is immutable.
 	// +required
 	Spec BucketAccessSpec `json:"spec"`
 
-	// status says what was handed to the sidecar and what became of it.
+	// status is the request as handed off to the sidecar, and its result.
 	// +optional
 	// +kubebuilder:default={}
 	Status BucketAccessStatus `json:"status,omitzero"`
 }
 
-// BucketAccessSpec says which access is wanted.
+// BucketAccessSpec is the access that a user requests.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketAccess is immutable: create another access, and delete this one"
 type BucketAccessSpec struct {
-	// bucketClaims lists the BucketClaims to get access to, each at most once
-	// and each with a Secret of its own.
+	// bucketClaims lists the BucketClaims to access. Each may appear only once
+	// and has its own Secret.
 	// +required
 	// +listType=map
 	// +listMapKey=bucketClaimName
@@ -58,7 +58,7 @@ type BucketAccessSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	BucketAccessClassName string `json:"bucketAccessClassName"`
 
-	// protocol that the credential must work with.
+	// protocol is the protocol that the credential must support.
 	// +required
 	Protocol Protocol `json:"protocol"`
 
@@ -72,9 +72,9 @@ type BucketAccessSpec struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
-// BucketClaimAccess is the access wanted to the bucket of one BucketClaim. The
-// KEP calls it BucketClaimReference, a name that it also gives to the
-// reference on a Bucket.
+// BucketClaimAccess is the requested access to the bucket of one BucketClaim.
+// The KEP calls it BucketClaimReference, but uses that name for the reference
+// on a Bucket, too.
 type BucketClaimAccess struct {
 	// bucketClaimName is the name of a BucketClaim in the same namespace.
 	// +required
@@ -90,12 +90,12 @@ type BucketClaimAccess struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	AccessSecretName string `json:"accessSecretName"`
 
-	// accessModes says what must be possible. At least one mode must be set.
+	// accessModes are the requested access modes. At least one must be set.
 	// +required
 	AccessModes BucketAccessModes `json:"accessModes"`
 }
 
-// BucketAccessModes are the access modes wanted, by category.
+// BucketAccessModes are the requested access modes, by category.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.objectData) || has(self.objectMetadata) || has(self.bucketMetadata)",message="at least one access mode must be set"
 type BucketAccessModes struct {
@@ -112,11 +112,12 @@ type BucketAccessModes struct {
 	BucketMetadata BucketAccessMode `json:"bucketMetadata,omitempty"`
 }
 
-// BucketAccessStatus says what was handed to the sidecar and what became of it.
+// BucketAccessStatus is the request as handed off to the sidecar, and its
+// result.
 //
-// The controller fills accessedBuckets, driverName, authenticationType,
-// parameters and disallowedBucketAccessModes in one write; from then on the
-// access belongs to the sidecar of that driver.
+// The controller sets accessedBuckets, driverName, authenticationType,
+// parameters and disallowedBucketAccessModes in one write. After that write,
+// the sidecar of that driver owns the access.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.driverName) == has(self.accessedBuckets) && has(self.driverName) == has(self.authenticationType)",message="driverName, authenticationType and accessedBuckets must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
@@ -125,8 +126,8 @@ type BucketAccessModes struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || (has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters))",message="status.parameters may not be changed once status.driverName is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cleanup) || has(self.cleanup)",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 type BucketAccessStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
-	// the deletion waits or fails, DeprovisionFailed.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// DeprovisionFailed is added when the deletion waits or fails.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -135,7 +136,7 @@ type BucketAccessStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// accountID is the unique ID of the account in the backend. It is set
-	// before the access is granted there.
+	// before the driver grants the access.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -143,12 +144,13 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accountID may not be changed or removed once it is set"
 	AccountID string `json:"accountID,omitempty"`
 
-	// cleanup is Pending from the write on that sets accountID, or, with a driver
-	// that tells the ID only of an account that it has made, from before it is
-	// asked. It is Finished once the account is revoked and the Secrets are
-	// deleted. While it is Pending, the annotation sidecar-cleanup-finished, which
-	// users of the namespace can write, says nothing. A sidecar need not set it:
-	// then the annotation alone counts. The KEP does not have it.
+	// cleanup is set to Pending in the same write as accountID. For a one-phase
+	// driver, which returns the ID only after it has created the account, it is
+	// set before the call. It is Finished when the account is revoked and the
+	// Secrets are deleted. While it is Pending, the annotation
+	// sidecar-cleanup-finished is ignored, because users of the namespace can
+	// write it. If a sidecar does not set this field, only the annotation is
+	// used. The field is not part of the KEP.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`
@@ -162,8 +164,8 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accessedBuckets may not be changed or removed once it is set"
 	AccessedBuckets []AccessedBucket `json:"accessedBuckets,omitempty"`
 
-	// driverName is a copy of the class's driverName, so that the access can
-	// be revoked without the class.
+	// driverName is a copy of the class's driverName. The class is then not
+	// needed to revoke the access.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -180,16 +182,17 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:MaxProperties=512
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// disallowedBucketAccessModes is a copy of the class's, which the driver
-	// keeps in the categories that the access leaves empty. It is an addition
-	// to the KEP: a sidecar that does not know it may drop it, and the controller
-	// adds it later to an access that an earlier version handed over.
+	// disallowedBucketAccessModes is a copy of the class's field. The driver
+	// enforces it in the categories that the access leaves empty. It is an
+	// addition to the KEP: a sidecar without support for it may drop it, and
+	// the controller adds it later to an access that an earlier version
+	// handed off.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.disallowedBucketAccessModes may not be changed once it is set"
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`
 }
 
-// AccessedBucket is one Bucket that an access gives access to.
+// AccessedBucket is one Bucket of an access.
 type AccessedBucket struct {
 	// bucketName is the name of the Bucket.
 	// +required
@@ -212,8 +215,8 @@ type AccessedBucket struct {
 	BucketClaimName string `json:"bucketClaimName"`
 }
 
-// CleanedUp reports whether the sidecar has returned an access that is being
-// deleted: there is nothing left of it in the backend and in Secrets.
+// CleanedUp reports whether the sidecar has finished the cleanup of an access
+// that is being deleted: its account is revoked and its Secrets are deleted.
 func (a *BucketAccess) CleanedUp() bool {
 	return a.DeletionTimestamp != nil && a.Status.Cleanup != CleanupPending && HasAnnotation(a, SidecarCleanupFinishedAnnotation)
 }

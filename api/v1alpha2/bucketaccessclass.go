@@ -4,7 +4,7 @@ package v1alpha2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BucketAccessClass is an administrator's description of one sort of access.
+// BucketAccessClass is an administrator's description of one kind of access.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=bucketaccessclasses,shortName=bac,categories=cosi
@@ -43,8 +43,8 @@ type BucketAccessClassSpec struct {
 	// +kubebuilder:default=Key
 	AuthenticationType AuthenticationType `json:"authenticationType,omitempty"`
 
-	// parameters are passed to the driver as they are when it grants access.
-	// At most 512 entries and 65536 characters in all.
+	// parameters are passed to the driver unchanged when it grants access.
+	// At most 512 entries and 65536 characters in total.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="parameters: a key must not be empty"
@@ -52,22 +52,23 @@ type BucketAccessClassSpec struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 
 	// multiBucketAccess determines how many BucketClaims one BucketAccess of this
-	// class may reference. Omitted means SingleBucket, which may change.
+	// class may reference. The default is SingleBucket; it may change.
 	//  - SingleBucket: exactly one
 	//  - MultipleBuckets: one or more
 	// +optional
 	MultiBucketAccess MultiBucketAccess `json:"multiBucketAccess,omitempty"`
 
 	// disallowedBucketAccessModes lists access modes that a BucketAccess of
-	// this class may not ask for.
+	// this class may not request.
 	// +optional
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`
 }
 
-// DisallowedBucketAccessModes lists, for each category, the access modes that
-// may not be asked for. A mode excludes itself only: disallowing ReadWrite
-// leaves ReadOnly allowed. A category that a BucketAccess leaves empty gets no
-// more than one of the modes that are left, from drivers that announce it.
+// DisallowedBucketAccessModes lists, for each category, the access modes that a
+// BucketAccess may not request. Each mode excludes only itself: if ReadWrite is
+// disallowed, ReadOnly is still allowed. In a category that a BucketAccess
+// leaves empty, drivers that support this field grant at most one of the
+// allowed modes.
 type DisallowedBucketAccessModes struct {
 	// objectData is the access to the objects of the bucket.
 	// +optional

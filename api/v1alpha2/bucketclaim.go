@@ -23,17 +23,17 @@ type BucketClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which bucket is wanted. It is immutable.
+	// spec is the desired bucket. It is immutable.
 	// +required
 	Spec BucketClaimSpec `json:"spec"`
 
-	// status says which Bucket the claim has got.
+	// status is the observed state of the claim.
 	// +optional
 	// +kubebuilder:default={}
 	Status BucketClaimStatus `json:"status,omitzero"`
 }
 
-// BucketClaimSpec says which bucket is wanted.
+// BucketClaimSpec is the bucket that a user requests.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.bucketClassName) != has(self.existingBucketName)",message="exactly one of bucketClassName and existingBucketName must be set"
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketClaim is immutable: create another claim"
@@ -58,12 +58,12 @@ type BucketClaimSpec struct {
 	ExistingBucketName string `json:"existingBucketName,omitempty"`
 }
 
-// BucketClaimStatus says which Bucket the claim has got.
+// BucketClaimStatus is the observed state of a claim.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.boundBucketName) || has(self.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"
 type BucketClaimStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
-	// the deletion waits or fails, DeprovisionFailed.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// DeprovisionFailed is added when the deletion waits or fails.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -79,7 +79,7 @@ type BucketClaimStatus struct {
 	BoundBucketName string `json:"boundBucketName,omitempty"`
 
 	// protocols lists the protocols that the bucket supports. A BucketAccess
-	// may ask for any of them.
+	// may request any of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=3

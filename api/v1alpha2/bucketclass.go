@@ -4,7 +4,7 @@ package v1alpha2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BucketClass is an administrator's description of one sort of bucket.
+// BucketClass is an administrator's description of one kind of bucket.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=bcl,categories=cosi
@@ -43,8 +43,8 @@ type BucketClassSpec struct {
 	// +required
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy"`
 
-	// parameters are passed to the driver as they are when it creates a
-	// bucket. At most 512 entries and 65536 characters in all.
+	// parameters are passed to the driver unchanged when it creates a bucket.
+	// At most 512 entries and 65536 characters in total.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="parameters: a key must not be empty"

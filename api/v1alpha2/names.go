@@ -18,79 +18,82 @@ const Version = "v1alpha2"
 
 // Finalizers (KEP section "Annotations and finalizers").
 const (
-	// ProtectionFinalizer keeps a BucketClaim, Bucket, BucketAccess or access
-	// Secret until COSI has cleaned up behind it.
+	// ProtectionFinalizer prevents the removal of a BucketClaim, Bucket,
+	// BucketAccess or access Secret until COSI has finished its cleanup.
 	ProtectionFinalizer = GroupName + "/protection"
 )
 
-// Annotations (KEP section "Annotations and finalizers"). Those that steer
-// COSI mean something by their presence, whatever their value; use
-// HasAnnotation to read them.
+// Annotations (KEP section "Annotations and finalizers"). Unless
+// stated otherwise, only the presence of an annotation matters, not its value;
+// use HasAnnotation to read it.
 const (
 	// BucketClaimBeingDeletedAnnotation is set on a Bucket by the controller
-	// when the bound BucketClaim is being deleted or is gone; see ReleaseMark.
+	// when the bound BucketClaim is being deleted or does not exist; see
+	// ReleaseMark.
 	BucketClaimBeingDeletedAnnotation = GroupName + "/bucketclaim-being-deleted"
 
 	// HasBucketAccessReferencesAnnotation is set on a BucketClaim by the
-	// controller while at least one BucketAccess holds the claim. Its value is the
-	// sorted, comma-separated list of their UIDs, or "true" by earlier versions.
+	// controller while at least one BucketAccess uses the claim. The value is the
+	// sorted, comma-separated list of their UIDs; earlier versions wrote "true".
 	HasBucketAccessReferencesAnnotation = GroupName + "/has-bucketaccess-references"
 
 	// SidecarCleanupFinishedAnnotation is set on a BucketAccess by the sidecar
-	// when its Secrets are gone and the access is revoked.
+	// when its Secrets are deleted and the access is revoked.
 	SidecarCleanupFinishedAnnotation = GroupName + "/sidecar-cleanup-finished"
 
-	// BucketAccessReferenceAnnotation is set on an access Secret, value
-	// "<namespace>/<name>" of its BucketAccess. For people only.
+	// BucketAccessReferenceAnnotation is set on an access Secret. The value is
+	// "<namespace>/<name>" of its BucketAccess. It is informational.
 	BucketAccessReferenceAnnotation = GroupName + "/bucketaccess-reference"
 
-	// BucketClaimReferenceAnnotation is set on an access Secret, value
-	// "<namespace>/<name>" of its BucketClaim. For people only.
+	// BucketClaimReferenceAnnotation is set on an access Secret. The value is
+	// "<namespace>/<name>" of its BucketClaim. It is informational.
 	BucketClaimReferenceAnnotation = GroupName + "/bucketclaim-reference"
 
-	// RotateAnnotation is set on a BucketAccess by a user who wants a new
-	// credential; each new value asks for one rotation. It is not in the KEP.
+	// RotateAnnotation is set on a BucketAccess by a user to request a new
+	// credential. Each new value requests one rotation. It is not in the KEP.
 	RotateAnnotation = "cooper.dev/rotate"
 
-	// DeliveredRotationAnnotation is set on an access Secret by the sidecar: the
-	// value of RotateAnnotation that the credential in it was made for. It is not
-	// in the KEP.
+	// DeliveredRotationAnnotation is set on an access Secret by the sidecar. The
+	// value is that of the RotateAnnotation for which the credential was created.
+	// It is not in the KEP.
 	DeliveredRotationAnnotation = "cooper.dev/delivered-rotation"
 
-	// ConfirmReleaseAnnotation is set on a Bucket by an administrator who
-	// agrees that it is released although its BucketClaim is gone without a
-	// trace. Only the Bucket's metadata.uid counts as its value, so that a
-	// backup confirms nothing. It is not in the KEP.
+	// ConfirmReleaseAnnotation is set on a Bucket by an administrator to confirm
+	// its release although COSI has not observed the deletion of its BucketClaim.
+	// The value must be the Bucket's metadata.uid; otherwise the annotation of a
+	// backup would be a confirmation. It is not in the KEP.
 	ConfirmReleaseAnnotation = "cooper.dev/confirm-release"
 	// ConfirmNotSharedAnnotation is set on a Bucket by an administrator to confirm that its backend bucket is not the one
 	// that a Bucket of another driver imports, although their IDs suggest it. The value is the UID of that Bucket, or
 	// several, separated by commas.
 	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
-	// CreatedAnnotation is set on a Bucket by the controller that creates it;
-	// the value is the time, in RFC 3339. A Bucket that was restored from a
-	// backup has another metadata.creationTimestamp. It is not in the KEP.
+	// CreatedAnnotation is set on a Bucket by the controller that creates it. The
+	// value is the time in RFC 3339. If it differs from
+	// metadata.creationTimestamp, the Bucket was restored from a backup. It is not
+	// in the KEP.
 	CreatedAnnotation = "cooper.dev/created"
 
-	// AskedForAnnotation is set on a Bucket by the sidecar of a driver that tells a
-	// bucket's ID only when it has made it, before it asks; the value is the name
-	// that it asks for. While status.bucketID is empty there may be a bucket of that
-	// name. It is not in the KEP.
+	// AskedForAnnotation is set on a Bucket by the sidecar of a one-phase driver
+	// before it asks the driver for the bucket. The value is the requested name.
+	// While status.bucketID is empty, a bucket of that name may exist in the
+	// backend. It is not in the KEP.
 	AskedForAnnotation = "cooper.dev/asked-for"
 
-	// AccessUIDAnnotation is set on an access Secret by the sidecar; the value is
-	// the UID of its BucketAccess, which finds a Secret that lost its owner
+	// AccessUIDAnnotation is set on an access Secret by the sidecar. The value is
+	// the UID of its BucketAccess. It identifies a Secret that lost its owner
 	// reference. It is not in the KEP.
 	AccessUIDAnnotation = "cooper.dev/access-uid"
 
-	// LeaseOwnerAnnotation on the Lease of a driver name says which deployment the
-	// name belongs to, as namespace and name. It is not in the KEP.
+	// LeaseOwnerAnnotation is set on the Lease of a driver name. The value is the
+	// namespace and name of the deployment that owns the driver name. It is not in
+	// the KEP.
 	LeaseOwnerAnnotation = "cooper.dev/owner"
 )
 
-// AccessSecretLabel is on every access Secret, value "true", so that a sidecar
-// that watches Secrets gets no others. It is not in the KEP.
-const AccessSecretLabel = "cooper.dev/access-secret" //nolint:gosec // a name, no credential
+// AccessSecretLabel is set to "true" on every access Secret. A sidecar that
+// watches Secrets selects by it. It is not in the KEP.
+const AccessSecretLabel = "cooper.dev/access-secret" //nolint:gosec // a name, not a credential
 
 // Condition types (KEP section "Conditions"; DeprovisionFailed and
 // ReleaseHeld are Cooper's).
@@ -98,35 +101,37 @@ const (
 	// ConditionProvisioned reports whether the backend resource was provisioned.
 	ConditionProvisioned = "Provisioned"
 
-	// ConditionResourcesValidated reports whether the object and what it refers
-	// to are valid.
+	// ConditionResourcesValidated reports whether the object and the objects that
+	// it references are valid.
 	ConditionResourcesValidated = "ResourcesValidated"
 
 	// ConditionProvisionFailed reports whether the latest provisioning RPC failed.
 	ConditionProvisionFailed = "ProvisionFailed"
 
-	// ConditionDeprovisionFailed tells why an object that is being deleted is
-	// still there: True after the deletion failed, Unknown while it waits for
-	// another object, False once it succeeded after all. It is added when first
-	// needed, so that a failing delete never flips ProvisionFailed.
+	// ConditionDeprovisionFailed reports why an object is stuck in deletion: True
+	// after a failure, Unknown while the deletion waits for another object, and
+	// False after a later success. It is added when it is first needed. A failed
+	// deletion does not change ProvisionFailed.
 	ConditionDeprovisionFailed = "DeprovisionFailed"
 
-	// ConditionReleaseHeld is True on a Bucket whose BucketClaim is gone without
-	// a trace, and which is therefore not released until an administrator
-	// confirms it. At all other times it is absent.
+	// ConditionReleaseHeld is True on a Bucket whose BucketClaim does not exist
+	// although COSI has not observed its deletion. The Bucket is not released
+	// until an administrator confirms it. Otherwise the condition is absent.
 	ConditionReleaseHeld = "ReleaseHeld"
 )
 
-// ReasonPending is the reason of the conditions that the CRD defaults put on
-// an object nobody has reconciled yet.
+// ReasonPending is the reason of the conditions that the CRD sets by default,
+// before the first reconcile.
 const ReasonPending = "Pending"
 
 // Name prefixes that COSI derives from UIDs.
 const (
-	// BucketNamePrefix starts the name of a dynamically provisioned Bucket.
+	// BucketNamePrefix is the prefix of the name of a dynamically provisioned
+	// Bucket.
 	BucketNamePrefix = "bc-"
 
-	// AccountNamePrefix starts the account name handed to the driver.
+	// AccountNamePrefix is the prefix of the account name in requests to the
+	// driver.
 	AccountNamePrefix = "ba-"
 )
 
@@ -138,16 +143,16 @@ func BucketNameFor(claimUID types.UID) string { return BucketNamePrefix + string
 // BucketAccess with the given UID: "ba-<UID>".
 func AccountNameFor(accessUID types.UID) string { return AccountNamePrefix + string(accessUID) }
 
-// ControllerLeaseName is the Lease that the controller holds while it works.
+// ControllerLeaseName is the Lease of the active controller.
 const ControllerLeaseName = "cosi-controller"
 
-// LeaseNameFor returns the name of the Lease that the sidecar of a driver holds
-// while it works: "cosi-driver-<driver name>".
+// LeaseNameFor returns the name of the Lease of a driver's active sidecar:
+// "cosi-driver-<driver name>".
 func LeaseNameFor(driverName string) string { return "cosi-driver-" + driverName }
 
-// misspelledGroup is how the KEP's control flows spell the group in some
-// annotation names. Nothing here writes it, but a component that took the text
-// literally does, so it counts as present when read.
+// misspelledGroup is the spelling of the group in some annotation names in the
+// control flows of the KEP. We never write it, but accept it from components
+// that implement the text literally.
 const misspelledGroup = "objectstorage.k8.io"
 
 // misspelled returns the second spelling of an annotation of our group, or ""
@@ -160,8 +165,8 @@ func misspelled(key string) string {
 	return misspelledGroup + "/" + rest
 }
 
-// HasAnnotation reports whether obj carries the annotation key, in the group's
-// own spelling or in the misspelling found in the KEP, with whatever value.
+// HasAnnotation reports whether obj has the annotation key, in the correct
+// spelling of the group or in the misspelling in the KEP, with any value.
 func HasAnnotation(obj metav1.Object, key string) bool {
 	annotations := obj.GetAnnotations()
 	if _, ok := annotations[key]; ok {
@@ -175,8 +180,8 @@ func HasAnnotation(obj metav1.Object, key string) bool {
 	return ok
 }
 
-// SetAnnotation puts the annotation on obj in memory and reports whether that
-// changed anything. It writes the group's own spelling only.
+// SetAnnotation sets the annotation on obj in memory and reports whether obj
+// changed. It writes only the correct spelling of the group.
 func SetAnnotation(obj metav1.Object, key, value string) bool {
 	annotations := obj.GetAnnotations()
 	if old, ok := annotations[key]; ok && old == value {
@@ -190,8 +195,8 @@ func SetAnnotation(obj metav1.Object, key, value string) bool {
 	return true
 }
 
-// RemoveAnnotation takes the annotation off obj in memory, in both spellings,
-// and reports whether it was there.
+// RemoveAnnotation removes the annotation from obj in memory, in both spellings,
+// and reports whether obj changed.
 func RemoveAnnotation(obj metav1.Object, key string) bool {
 	if !HasAnnotation(obj, key) {
 		return false
@@ -205,27 +210,28 @@ func RemoveAnnotation(obj metav1.Object, key string) bool {
 	return true
 }
 
-// ReleaseMark returns the value of BucketClaimBeingDeletedAnnotation by which
-// the controller releases a Bucket: the policy that it follows, a slash, and
-// the Bucket's UID, by which the mark in a backup does not count on the Bucket
-// that is restored from it.
+// ReleaseMark returns the value of BucketClaimBeingDeletedAnnotation with which
+// the controller releases a Bucket: the deletion policy, a slash, and the
+// Bucket's UID. A Bucket that is restored from a backup has another UID, so the
+// mark of the backup is not valid on it.
 func ReleaseMark(b *Bucket) string { return string(b.Spec.DeletionPolicy) + "/" + string(b.UID) }
 
-// Released reports whether the Bucket carries BucketClaimBeingDeletedAnnotation,
-// and not that of the Bucket from whose backup it was restored. A value without
-// a UID, as other controllers write it, counts.
+// Released reports whether the Bucket has a valid
+// BucketClaimBeingDeletedAnnotation. A mark with another UID comes from a backup
+// and is not valid. A mark without a UID comes from another controller and is
+// valid.
 func Released(b *Bucket) bool {
 	_, uid, tied := strings.Cut(b.Annotations[BucketClaimBeingDeletedAnnotation], "/")
 	return HasAnnotation(b, BucketClaimBeingDeletedAnnotation) && (!tied || uid == string(b.UID))
 }
 
-// HasProtection reports whether obj carries the protection finalizer.
+// HasProtection reports whether obj has the protection finalizer.
 func HasProtection(obj metav1.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), ProtectionFinalizer)
 }
 
-// AddProtection puts the protection finalizer on obj in memory and reports
-// whether that changed anything.
+// AddProtection adds the protection finalizer to obj in memory and reports
+// whether obj changed.
 func AddProtection(obj metav1.Object) bool {
 	if HasProtection(obj) {
 		return false
@@ -234,8 +240,8 @@ func AddProtection(obj metav1.Object) bool {
 	return true
 }
 
-// RemoveProtection takes the protection finalizer off obj in memory and
-// reports whether it was there.
+// RemoveProtection removes the protection finalizer from obj in memory and
+// reports whether obj changed.
 func RemoveProtection(obj metav1.Object) bool {
 	if !HasProtection(obj) {
 		return false

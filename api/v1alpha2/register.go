@@ -14,7 +14,7 @@ func GroupVersion() schema.GroupVersion {
 }
 
 // AddToScheme registers all kinds of this package with a scheme. It never
-// fails; the error is there to fit the usual signature.
+// fails; it returns an error only to have the usual signature.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion(),
 		&Bucket{}, &BucketList{},

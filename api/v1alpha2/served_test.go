@@ -45,7 +45,7 @@ func TestConditionsStartUnknownWithoutAWrite(t *testing.T) {
 		t.Errorf("conditions of a new claim (-want +got):\n%s", diff)
 	}
 	if claim.ResourceVersion != version {
-		t.Errorf("somebody wrote the claim: resourceVersion %s, was %s", claim.ResourceVersion, version)
+		t.Errorf("the claim was written: resourceVersion %s, was %s", claim.ResourceVersion, version)
 	}
 	claim.Status = cosiapi.BucketClaimStatus{BoundBucketName: "bc-1"}
 	if err := env.Client.Status().Update(t.Context(), claim); err != nil {

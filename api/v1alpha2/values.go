@@ -8,7 +8,7 @@ type Protocol string
 
 // The object storage protocols.
 const (
-	// ProtocolS3 is the protocol of Amazon S3 and of the many stores that speak it.
+	// ProtocolS3 is the protocol of Amazon S3 and of compatible stores.
 	ProtocolS3 Protocol = "S3"
 	// ProtocolAzure is the protocol of Azure Blob Storage.
 	ProtocolAzure Protocol = "Azure"
@@ -16,7 +16,7 @@ const (
 	ProtocolGCS Protocol = "GCS"
 )
 
-// DeletionPolicy says what becomes of a Bucket when its BucketClaim is deleted.
+// DeletionPolicy determines what happens to a Bucket when its BucketClaim is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type DeletionPolicy string
 
@@ -40,7 +40,7 @@ const (
 	AuthenticationTypeServiceAccount AuthenticationType = "ServiceAccount"
 )
 
-// MultiBucketAccess tells how many BucketClaims one BucketAccess may reference.
+// MultiBucketAccess determines how many BucketClaims one BucketAccess may reference.
 // +kubebuilder:validation:Enum=SingleBucket;MultipleBuckets
 type MultiBucketAccess string
 
@@ -52,7 +52,7 @@ const (
 	MultiBucketAccessMultipleBuckets MultiBucketAccess = "MultipleBuckets"
 )
 
-// Cleanup says how far the sidecar is with the cleanup behind an access.
+// Cleanup is the state of the sidecar's cleanup of an access.
 // +kubebuilder:validation:Enum=Pending;Finished
 type Cleanup string
 
@@ -64,8 +64,8 @@ const (
 	CleanupFinished Cleanup = "Finished"
 )
 
-// BucketAccessMode is a read/write mode. An empty mode means that the user
-// does not need the access and does not care whether it is possible.
+// BucketAccessMode is a read/write mode. If it is empty, the user does not need
+// the access, but the driver may grant it.
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly;WriteOnly
 type BucketAccessMode string
 

@@ -194,7 +194,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}{
 		{"claim/classless", "WaitingForClass", 3, []string{`Waiting for BucketClass "no-such-class" to exist.`, "→ Compare the name with kubectl get bucketclasses"}},
 		{"claim/nobody", "WaitingForBucket", 3, []string{nobody}},
-		{"access/taken", "SecretTaken", 4, []string{"was not created for this BucketAccess", "→ Delete that Secret if nobody needs it", "Secret/password Taken"}},
+		{"access/taken", "SecretTaken", 4, []string{"was not created for this BucketAccess", "→ If the Secret is not in use, delete it", "Secret/password Taken"}},
 		{"claim/absent", "NotFound", 4, []string{"It does not exist.", "→ Create it"}},
 	} {
 		reason(tc.name, tc.reason)
@@ -242,12 +242,12 @@ func TestDoctor(t *testing.T) {
 	hold(cosiapi.ControllerLeaseName, time.Hour)
 	hold(cosiapi.LeaseNameFor(s.driver), -time.Hour)
 	clash := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: deploy.SystemNamespace, Name: "clash"}, Reason: "DriverNameTaken", Message: "The driver name is taken.",
+		ObjectMeta: metav1.ObjectMeta{Namespace: deploy.SystemNamespace, Name: "clash"}, Reason: "DriverNameTaken", Message: "The driver name belongs to another deployment.",
 		InvolvedObject: corev1.ObjectReference{Kind: "Lease", Namespace: deploy.SystemNamespace, Name: "cosi-driver-a"},
 	}
 	s.Create(clash)
 	cosi(t, s.admin, "doctor").expect(t, 1,
-		"FAIL Controller: Lease", "has not renewed it since", "ahead of the API server", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+		"FAIL Controller: Lease", "has not renewed it since", "ahead of the API server", `Lease "cosi-system/cosi-driver-a": The driver name belongs to another deployment.`)
 }
 
 // golden compares the output of a subcommand with a file in testdata, in which names and times are replaced

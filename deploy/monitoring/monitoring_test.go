@@ -178,15 +178,15 @@ func TestMonitoring(t *testing.T) {
 	w.WaitCondition(unserved, cosiapi.ConditionProvisioned)
 
 	w.StopComponent(w.Driver(fake))
-	w.fires("a driver is gone and its sidecar is not", "CosiDriverGone "+fake)
+	w.fires("only the driver of a Pod stopped", "CosiDriverGone "+fake)
 	w.StartComponent(w.Driver(fake))
 
 	w.StopComponent(w.Sidecar(w.store))
-	w.fires("a sidecar is gone", "CosiDriverGone "+w.store)
+	w.fires("a sidecar stopped", "CosiDriverGone "+w.store)
 	w.StartComponent(w.Sidecar(w.store))
 
 	w.StopComponent(w.Controller())
-	w.fires("the controller is gone", "CosiControllerGone")
+	w.fires("the controller stopped", "CosiControllerGone")
 	w.StartComponent(w.Controller())
 
 	given := w.secondSidecar()

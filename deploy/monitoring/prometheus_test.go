@@ -92,7 +92,7 @@ func hurried(t *testing.T) string {
 		"for: 5m": "for: 0s", "for: 2m": "for: 0s", "> 900\n": "> 2\n", "> 3600\n": "> 2\n", "> 300\n": "> 2\n", "> 100 + 3 *": "> 2 + 3 *",
 	} {
 		if !strings.Contains(rules, slow) {
-			t.Fatalf("no rule has %q any more", slow)
+			t.Fatalf("no rule contains %q", slow)
 		}
 		rules = strings.ReplaceAll(rules, slow, fast)
 	}
@@ -118,7 +118,7 @@ func (p *scraper) get(ctx context.Context, path string, parameters url.Values, d
 		return err
 	}
 	if body.Status != "success" {
-		return fmt.Errorf("Prometheus says %s: %s", body.Status, body.Error)
+		return fmt.Errorf("Prometheus returned %s: %s", body.Status, body.Error)
 	}
 	return json.Unmarshal(body.Data, data)
 }

@@ -381,7 +381,7 @@ func TestBadResponsesAndPanics(t *testing.T) {
 		},
 		"no protocol": {
 			nil, func() driverkit.BucketInfo { return driverkit.BucketInfo{} }, broken,
-			"DriverCreateBucketResponse: protocols is required: the driver names no protocol for the bucket",
+			"DriverCreateBucketResponse: protocols is required: the response has no protocol for the bucket",
 		},
 		"a protocol that Info does not declare": {
 			nil, func() driverkit.BucketInfo {
@@ -391,7 +391,7 @@ func TestBadResponsesAndPanics(t *testing.T) {
 		"a password in the endpoint": {
 			nil, func() driverkit.BucketInfo {
 				return driverkit.BucketInfo{S3: &driverkit.S3Bucket{Endpoint: "https://a:canary-value@b"}}
-			}, broken, "protocols.s3.endpoint holds a user name or password",
+			}, broken, "protocols.s3.endpoint contains a user name or password",
 		},
 	}
 	for name, test := range tests {

@@ -27,7 +27,7 @@ func TestMerge(t *testing.T) {
 		change conditions.Change
 		want   conditions.Reason
 	}{
-		"the initial condition belongs to nobody":               {change(unknown, conditions.Initial), change(yes, conditions.SidecarValidated), conditions.SidecarValidated},
+		"the initial condition has no owner":                    {change(unknown, conditions.Initial), change(yes, conditions.SidecarValidated), conditions.SidecarValidated},
 		"a component takes back its own False":                  {change(no, conditions.SecretTaken), change(yes, conditions.SidecarValidated), conditions.SidecarValidated},
 		"a component keeps the other's False when it is fine":   {change(no, conditions.SecretTaken), change(yes, conditions.ControllerValidated), conditions.SecretTaken},
 		"a component keeps the other's False when it waits":     {change(no, conditions.SecretTaken), change(unknown, conditions.WaitingForClass), conditions.SecretTaken},
@@ -38,7 +38,7 @@ func TestMerge(t *testing.T) {
 		"Unknown replaces the other's True":                     {change(yes, conditions.SidecarValidated), change(unknown, conditions.WaitingForBucketClaim), conditions.WaitingForBucketClaim},
 		"True stays as the first component said it":             {change(yes, conditions.SidecarValidated), change(yes, conditions.ControllerValidated), conditions.SidecarValidated},
 		"the first of two True stands":                          {change(yes, conditions.ControllerValidated), change(yes, conditions.SidecarValidated), conditions.ControllerValidated},
-		"a reason that nobody knows is replaced by everybody":   {change(no, "SomethingOld"), change(yes, conditions.ControllerValidated), conditions.ControllerValidated},
+		"an unknown reason may be replaced by any component":    {change(no, "SomethingOld"), change(yes, conditions.ControllerValidated), conditions.ControllerValidated},
 		"the Controller takes back its own wait when all is in": {change(unknown, conditions.WaitingForClass), change(yes, conditions.ControllerValidated), conditions.ControllerValidated},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestNames(t *testing.T) {
 		"one object":                     {"BucketAccess", []string{"a"}, `BucketAccess "a"`},
 		"several objects of one kind":    {"BucketClaim", []string{"a", "b"}, `BucketClaims "a", "b"`},
 		"the plural of an s":             {"BucketAccess", []string{"a", "b"}, `BucketAccesses "a", "b"`},
-		"no more than five are named":    {"Bucket", []string{"a", "b", "c", "d", "e", "f", "g"}, `Buckets "a", "b", "c", "d", "e" and 2 more`},
+		"at most five names are listed":  {"Bucket", []string{"a", "b", "c", "d", "e", "f", "g"}, `Buckets "a", "b", "c", "d", "e" and 2 more`},
 		"an object of another namespace": {"Bucket", []string{"other/a"}, `Bucket "other/a"`},
 	} {
 		t.Run(name, func(t *testing.T) {

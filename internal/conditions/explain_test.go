@@ -20,7 +20,7 @@ func TestExplain(t *testing.T) {
 		conditions []metav1.Condition
 		want       string
 	}{
-		"nobody has looked at it": {
+		"not processed yet": {
 			[]metav1.Condition{condition(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, cosiapi.ReasonPending, "Waiting for COSI.")},
 			"Waiting for COSI.",
 		},

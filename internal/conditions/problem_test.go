@@ -20,12 +20,12 @@ func TestProblemReport(t *testing.T) {
 		was                    metav1.ConditionStatus // of Provisioned
 		validated, provisioned metav1.ConditionStatus
 	}{
-		"a refusal is False":                         {conditions.Refuse(conditions.StatusDegraded, "No."), metav1.ConditionUnknown, metav1.ConditionFalse, metav1.ConditionFalse},
-		"a wait is Unknown":                          {conditions.Wait(conditions.BucketNotUsable, "Soon."), metav1.ConditionFalse, metav1.ConditionUnknown, metav1.ConditionUnknown},
-		"a block is invalid and may be provisioned":  {conditions.Block(conditions.SecretTaken, "Taken."), metav1.ConditionUnknown, metav1.ConditionFalse, metav1.ConditionUnknown},
-		"what is provisioned stays so":               {conditions.Refuse(conditions.StatusDegraded, "No."), metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionTrue},
-		"what is degraded is invalid and goes on":    {degrade, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionTrue},
-		"a problem of another object, while it goes": {conditions.Wait(conditions.BucketNotUsable, "Soon."), metav1.ConditionTrue, metav1.ConditionUnknown, metav1.ConditionTrue},
+		"a refusal is False":                             {conditions.Refuse(conditions.StatusDegraded, "No."), metav1.ConditionUnknown, metav1.ConditionFalse, metav1.ConditionFalse},
+		"a wait is Unknown":                              {conditions.Wait(conditions.BucketNotUsable, "Soon."), metav1.ConditionFalse, metav1.ConditionUnknown, metav1.ConditionUnknown},
+		"a block is invalid and may be provisioned":      {conditions.Block(conditions.SecretTaken, "Taken."), metav1.ConditionUnknown, metav1.ConditionFalse, metav1.ConditionUnknown},
+		"a provisioned object remains provisioned":       {conditions.Refuse(conditions.StatusDegraded, "No."), metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionTrue},
+		"a degraded object is invalid and keeps working": {degrade, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionTrue},
+		"a temporary problem of another object":          {conditions.Wait(conditions.BucketNotUsable, "Soon."), metav1.ConditionTrue, metav1.ConditionUnknown, metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

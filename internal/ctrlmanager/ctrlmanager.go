@@ -21,7 +21,7 @@ func CacheSynced(mgr ctrl.Manager) healthz.Checker {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the cache is not filled yet: is the API server reachable, and are the CRDs and roles installed?")
+			return errors.New("the cache is not synced yet: check that the API server is reachable and that the CRDs and roles are installed")
 		}
 		return nil
 	}

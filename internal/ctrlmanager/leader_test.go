@@ -73,7 +73,7 @@ func TestLeaderSeesAnotherHolder(t *testing.T) {
 	if holder := *testenv.Get(env, lease).Spec.HolderIdentity; holder != "another" {
 		t.Errorf("the Lease was given to %q", holder)
 	}
-	env.Eventually("an Event says who became the leader", func(ctx context.Context) error {
+	env.Eventually("an Event reports the new leader", func(ctx context.Context) error {
 		var list corev1.EventList
 		if err := env.Client.List(ctx, &list, client.InNamespace(lease.Namespace)); err != nil {
 			return err

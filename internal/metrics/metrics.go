@@ -70,7 +70,7 @@ func NewController(r prometheus.Registerer) (*Controller, error) {
 	}
 	count, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_operation_count",
-		Help: "Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).",
+		Help: "Number of reconciles that completed an operation (Succeeded, Canceled) or failed (Unknown).",
 	}, []string{"driver_name", "resource_kind", "operation", "status"}))
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
 	}
 	taken, err := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cosi_sidecar_driver_name_taken",
-		Help: "1 while the driver name belongs to another deployment, so that this sidecar stays passive.",
+		Help: "1 while another deployment owns the driver name and this sidecar is therefore passive.",
 	}, []string{"driver_name"}))
 	if err != nil {
 		return nil, err

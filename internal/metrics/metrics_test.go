@@ -27,7 +27,7 @@ func TestControllerMetricsOfKEP(t *testing.T) {
 	m.Finished(metrics.Operation{Driver: "s3.example.com", Kind: metrics.KindBucketClaim, Name: metrics.OperationCreate}, 3*time.Second)
 	again.Reconciled(metrics.Operation{Kind: metrics.KindBucketClaim, Name: metrics.OperationDelete}, metrics.StatusSucceeded)
 	want := `
-# HELP cosi_operation_count Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).
+# HELP cosi_operation_count Number of reconciles that completed an operation (Succeeded, Canceled) or failed (Unknown).
 # TYPE cosi_operation_count counter
 cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
 # HELP cosi_operation_total_seconds End-to-end duration of a COSI operation, from the creation or deletion timestamp to its end.

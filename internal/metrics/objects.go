@@ -68,19 +68,19 @@ func NewObjects(r prometheus.Registerer, look func() Inventory) error {
 		look: look, // set here too, for a scrape right after the registration
 		active: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_controller_active",
-			Help: "1 while this controller works: it is elected.",
+			Help: "1 while this controller is the elected leader.",
 		}, nil),
 		count: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_objects",
-			Help: "Number of objects by their state: Pending, Failing (the last call to the driver failed), Ready or Deleting.",
+			Help: "Number of objects by state: Pending, Failing (the last call to the driver failed), Ready or Deleting.",
 		}, []string{"driver_name", "resource_kind", "state"}),
 		since: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_oldest_object_timestamp_seconds",
-			Help: "Unix time since when the object that has been in a state for longest is Pending, Failing or Deleting; none without an object.",
+			Help: "Unix time at which the oldest object in the state (Pending, Failing or Deleting) entered it. Absent if no object is in the state.",
 		}, []string{"driver_name", "resource_kind", "state"}),
 		in: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_namespace_objects",
-			Help: "Number of objects by namespace and state, a Bucket in that of its claim, for the 100 namespaces that have most; the namespace of the rest is empty.",
+			Help: "Number of objects by namespace and state for the 100 largest namespaces. All others have an empty namespace. A Bucket counts in the namespace of its claim.",
 		}, []string{"namespace", "resource_kind", "state"}),
 	})
 	if err != nil {

@@ -39,15 +39,15 @@ func TestObjects(t *testing.T) {
 		in(metrics.StateFailing, 200), in(metrics.StateFailing, 100), in(metrics.StateReady, 1), in(metrics.StateDeleting, 300),
 	}))
 	want := `
-# HELP cosi_controller_active 1 while this controller works: it is elected.
+# HELP cosi_controller_active 1 while this controller is the elected leader.
 # TYPE cosi_controller_active gauge
 cosi_controller_active 1
-# HELP cosi_namespace_objects Number of objects by namespace and state, a Bucket in that of its claim, for the 100 namespaces that have most; the namespace of the rest is empty.
+# HELP cosi_namespace_objects Number of objects by namespace and state for the 100 largest namespaces. All others have an empty namespace. A Bucket counts in the namespace of its claim.
 # TYPE cosi_namespace_objects gauge
 cosi_namespace_objects{namespace="shop",resource_kind="BucketAccess",state="Deleting"} 1
 cosi_namespace_objects{namespace="shop",resource_kind="BucketAccess",state="Failing"} 2
 cosi_namespace_objects{namespace="shop",resource_kind="BucketAccess",state="Ready"} 1
-# HELP cosi_oldest_object_timestamp_seconds Unix time since when the object that has been in a state for longest is Pending, Failing or Deleting; none without an object.
+# HELP cosi_oldest_object_timestamp_seconds Unix time at which the oldest object in the state (Pending, Failing or Deleting) entered it. Absent if no object is in the state.
 # TYPE cosi_oldest_object_timestamp_seconds gauge
 cosi_oldest_object_timestamp_seconds{driver_name="s3",resource_kind="BucketAccess",state="Deleting"} 300
 cosi_oldest_object_timestamp_seconds{driver_name="s3",resource_kind="BucketAccess",state="Failing"} 100
@@ -115,17 +115,17 @@ func TestSidecars(t *testing.T) {
 	s.Regranted("azure", metrics.RegrantExpiry)
 	state = metrics.SidecarState{Active: true, Renewal: time.Unix(100, 0), Expiry: time.Unix(200, 0)}
 	want := `
-# HELP cosi_sidecar_active 1 while this sidecar works: it is elected, and its driver responds.
+# HELP cosi_sidecar_active 1 while this sidecar is the elected leader and its driver responds.
 # TYPE cosi_sidecar_active gauge
 cosi_sidecar_active{driver_name="azure"} 1
 cosi_sidecar_active{driver_name="s3"} 0
-# HELP cosi_sidecar_credential_expiry_timestamp_seconds Unix time at which the first credential expires unless it is renewed; none if no credential expires.
+# HELP cosi_sidecar_credential_expiry_timestamp_seconds Unix time at which the first credential expires if it is not renewed. Absent if no credential expires.
 # TYPE cosi_sidecar_credential_expiry_timestamp_seconds gauge
 cosi_sidecar_credential_expiry_timestamp_seconds{driver_name="azure"} 200
-# HELP cosi_sidecar_credential_renewal_timestamp_seconds Unix time at which the first credential that expires is to be renewed; in the past while that fails, and none if no credential expires.
+# HELP cosi_sidecar_credential_renewal_timestamp_seconds Unix time of the earliest due credential renewal. In the past while renewals fail; absent if no credential expires.
 # TYPE cosi_sidecar_credential_renewal_timestamp_seconds gauge
 cosi_sidecar_credential_renewal_timestamp_seconds{driver_name="azure"} 100
-# HELP cosi_sidecar_regrants_total Number of grants of accesses that had been granted before, by why: Interval, Expiry, Driver, Rotation or Repair.
+# HELP cosi_sidecar_regrants_total Number of repeated grants, by reason: Interval, Expiry, Driver, Rotation or Repair.
 # TYPE cosi_sidecar_regrants_total counter
 `
 	for _, driver := range []string{"azure", "s3"} {

@@ -47,7 +47,7 @@ type Sidecars struct {
 func NewSidecars(r prometheus.Registerer, driverName string, look func() SidecarState) (*Sidecars, error) {
 	regrants, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_sidecar_regrants_total",
-		Help: "Number of grants of accesses that had been granted before, by why: Interval, Expiry, Driver, Rotation or Repair.",
+		Help: "Number of repeated grants, by reason: Interval, Expiry, Driver, Rotation or Repair.",
 	}, []string{"driver_name", "reason"}))
 	if err != nil {
 		return nil, err
@@ -56,15 +56,15 @@ func NewSidecars(r prometheus.Registerer, driverName string, look func() Sidecar
 		looks: map[string]func() SidecarState{}, regrants: regrants,
 		active: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_sidecar_active",
-			Help: "1 while this sidecar works: it is elected, and its driver responds.",
+			Help: "1 while this sidecar is the elected leader and its driver responds.",
 		}, []string{"driver_name"}),
 		renewal: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_sidecar_credential_renewal_timestamp_seconds",
-			Help: "Unix time at which the first credential that expires is to be renewed; in the past while that fails, and none if no credential expires.",
+			Help: "Unix time of the earliest due credential renewal. In the past while renewals fail; absent if no credential expires.",
 		}, []string{"driver_name"}),
 		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_sidecar_credential_expiry_timestamp_seconds",
-			Help: "Unix time at which the first credential expires unless it is renewed; none if no credential expires.",
+			Help: "Unix time at which the first credential expires if it is not renewed. Absent if no credential expires.",
 		}, []string{"driver_name"}),
 	})
 	if err != nil {

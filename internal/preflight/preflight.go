@@ -47,7 +47,7 @@ func look(mapper meta.RESTMapper, host string, kinds []string) error {
 		case meta.IsNoMatchError(err):
 			return fmt.Errorf("the API server at %s has no kind %s in %s: install the CRDs of COSI there first", host, kind, known.GroupVersion())
 		case errors.As(err, &status):
-			return fmt.Errorf("the API server at %s refuses to list its kinds: %w", host, err)
+			return fmt.Errorf("the API server at %s rejected the discovery of its kinds: %w", host, err)
 		default:
 			return fmt.Errorf("cannot reach the API server at %s: %w", host, err)
 		}

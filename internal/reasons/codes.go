@@ -9,65 +9,65 @@ import (
 
 // ofCodes returns the texts of gRPC codes, by their names in messages.
 func ofCodes() map[string]explained {
-	const again = "Nothing at first: COSI tries again."
+	const retries = "COSI retries automatically."
 	return map[string]explained{
-		"Canceled": {"A call to the driver was broken off.", "The sidecar or the driver was stopped.", again},
+		"Canceled": {"A call to the driver was cancelled.", "The sidecar or the driver was stopped.", retries},
 		"Unknown": {
-			"The driver failed and gives no reason.", "It is a mistake in the driver, or an error of its backend that it does not know.",
-			again + " If it lasts, an administrator must read the log of the driver.",
+			"The driver failed with an unspecified error.", "The driver has a bug, or its backend returned an error that the driver does not recognize.",
+			retries + " If the error persists, an administrator must check the driver's log.",
 		},
 		"InvalidArgument": {
-			"The driver does not accept the request.", "Mostly a parameter of the class is unknown or has a value that does not fit.",
-			"An administrator must correct the class; create the object again then.",
+			"The driver rejected the request.", "In most cases, a parameter of the class is unknown or has an invalid value.",
+			recreate,
 		},
 		"DeadlineExceeded": {
-			"The driver did not respond in time.", "The backend hangs or is slow.",
-			again + " If it lasts, an administrator must see to the backend, or raise the sidecar's time limit for calls.",
+			"The driver did not respond in time.", "The backend is slow or does not respond.",
+			retries + " If the error persists, an administrator must check the backend, or raise the sidecar's --rpc-timeout.",
 		},
 		"NotFound": {
-			"The driver does not find what the call is for.", "A bucket that is imported does not exist, or what an account is made of was removed in the backend.",
-			"An administrator must compare the ID with what is in the backend.",
+			"The driver did not find the resource that the call is for.", "An imported bucket does not exist, or parts of an account were removed in the backend.",
+			"An administrator must compare the ID with the resources in the backend.",
 		},
 		"AlreadyExists": {
-			"There is a bucket or an account of that name which differs from what was asked for.", "It belongs to somebody else, or was made with other parameters.",
-			"An administrator must remove it or choose other parameters; create the object again then.",
+			"A bucket or account of that name exists and differs from the request.", "It has another owner, or was created with other parameters.",
+			"An administrator must remove it or choose other parameters. Then create the object again.",
 		},
 		"PermissionDenied": {
-			"The backend forbids the driver what it tries.", "The driver's own account lacks a right there.",
-			"An administrator must give the driver's account the right; the pages of the drivers list them.",
+			"The backend denied the driver's request.", "The driver's own account lacks a permission there.",
+			"An administrator must grant the permission to the driver's account. The driver's documentation lists the permissions.",
 		},
 		"ResourceExhausted": {
-			"The backend has no room or allows no more.", "A quota or a rate limit is reached.",
-			again + " If it lasts, an administrator must raise the limit.",
+			"The backend has no capacity left or limits requests.", "A quota or a rate limit is reached.",
+			retries + " If the error persists, an administrator must raise the limit.",
 		},
 		"FailedPrecondition": {
-			"Something must happen before the call can succeed.", "Mostly a bucket that is to be deleted is not empty.",
-			"Do what the driver says, such as emptying the bucket.",
+			"A precondition of the call is not met.", "In most cases, a bucket that is being deleted is not empty.",
+			"Follow the driver's message, such as a request to empty the bucket.",
 		},
-		"Aborted": {"The driver is at work on the same thing.", "Another call has not ended yet.", again},
+		"Aborted": {"The driver is processing another call for the same resource.", "The other call has not finished yet.", retries},
 		"OutOfRange": {
-			"A value is not within what the driver takes.", "A parameter of the class is too large or too small.",
-			"An administrator must correct the class; create the object again then.",
+			"A value is outside the range that the driver accepts.", "A parameter of the class is too large or too small.",
+			recreate,
 		},
 		"Unimplemented": {
-			"The driver does not know the call.", "It is a driver of another version of COSI.",
-			"An administrator must install a version that fits, or give the sidecar a --driver-dialect.",
+			"The driver does not implement the call.", "The driver implements another version of COSI.",
+			"An administrator must install a compatible version, or start the sidecar with --driver-dialect.",
 		},
 		"Internal": {
-			"Something is broken in the driver.", "It is a mistake in the driver or its backend.",
-			again + " If it lasts, an administrator must read the log of the driver.",
+			"The driver failed with an internal error.", "The driver or its backend has a bug.",
+			retries + " If the error persists, an administrator must check the driver's log.",
 		},
 		"Unavailable": {
-			"The driver or its backend cannot be reached.", "The driver is starting, or the network or the backend is down.",
-			again + " If it lasts, an administrator must see why.",
+			"The driver or its backend is unreachable.", "The driver is starting, or the network or the backend is down.",
+			retries + " If the error persists, an administrator must check the driver, its backend and the network.",
 		},
 		"DataLoss": {
-			"The backend has lost data that cannot be recovered.", "It is broken.",
-			"An administrator must see to the backend before anything else.",
+			"The backend has lost data that cannot be recovered.", "The backend is damaged.",
+			"An administrator must repair the backend first.",
 		},
 		"Unauthenticated": {
-			"The backend does not accept the credentials of the driver.", "They expired, were replaced, or are wrong.",
-			"An administrator must give the driver valid credentials.",
+			"The backend rejected the driver's credentials.", "The credentials expired, were replaced, or are wrong.",
+			"An administrator must configure valid credentials for the driver.",
 		},
 	}
 }

@@ -48,38 +48,38 @@ func is(printed, message string) bool {
 // ofCluster returns the texts of errors about objects that a cluster does not have, or not yet.
 func ofCluster() []alike {
 	return []alike{
-		{"kubectl cosi doctor found what keeps COSI from working.", "Do what the lines that begin with FAIL say.", []string{"findings that need somebody to act: …"}},
-		{"The right to read it is missing: env, test and rotate give out what a Secret holds.", "Ask whoever manages the namespace for a Role with the verb get on Secrets.", []string{
+		{"kubectl cosi doctor found problems that prevent COSI from working.", "Follow the lines that begin with FAIL.", []string{"findings that need somebody to act: …"}},
+		{"You do not have permission to read the Secret, which env, test and rotate need.", "Ask an administrator of the namespace for a Role with the verb get on Secrets.", []string{
 			"Secret … may not be read: the right to get Secrets in namespace … is needed, and nothing else: …",
 		}},
-		{"Its bucket or its account is not made yet, or could not be.", "Run kubectl cosi status for the access, and do what it says.", []string{
+		{"Its bucket or its account has not been created yet, or its creation failed.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
 			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … More than ten rotations in a row are answered once a minute (…)",
 		}},
-		{"The access names other claims.", "Name one of those that are listed by --claim.", []string{"BucketAccess … has no claim …: it has …"}},
-		{"Somebody deleted or emptied it.", "Wait some minutes. If it stays so, run kubectl cosi doctor.", []string{
+		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … has no claim …: it has …"}},
+		{"The Secret was deleted or emptied manually.", "Wait a few minutes. If the error persists, run kubectl cosi doctor.", []string{
 			"Secret … of BucketAccess … does not exist: COSI writes it again within minutes", "Secret … of BucketAccess … holds nothing: COSI fills it again within minutes",
 		}},
-		{"The store knows Pods by their service account, and no key exists.", "Use the bucket in a Pod with the service account that the access names.", []string{
+		{"The store identifies Pods by their service account, so there is no key.", "Use the bucket in a Pod with the service account that the access names.", []string{
 			"BucketAccess … authenticates by ServiceAccount …: its bucket can be tried in a Pod of that service account alone",
 			"BucketAccess … authenticates by ServiceAccount: it has no credential to replace",
 			"Secret … holds no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account",
 		}},
-		{"An object that is being deleted gets nothing new.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted, and its credentials go with it"}},
-		{"Two people or programs rotate the same access.", "Run kubectl cosi status, and rotate again if the credential is older than it may be.", []string{
+		{"A BucketAccess that is being deleted gets no new credential.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted, and its credentials go with it"}},
+		{"Two users or programs rotate the same access.", "Run kubectl cosi status, and rotate again if the credential is too old.", []string{
 			"somebody asked for another one in the meantime: kubectl cosi status says how that goes",
 		}},
-		{"COSI is not installed, or only an older version of it.", "An administrator must install the CustomResourceDefinitions as docs/howto/deploy.md says.", []string{
+		{"COSI is not installed, or only in an older version.", "An administrator must install the CustomResourceDefinitions as described in docs/howto/deploy.md.", []string{
 			"this cluster has no COSI …: an administrator must install its CustomResourceDefinitions: …",
 		}},
-		{"What would be installed changes what objects there mean.", "Do what the message says, before anything is installed.", []string{
+		{"The installation would change the meaning of existing objects.", "Follow the message before you install anything.", []string{
 			"nothing is installed, since there are objects of …: …. Migrate those of v1alpha1 first, as docs/howto/migrate-from-v1alpha1.md says; rewrite those of another version with cooper migrate-storage, as docs/howto/upgrade.md says",
 			"nothing is installed, since these CustomResourceDefinitions are not Cooper's: …. Read docs/reference/upstream.md on what becomes of their objects, stop the controller and the sidecars that serve them, and say --replace-crds",
 			"nothing is installed, since these BucketAccessClasses would allow access modes that they disallow now: …. Delete them, and create them again with Cooper's disallowedBucketAccessModes when its CustomResourceDefinitions are there",
 		}},
-		{"A CustomResourceDefinition stores objects in another version than the one to rewrite them in.", "Install the release that stores that version, or give the version that is stored.", []string{
+		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install the release with that storage version, or request the current one.", []string{
 			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
-		{"The page lists objects with the credential that was granted.", "Use a client of the store. A credential that may only write lists nothing.", []string{
+		{"The page lists objects with the granted credential. A write-only credential cannot list objects.", "Use a client of the store.", []string{
 			"objects of buckets with protocol … cannot be listed here", "the credential may not list the objects of bucket …: …",
 		}},
 	}
@@ -88,14 +88,14 @@ func ofCluster() []alike {
 // ofSecrets returns the texts of errors about credentials that an output format of kubectl cosi env cannot represent.
 func ofSecrets() []alike {
 	return []alike{
-		{"Each format is for programs of some protocols, and some hold one bucket alone.", "Choose another format, or one bucket, as the message says.", []string{
+		{"Each format supports only some protocols, and some support only one bucket.", "Choose another format or one bucket, as the message says.", []string{
 			"there is no format …: say one of …", "the format … has room for one bucket, and the access has …: say which with --claim",
 			"…, and the protocol of claim … is …: take one of …",
 			"Secret … holds a service account key and no HMAC key, which an S3 client needs: take gcloud or rclone",
 			"Secret … holds an HMAC key, which Google's own clients do not take: take aws, rclone, s3cmd or mc",
 			"s3cmd knows no endpoint with a path, such as …",
 		}},
-		{"What a driver or somebody else wrote there would be read as something else.", "Choose the format that the message names, or json. If no driver wrote it, see who did.", []string{
+		{"The Secret contains a value that the format cannot represent safely.", "Choose the format that the message names, or json. If the value does not come from a driver, find out which user or program wrote it.", []string{
 			"Secret …: its … is none of S3, Azure, GCS", "Secret …: the value of … is no URL", "Secret …: the value of … is no URL with a signature",
 			"Secret …: the value of … holds characters that no driver delivers, and is not printed: see who writes that Secret, or read it with -o json",
 			"Secret …: the value of … holds a character that other programs read as something else: take shell or json",
@@ -109,7 +109,7 @@ func ofSecrets() []alike {
 
 // ofFlags returns the texts of errors in the command line.
 func ofFlags() []alike {
-	return []alike{{"A flag or an argument is missing, misspelt, or contradicts another.", "Correct it as the message says; --help lists what there is.", []string{
+	return []alike{{"A flag or an argument is missing or misspelt, or contradicts another one.", "Correct it as the message says. --help lists all flags and arguments.", []string{
 		"…: … is not …", "… is no reason of COSI: docs/reference/reasons.md lists all", "… names no access: say access/NAME",
 		"a name is of one namespace: leave out --all-namespaces, or the names", "… is none of claim/NAME, access/NAME, bucket/NAME",
 		"--output … is not one of wide, json, yaml, dot", "--store-administrator and --secret contradict each other",
@@ -130,22 +130,22 @@ func ofFlags() []alike {
 	}}}
 }
 
-// ofCooper returns the texts of errors of the laptop's system and of new drivers.
+// ofCooper returns the texts of errors of cooper up and cooper new.
 func ofCooper() []alike {
 	return []alike{
-		{"A program is just starting or ending, or cooper up does not run there.", "Start cooper up, or wait some seconds. Its log says what it does.", []string{
+		{"A program is starting or stopping, or cooper up is not running with this directory.", "Start cooper up, or wait a few seconds. Its log shows the progress.", []string{
 			"nothing runs on …: start it with cooper up…", "the process that uses … is just starting or ending; try again", "the API server has not started yet",
 			"process … does not end: …; kill -9 … ends it, and the next cooper up cleans up behind it",
 		}},
-		{"Something of it failed, or the machine is slow.", "Read the log that the message names. Give more time by the flag if it was only slow.", []string{
+		{"A part of cooper up failed, or the machine is slow.", "Read the log that the message names. If the machine is slow, increase the timeout with the flag.", []string{
 			"gave up after …, as --timeout says", "gave up after …, as --sample-timeout says; … says more", "… ended by itself: …; … says more",
 			"Secret … names the endpoint … of an earlier run and is not brought up to date: …; … says more",
 		}},
-		{"The sample, or what --manifests has in its place, was refused, or its driver is not done.", "Run kubectl cosi status for its namespace, and do what it says.", []string{
+		{"The sample or the objects of --manifests were rejected, or their driver has not finished.", "Run kubectl cosi status for the namespace, and follow its instructions.", []string{
 			"… cannot be provisioned: …", "… is still not provisioned: … (…)",
 			"there is no Secret …: kubectl get bucketaccess -n … says whether its access is provisioned: …",
 		}},
-		{"A new driver is written into a directory of its own, against sources or a release of Cooper.", "Name another directory, or the sources, as the message says.", []string{
+		{"A new driver needs a new directory, and sources or a release of Cooper.", "Name another directory, or the sources, as the message says.", []string{
 			"… exists, and nothing is overwritten: name another directory with --dir", "--checkout …: these are not the sources of Cooper",
 			"this cooper, …, is no release that go mod tidy could find: name a directory with the sources of Cooper with --checkout",
 		}},
@@ -155,16 +155,16 @@ func ofCooper() []alike {
 // ofMigration returns the texts of errors of cooper migrate.
 func ofMigration() []alike {
 	return []alike{
-		{"The backup is of another cluster, of another time, or no list of objects.", "Take the backup again as docs/howto/migrate-from-v1alpha1.md says, or name the right one.", []string{
+		{"The backup is from another cluster, was taken at the wrong time, or is not a list of objects.", "Take the backup again as described in docs/howto/migrate-from-v1alpha1.md, or name the correct file.", []string{
 			"--backup … holds no Bucket of v1alpha1: it was taken of another cluster, or too late", "an item of the list is a … and no object",
 			"it holds objects of v1alpha2: it was taken too late; take the one of before the CRDs went",
 			"--backup … is not that of this cluster as it is: …; take it again, or name the other cluster with --kubeconfig",
 		}},
-		{"CustomResourceDefinitions of two generations cannot be told apart by their objects.", "Stop controllers and sidecars, and mend the CustomResourceDefinitions first.", []string{
+		{"Old and new objects cannot be distinguished, because one CustomResourceDefinition contains the versions of both.", "Stop all controllers and sidecars, and fix the CustomResourceDefinitions first.", []string{
 			"CustomResourceDefinition … has … and …: each of its objects is one of both, so that COSI takes the old ones for its own, and whoever deletes the old deletes the new; stop all controllers and sidecars and take … out of it, before anything else",
 			"CustomResourceDefinition … is …: cooper check says what to do",
 		}},
-		{"An access of v1alpha2 has one protocol, and the old object names none that there is.", "Make the object by hand, for the protocol that its workloads use.", []string{
+		{"An access of v1alpha2 needs one protocol, and the old object names none that v1alpha2 supports.", "Create the object manually, with the protocol that its workloads use.", []string{
 			"it names no protocol, and its claim has …. Make it by hand", "v1alpha2 has no protocol …",
 		}},
 	}

@@ -94,60 +94,62 @@ func (e explained) of(kind Kind, reason string) Text {
 	return Text{Kind: kind, Reason: reason, Happened: e.happened, Why: e.why, Do: e.do}
 }
 
-// Common instructions.
+// Common causes and instructions.
 const (
-	nothing = "Nothing."
-	doctor  = "Run kubectl cosi doctor."
-	remake  = "The spec cannot change: delete the object and create it again as the message says."
+	normal   = "This is the normal state."
+	nothing  = "Nothing."
+	doctor   = "Run kubectl cosi doctor."
+	remake   = "The spec is immutable: delete the object and create it again as the message says."
+	recreate = "An administrator must correct the class. Then create the object again."
 )
 
 // ofEvents returns the texts of the reasons of Events.
 func ofEvents() map[reconciler.EventReason]explained {
 	return map[reconciler.EventReason]explained{
 		reconciler.FailedCreateBucket: {
-			"A bucket could not be created, or one that is imported could not be verified.",
-			"The driver or its backend refused or could not be reached, or claim, class and Bucket do not fit. The note of the Event says which.",
-			"Read the conditions of the BucketClaim: they say whether COSI tries again. " + doctor,
+			"A bucket could not be created, or an imported bucket could not be verified.",
+			"The driver or its backend refused the request or is unreachable, or the claim, its class and its Bucket do not match. The note of the Event gives the cause.",
+			"Read the conditions of the BucketClaim. They say whether COSI retries. " + doctor,
 		},
 		reconciler.FailedDeleteBucket: {
-			"A bucket, or the claim of one, could not be deleted.",
+			"A bucket or its claim could not be deleted.",
 			"BucketAccesses still use it, the bucket is not empty, or the backend refused.",
-			"Delete the BucketAccesses that the note names, or empty the bucket. What is left is in the condition DeprovisionFailed.",
+			"Delete the BucketAccesses that the note names, or empty the bucket. The condition DeprovisionFailed lists what remains.",
 		},
 		reconciler.WaitingForBucket: {
 			"Access cannot be granted before the bucket exists.",
 			"The BucketClaim or its Bucket is not provisioned yet.",
-			"Nothing if it passes within a minute. Otherwise read the status of the BucketClaim, as kubectl cosi status shows it.",
+			"Wait a minute. If the reason remains, run kubectl cosi status for the BucketClaim.",
 		},
 		reconciler.FailedGrantAccess: {
 			"Access could not be granted.",
-			"The class forbids what was asked for, the name of the Secret is taken, or the driver or its backend refused.",
-			"Read the conditions of the BucketAccess: they say whether COSI tries again.",
+			"The class disallows the request, the name of the Secret is in use, or the driver or its backend refused.",
+			"Read the conditions of the BucketAccess. They say whether COSI retries.",
 		},
 		reconciler.FailedRevokeAccess: {
 			"Access could not be revoked, or its Secret could not be deleted.",
-			"The backend refused or could not be reached, or another BucketAccess has the same account.",
-			"Nothing if the driver comes back: COSI tries again. Otherwise an administrator must read the condition DeprovisionFailed.",
+			"The backend refused or is unreachable, or another BucketAccess uses the same account.",
+			"Wait until the driver is available: COSI retries. If the error persists, an administrator must read the condition DeprovisionFailed.",
 		},
 		reconciler.BucketReleased: {
-			"A BucketClaim that was deleted has released its Bucket.",
-			"That is how claims end. The Bucket is deleted or retained as its deletionPolicy says, which the note repeats.",
+			"A deleted BucketClaim has released its Bucket.",
+			"This is a normal step of the deletion. The Bucket is deleted or retained according to its deletionPolicy, which the note repeats.",
 			nothing,
 		},
 		reconciler.BucketHeld: {
-			"The BucketClaim of a Bucket is gone without a trace, so the Bucket is not released.",
-			"The cluster was restored from a backup, or somebody took the claim's finalizer off by hand.",
-			"An administrator must confirm the release by the annotation that the message of the condition ReleaseHeld names, or set deletionPolicy: Retain.",
+			"The BucketClaim of a Bucket disappeared without a regular deletion, so COSI does not release the Bucket.",
+			"The cluster was restored from a backup, or the claim's finalizer was removed manually.",
+			"An administrator must confirm the release with the annotation that the condition ReleaseHeld names, or set deletionPolicy: Retain.",
 		},
 		reconciler.FailedAPICall: {
-			"The Kubernetes API refused a request of COSI again and again.",
-			"A role or an admission policy forbids it, a webhook does not respond, or the API server is overloaded.",
-			"An administrator must mend what the note names, and compare the roles in the cluster with those in deploy/rbac.",
+			"The Kubernetes API refused a request of COSI repeatedly.",
+			"A role or an admission policy forbids the request, a webhook does not respond, or the API server is overloaded.",
+			"An administrator must fix the cause that the note names, and compare the roles in the cluster with those in deploy/rbac.",
 		},
 		reconciler.DriverNameTaken: {
-			"Two deployments serve a driver of the same name, and the sidecar of one of them stays passive.",
+			"Two deployments serve a driver of the same name, and one of the two sidecars stays passive.",
 			"A driver was installed twice, or moved to another namespace or name.",
-			"An administrator must give one driver another name or, if the name is to move, remove the annotation cooper.dev/owner from the Lease that the note names.",
+			"An administrator must rename one of the drivers. If the driver was moved, an administrator must remove the annotation cooper.dev/owner from the Lease that the note names.",
 		},
 	}
 }

@@ -43,66 +43,66 @@ func messagesIn(said string) []Text {
 // ofSpecs returns the texts of the CRDs' refusals of a spec, by message.
 func ofSpecs() map[string]refused {
 	const (
-		copied       = "What was made by the class has a copy of its settings, which a change would not reach."
-		anotherClass = "Create a class of another name, or delete this one and create it again. What was made by it keeps its settings."
+		copied       = "Objects of the class have a copy of its settings, so a change would not affect them."
+		anotherClass = "Create a class of another name, or delete this one and create it again. Existing objects keep their settings."
 	)
 	fixed := refused{
-		"The driver made the bucket by it, and would not notice a change.",
-		"Leave the Bucket as it is, and create another one for what differs.",
+		"The driver created the bucket with this value and would not receive a change.",
+		"Leave this Bucket unchanged, and create another one with the new value.",
 	}
 	return map[string]refused{
 		"parameters: a key must not be empty": {
-			"A driver knows its parameters by their names.", "Name the parameter or remove it.",
+			"A driver identifies its parameters by their names.", "Name the parameter or remove it.",
 		},
 		"parameters: keys and values together must not be longer than 65536 characters": {
 			"Parameters are copied to each Bucket and BucketAccess, and sent with calls to the driver.",
-			"Leave out what the driver does not document, and shorten the rest.",
+			"Remove parameters that the driver does not document, and shorten the others.",
 		},
 		"the spec of a BucketAccessClass is immutable: create another class, or delete this one and create it again": {copied, anotherClass},
 		"the spec of a BucketClass is immutable: create another class, or delete this one and create it again":       {copied, anotherClass},
 		"the spec of a BucketClaim is immutable: create another claim": {
-			"The bucket was made for the spec as it is.",
-			"Create a claim of another name. Delete this one only if its data may go: the deletionPolicy of its Bucket decides.",
+			"The bucket was created for the current spec.",
+			"Create a claim of another name. Deleting this claim can delete its data: that depends on the deletionPolicy of its Bucket.",
 		},
 		"the spec of a BucketAccess is immutable: create another access, and delete this one": {
-			"The credential was granted for the spec as it is.",
-			"Create an access of another name, with another accessSecretName, let the Pods use its Secret, and delete this one.",
+			"The credential was granted for the current spec.",
+			"Create an access of another name, with another accessSecretName. Change the Pods to its Secret, then delete this access.",
 		},
 		"exactly one of bucketClassName and existingBucketName must be set": {
-			"A claim asks either for a new bucket or for a Bucket that an administrator has imported.",
+			"A claim requests either a new bucket or a Bucket that an administrator has imported.",
 			"Set bucketClassName for a new bucket, or existingBucketName for an imported one, and remove the other.",
 		},
 		"every accessSecretName may be used only once": {
-			"Each bucket of an access has a Secret of its own.", "Give each entry of bucketClaims another accessSecretName.",
+			"Each bucket of an access has its own Secret.", "Give each entry of bucketClaims a different accessSecretName.",
 		},
 		"at least one access mode must be set": {
 			"Without a mode, an access would allow nothing.",
-			"Set objectData, objectMetadata or bucketMetadata, or leave out the field that holds them.",
+			"Set objectData, objectMetadata or bucketMetadata, or remove accessModes.",
 		},
 		"deletionPolicy must be Retain when existingBucketID is set: COSI does not delete a bucket that it did not create": {
-			"The bucket was there before, and its data may be somebody's.",
-			"Set deletionPolicy: Retain. An administrator deletes the bucket in the backend if it is to go.",
+			"The bucket existed before, and its data may belong to other users.",
+			"Set deletionPolicy: Retain. To delete the bucket later, an administrator must delete it in the backend.",
 		},
 		"driverName is immutable":       fixed,
 		"existingBucketID is immutable": fixed,
 		"parameters is immutable":       fixed,
 		"protocols is immutable":        fixed,
 		"name and namespace of bucketClaimRef are immutable": {
-			"A Bucket belongs to one claim for ever, so that nobody comes by the data of another.",
-			"To give an imported bucket to another claim, delete the Bucket, whose data stay in the backend, and import it again for that claim.",
+			"A Bucket always belongs to the same claim, so that no other user can get its data.",
+			"To give an imported bucket to another claim, delete the Bucket, which keeps the data in the backend. Then import the bucket again for that claim.",
 		},
 		"bucketClaimRef.uid may not be changed or removed once it is set": {
-			"The Bucket is bound to one claim, and a later claim of the same name is not that one.",
-			"To give a retained bucket to another claim, see that deletionPolicy is Retain, note status.bucketID, delete the Bucket, and import the bucket by that ID.",
+			"The Bucket is bound to one claim. A later claim of the same name is a different claim.",
+			"To give a retained bucket to another claim, check that deletionPolicy is Retain, note status.bucketID, delete the Bucket, and import the bucket by that ID.",
 		},
 	}
 }
 
 // ofStatus returns the texts of the CRDs' refusals of a status, by message.
 func ofStatus() map[string]refused {
-	const leave = "Leave the status to COSI. Do not write one of a backup over that of an object that is in use."
-	once := refused{"COSI finds by it what the object has in the backend, and would lose that.", leave}
-	together := refused{"The Controller hands an access to the sidecar in one step, and the sidecar must not see half of it.", leave}
+	const leave = "Do not edit the status, and do not write the status of a backup to an object that is in use."
+	once := refused{"COSI needs this value to find the object's resources in the backend.", leave}
+	together := refused{"The Controller hands an access off to the sidecar in one write. The sidecar must not see a part of it.", leave}
 	return map[string]refused{
 		"accountID may not be set before driverName":                                           together,
 		"driverName, authenticationType and accessedBuckets must be set together":              together,
@@ -112,15 +112,15 @@ func ofStatus() map[string]refused {
 		"status.boundBucketName may not be changed or removed once it is set":                  once,
 		"status.bucketID may not be changed or removed once it is set":                         once,
 		"status.driverName may not be changed or removed once it is set":                       once,
-		"status.disallowedBucketAccessModes may not be changed once it is set":                 {"It is what the class forbade when the access was granted.", leave},
-		"status.parameters may not be changed once status.driverName is set":                   {"The driver gets the same parameters in every call for an access.", leave},
-		"status.cleanup may not be removed once it is set, and Finished may not be taken back": {"The Controller ends a deletion by it: what was cleaned up stays so.", leave},
+		"status.disallowedBucketAccessModes may not be changed once it is set":                 {"The field records the modes that the class disallowed when the access was granted.", leave},
+		"status.parameters may not be changed once status.driverName is set":                   {"The driver receives the same parameters in every call for an access.", leave},
+		"status.cleanup may not be removed once it is set, and Finished may not be taken back": {"The Controller completes a deletion when the field is Finished. A finished cleanup cannot be undone.", leave},
 		"status.boundBucketName must equal spec.existingBucketName": {
-			"The claim asks for that one Bucket.", "Leave the status to COSI. For another Bucket, create another claim.",
+			"The claim requests this Bucket.", "Do not edit the status. For another Bucket, create another claim.",
 		},
 		"status.bucketID must equal spec.existingBucketID": {
-			"The Bucket stands for that one bucket of the backend.",
-			"Leave the status to COSI. For another bucket, create another Bucket.",
+			"The Bucket represents this backend bucket.",
+			"Do not edit the status. For another backend bucket, create another Bucket.",
 		},
 	}
 }
@@ -129,32 +129,32 @@ func ofStatus() map[string]refused {
 // message.
 func ofPolicies() map[string]refused {
 	const (
-		confined  = "COSI needs no more, and who takes over one of its components is not to get it."
-		uninstall = "Follow the steps of an uninstallation in docs/howto/deploy.md."
-		compare   = "An administrator must compare what runs there with the release, in its version, too. A person must use an account of their own."
+		confined  = "COSI does not need this permission, and an attacker who controls the component must not have it."
+		uninstall = "Follow the steps to uninstall in docs/howto/deploy.md."
+		compare   = "An administrator must compare the programs that run there and their versions with the release. Users must not use the component's account."
 	)
 	otherClass := refused{
-		"An administrator allows each namespace its classes.",
+		"An administrator defines the classes that each namespace may use.",
 		"Choose another class, or ask an administrator to add it to the annotation of the namespace.",
 	}
 	return map[string]refused{
 		`'This namespace may not use BucketClass "' + object.spec.bucketClassName + '". An administrator must add it to the annotation cooper.dev/bucket-classes of the namespace.'`:                    otherClass,
 		`'This namespace may not use BucketAccessClass "' + object.spec.bucketAccessClassName + '". An administrator must add it to the annotation cooper.dev/bucket-access-classes of the namespace.'`: otherClass,
-		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver, whose Lease in cosi-system it may hold. Apply the driver's lease.yaml with the Role to hold it and a RoleBinding. Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver, too.": {
-			"The account of the sidecar has no right to the Lease of the driver, by which the policy knows whose it is.",
+		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies it by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, write that namespace for cosi-system in the policy cosi-sidecar-driver, too.": {
+			"The account of the sidecar does not have permission to hold the Lease of the driver.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
 		"A sidecar may write only Secrets of BucketAccesses, and the entries of its driver's credential store in its own namespace.": {confined, compare},
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
-			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
+			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and with reclaimPolicy Delete their data. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
-			"A tool that prunes what it has installed, or kubectl delete -k, would otherwise delete all data.", uninstall,
+			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
-		"cosi-obc may make and delete only Buckets that stand for buckets which exist.": {confined, compare},
-		"cosi-obc may write only Secrets of type Opaque.":                               {confined, compare},
-		"cosi-obc may write only what an ObjectBucketClaim owns.":                       {confined, compare},
-		"Objects of COSI that cosi-obc makes have names that begin with obc-.":          {confined, compare},
+		"cosi-obc may create and delete only Buckets that import existing backend buckets.": {confined, compare},
+		"cosi-obc may write only Secrets of type Opaque.":                                   {confined, compare},
+		"cosi-obc may write only objects that an ObjectBucketClaim owns.":                   {confined, compare},
+		"The names of COSI objects that cosi-obc creates must begin with obc-.":             {confined, compare},
 		"The finalizer objectstorage.k8s.io/protection belongs to COSI, which removes it after the cleanup. If a deleted object remains, read its conditions and Events. If this is an exported manifest, remove metadata.finalizers from it; a full replacement must keep the current finalizer. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
 			"Without the finalizer, the object would be deleted and its bucket or credential would remain in the backend.",
 			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",

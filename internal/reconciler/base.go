@@ -65,7 +65,7 @@ type Base struct {
 // New returns a function that creates the Base for a kind, which a component reconciles with the manager.
 func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	if o.Registerer == nil {
-		return nil, errors.New("Options.Registerer is not set: pass the registry that is scraped")
+		return nil, errors.New("Options.Registerer is not set: pass the registry that /metrics serves")
 	}
 	if o.Resync == 0 {
 		o.Resync = DefaultResync

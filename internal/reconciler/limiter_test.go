@@ -27,7 +27,7 @@ func TestLimiterForgetsWhatIsGone(t *testing.T) {
 		now = now.Add(time.Minute)
 		l.When(named(fmt.Sprint(minute)))
 		if wait := l.When(named("failing")); minute > 10 && wait < time.Minute {
-			t.Fatalf("minute %d: what goes on to fail waits %v", minute, wait)
+			t.Fatalf("minute %d: a persistent failure waits %v", minute, wait)
 		}
 	}
 	if n := len(l.failed); n > 30 {

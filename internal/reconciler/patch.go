@@ -182,7 +182,7 @@ func (p *patch) identity(path, key string, value any) string {
 		return fmt.Sprint(value)
 	}
 	if key == "" {
-		p.err = fmt.Errorf("the items of %s have no key by which they could be patched", path)
+		p.err = fmt.Errorf("the items of %s have no unique key, so they cannot be patched", path)
 	}
 	return fmt.Sprint(members[key])
 }

@@ -37,7 +37,7 @@ func TestPatch(t *testing.T) {
 			change: func(a *cosiapi.BucketAccess) { a.Status.AccountID = "b" },
 			want:   []string{`add /status/accountID "b"`},
 		},
-		"a field that goes": {
+		"a field that is removed": {
 			stored: `{"status":{"accountID":"a","driverName":"d"}}`,
 			change: func(a *cosiapi.BucketAccess) { a.Status.AccountID = "" },
 			want:   []string{`remove /status/accountID`},
@@ -57,7 +57,7 @@ func TestPatch(t *testing.T) {
 			change: func(a *cosiapi.BucketAccess) { a.Annotations = map[string]string{"a": "b"} },
 			want:   []string{`test /metadata/annotations null`, `add /metadata/annotations {"a":"b"}`},
 		},
-		"a map that goes leaves what others put into it": {
+		"removing a map keeps the entries of other clients": {
 			stored: `{"metadata":{"annotations":{"x":"y"}}}`,
 			change: func(a *cosiapi.BucketAccess) { a.Annotations = nil },
 			want:   []string{`remove /metadata/annotations/x`},
@@ -120,7 +120,7 @@ func TestPatch(t *testing.T) {
 				t.Errorf("operations (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(after, parse(t, apply(t, p, tc.stored)), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("what the patch makes of the object (-want +got):\n%s", diff)
+				t.Errorf("the patched object (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -129,10 +129,10 @@ func TestPatch(t *testing.T) {
 func TestPatchOfStoredObject(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ stored, want string }{
-		"a status of unknown fields alone keeps them":  {`{"status":{"future":1}}`, `{"status":{"accountID":"b","future":1}}`},
-		"a status that is not there is added":          {`{"metadata":{}}`, `{"metadata":{},"status":{"accountID":"b"}}`},
-		"an empty status gets what is new":             {`{"status":{}}`, `{"status":{"accountID":"b"}}`},
-		"fields that Go writes and nobody did, remain": {`{"spec":{"future":{"a":[1]}}}`, `{"spec":{"future":{"a":[1]}},"status":{"accountID":"b"}}`},
+		"a status of unknown fields alone keeps them":      {`{"status":{"future":1}}`, `{"status":{"accountID":"b","future":1}}`},
+		"a status that is not there is added":              {`{"metadata":{}}`, `{"metadata":{},"status":{"accountID":"b"}}`},
+		"an empty status gets the new field":               {`{"status":{}}`, `{"status":{"accountID":"b"}}`},
+		"fields that only the Go type has are not written": {`{"spec":{"future":{"a":[1]}}}`, `{"spec":{"future":{"a":[1]}},"status":{"accountID":"b"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +159,7 @@ func TestPatchRefusesItemsWithoutKey(t *testing.T) {
 	before := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}}}
 	after := before.DeepCopy()
 	after.Spec.Containers[0].Image = "b"
-	if _, err := newPatch(nil, before, after); err == nil || !strings.Contains(err.Error(), "/spec/containers have no key") {
+	if _, err := newPatch(nil, before, after); err == nil || !strings.Contains(err.Error(), "/spec/containers have no unique key") {
 		t.Errorf("want an error about /spec/containers, got %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func FuzzPatch(f *testing.F) {
 		}
 		got := apply(t, p, stored)
 		if diff := cmp.Diff(after, parse(t, got), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("what the patch makes of the object (-want +got):\n%s", diff)
+			t.Errorf("the patched object (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(futures(t, future(t, keptOf(before, after))), futures(t, got)); diff != "" {
 			t.Errorf("fields that Go does not know (-want +got):\n%s", diff)

@@ -76,7 +76,7 @@ func (b Base) Reread(ctx context.Context, r *Request) (Verdict, error) {
 		r.Fresh = current
 		return Next(), err
 	}
-	return Wait("the cache, which is behind the API server"), nil
+	return Wait("the cache to catch up with the API server"), nil
 }
 
 // Finished records that an operation, which started at that time, succeeded.

@@ -107,7 +107,7 @@ func RunSteps[W any](ctx context.Context, r *Runner, req reconcile.Request, obj 
 		return reconcile.Result{RequeueAfter: r.next(last.verdict), Priority: ptr.To(handler.LowPriority)}, nil
 	case apierrors.IsConflict(err):
 		wait := r.conflicts.When(req)
-		logger.V(1).Info("Object changed meanwhile, reading it again", "after", wait.String())
+		logger.V(1).Info("Object changed during the reconcile, retrying", "after", wait.String())
 		r.report(obj, r.conflicts.NumRequeues(req), err)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	default:

@@ -45,12 +45,12 @@ func TestRun(t *testing.T) {
 		min, max time.Duration // of RequeueAfter
 		failed   bool
 	}{
-		"done comes back at the resync, spread":      {reconciler.Done(), nil, resync, resync * 6 / 5, false},
-		"so does a wait":                             {reconciler.Wait("Bucket"), nil, resync, resync * 6 / 5, false},
-		"a wait for what no watch sees comes sooner": {reconciler.WaitAtMost(time.Second, "Secret"), nil, time.Second, time.Second, false},
-		"a wait longer than the resync is cut":       {reconciler.WaitAtMost(time.Hour, "Secret"), nil, resync, resync * 6 / 5, false},
-		"a conflict is repeated soon and silently":   {reconciler.Verdict{}, conflict(), time.Millisecond, 2 * time.Millisecond, false},
-		"a failure is left to the backoff":           {reconciler.Verdict{}, errors.New("broken"), 0, 0, true},
+		"done comes back at the resync, spread":             {reconciler.Done(), nil, resync, resync * 6 / 5, false},
+		"so does a wait":                                    {reconciler.Wait("Bucket"), nil, resync, resync * 6 / 5, false},
+		"a wait without a watch is shorter than the resync": {reconciler.WaitAtMost(time.Second, "Secret"), nil, time.Second, time.Second, false},
+		"a wait longer than the resync is cut":              {reconciler.WaitAtMost(time.Hour, "Secret"), nil, resync, resync * 6 / 5, false},
+		"a conflict is repeated soon and silently":          {reconciler.Verdict{}, conflict(), time.Millisecond, 2 * time.Millisecond, false},
+		"a failure is left to the backoff":                  {reconciler.Verdict{}, errors.New("broken"), 0, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,8 +81,8 @@ func TestOnce(t *testing.T) {
 		err     error
 		again   bool
 	}{
-		"what is in order is not looked at again": {reconciler.Done(), nil, false},
-		"a conflict is repeated":                  {reconciler.Verdict{}, conflict(), true},
+		"a finished object is not reconciled again": {reconciler.Done(), nil, false},
+		"a conflict is repeated":                    {reconciler.Verdict{}, conflict(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

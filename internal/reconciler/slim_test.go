@@ -57,6 +57,6 @@ func TestSlim(t *testing.T) {
 	}
 	tombstone := cache.DeletedFinalStateUnknown{Key: "photos", Obj: one}
 	if got, err := reconciler.Slim(tombstone); err != nil || got != any(tombstone) {
-		t.Errorf("the note of an object whose deletion a watch missed: want it as it is, got %v, %v", got, err)
+		t.Errorf("the tombstone of a missed deletion: want it unchanged, got %v, %v", got, err)
 	}
 }

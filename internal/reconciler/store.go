@@ -70,7 +70,7 @@ func (s Store) Seen(obj client.Object) Verdict {
 	if s.writes.seen(obj) {
 		return Next()
 	}
-	return Wait("the cache, which is behind our own write")
+	return Wait("the cache to include our own write")
 }
 
 // Current reports whether obj is the latest version in the API. If it is not, a watch event will follow, or the object
@@ -98,7 +98,7 @@ func ObjectName(obj client.Object) string {
 
 func (s Store) patch(ctx context.Context, obj client.Object, change func(), write func(client.Patch) error) (bool, error) {
 	if obj.GetResourceVersion() == "" {
-		return false, fmt.Errorf("write %s: it was never read", ObjectName(obj))
+		return false, fmt.Errorf("write %s: it has no resourceVersion", ObjectName(obj))
 	}
 	before := obj.DeepCopyObject()
 	change()
@@ -160,7 +160,7 @@ func send(p *patch, obj client.Object, write func(client.Patch) error) error {
 func (s Store) record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, write func() (bool, error)) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("a copy of %s is no object", ObjectName(obj))
+		return fmt.Errorf("the copy of %s is not a client.Object", ObjectName(obj))
 	}
 	for tries := 1; ; tries++ {
 		_, err := write()
@@ -185,7 +185,7 @@ func (s Store) record(ctx context.Context, obj client.Object, same func(before, 
 func blank(obj client.Object) (client.Object, error) {
 	empty, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(obj).Elem()))
 	if !ok {
-		return nil, fmt.Errorf("a new %T is no object", obj)
+		return nil, fmt.Errorf("%T is not a client.Object", obj)
 	}
 	return empty, nil
 }

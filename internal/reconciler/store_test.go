@@ -58,7 +58,7 @@ func newer(t *testing.T) *testenv.Env {
 			t.Fatal(err)
 		}
 	})
-	env.Eventually("the API server knows the fields", func(ctx context.Context) error {
+	env.Eventually("the API server serves the fields", func(ctx context.Context) error {
 		probe := access("probe-" + env.Namespace())
 		probe.SetNamespace("default")
 		if err := unstructured.SetNestedField(probe.Object, "x", "spec", "future"); err != nil {
@@ -136,7 +136,7 @@ func TestStore(t *testing.T) {
 		// unknown are the fields that the Go type does not have and that must not change.
 		unknown []string
 	}{
-		"a change of the status keeps what it does not know": {
+		"a change of the status keeps unknown fields": {
 			name: "status", status: rich(), unknown: everything,
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
 				_, err := s.PatchStatus(ctx, a, func() {
@@ -147,14 +147,14 @@ func TestStore(t *testing.T) {
 				return err
 			},
 		},
-		"a condition that goes takes nothing of the others with it": {
+		"removing a condition keeps the others": {
 			name: "fewer", status: rich(), unknown: []string{"spec", "status", "condition B", "condition C", "bucket c1"},
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
 				_, err := s.PatchStatus(ctx, a, func() { a.Status.Conditions = a.Status.Conditions[1:] })
 				return err
 			},
 		},
-		"a change of metadata keeps what it does not know": {
+		"a change of metadata keeps unknown fields": {
 			name: "metadata", status: rich(), unknown: everything,
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
 				for _, change := range []func(){
@@ -186,7 +186,7 @@ func TestStore(t *testing.T) {
 				return err
 			},
 		},
-		"a write to an item that is gone by now is a conflict": {
+		"a write to a removed item is a conflict": {
 			name: "gone", status: rich(), unknown: everything, refused: apierrors.IsConflict,
 			meanwhile: func(a *cosiapi.BucketAccess) { a.Finalizers = nil },
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
@@ -221,7 +221,7 @@ func TestStore(t *testing.T) {
 				return err
 			},
 		},
-		"an outcome of what is not asked for any more is a conflict": {
+		"a result for an outdated request is a conflict": {
 			name: "another", status: rich(), unknown: everything, refused: apierrors.IsConflict,
 			meanwhile: func(a *cosiapi.BucketAccess) { a.Labels = map[string]string{"a": "b"} },
 			write: func(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) error {
@@ -263,7 +263,7 @@ func handOff(ctx context.Context, s reconciler.Store, a *cosiapi.BucketAccess) e
 		conditions.Set(&a.Status.Conditions, conditions.Change{Type: "A", Status: metav1.ConditionTrue, Reason: "New"})
 	})
 	if err == nil && (!changed || a.Status.Parameters["a/b"] != "c" || len(a.Status.Conditions) != 1) {
-		return errors.New("the status is not what was written")
+		return errors.New("the status differs from the written one")
 	}
 	return err
 }
@@ -313,7 +313,7 @@ func TestRefusedWrites(t *testing.T) {
 		disturb func(*testing.T, *cosiapi.BucketAccess) error
 		want    func(error) bool
 	}{
-		"nobody disturbs it": {
+		"without other writers": {
 			disturb: func(*testing.T, *cosiapi.BucketAccess) error { return nil },
 			want:    func(err error) bool { return err == nil },
 		},

@@ -33,7 +33,7 @@ type uninterrupted[T any] struct {
 // Run implements Step.
 func (u uninterrupted[T]) Run(ctx context.Context, work T) (Verdict, error) {
 	if _, long := u.Step.(beforeStop[T]); long && ctx.Err() != nil {
-		return Wait("the successor of this process, which is stopping"), nil
+		return Wait("the next leader, because this process is stopping"), nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.limit)
 	defer cancel()

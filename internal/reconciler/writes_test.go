@@ -30,11 +30,11 @@ func TestWrites(t *testing.T) {
 	}{
 		"nothing was written":                      {nil, claim("a", "5"), true},
 		"the cache still holds the copy before it": {claim("a", "10"), claim("a", "9"), false},
-		"the cache holds what was written":         {claim("a", "10"), claim("a", "10"), true},
-		"somebody wrote after us":                  {claim("a", "10"), claim("a", "11"), true},
+		"the cache has our write":                  {claim("a", "10"), claim("a", "10"), true},
+		"another client wrote later":               {claim("a", "10"), claim("a", "11"), true},
 		"another object of the same name":          {claim("a", "10"), claim("b", "5"), true},
-		"it went with what was written":            {leaving("10"), leaving("10", "ours"), false},
-		"somebody else's finalizer holds it":       {leaving("11", "theirs"), leaving("11", "theirs"), true},
+		"our write removed the object":             {leaving("10"), leaving("10", "ours"), false},
+		"another finalizer keeps the object":       {leaving("11", "theirs"), leaving("11", "theirs"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func TestData(t *testing.T) {
 				t.Errorf("Secret data (-want, +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(cosi.SecretsIn(tc.credential), secretkeys.Secrets(data)); diff != "" {
-				t.Errorf("what is secret of it (-want, +got):\n%s", diff)
+				t.Errorf("secret values (-want, +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(data, secretkeys.Data(secretkeys.Read(data))); diff != "" {
 				t.Errorf("read and rendered again (-want, +got):\n%s", diff)

@@ -33,7 +33,7 @@ func Unmarshal(data []byte, into any) error {
 		return errors.Join(c.problems...)
 	}
 	if err := yaml.UnmarshalStrict(data, into); err != nil {
-		return fmt.Errorf("not what is expected: %w", err)
+		return fmt.Errorf("invalid value: %w", err)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (c *checker) check(path string, node any, kind reflect.Type) {
 		c.checkMap(path, value, kind, want)
 	case []any:
 		if want != shapeList {
-			c.problem(path, "a list, where %s is expected", want)
+			c.problem(path, "expected %s, got a list", want)
 			return
 		}
 		for i, element := range value {
@@ -95,7 +95,7 @@ func (c *checker) check(path string, node any, kind reflect.Type) {
 		}
 	default:
 		if want != shapeValue {
-			c.problem(path, "a single value, where %s is expected", want)
+			c.problem(path, "expected %s, got a single value", want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *checker) checkMap(path string, value map[string]any, kind reflect.Type,
 			c.check(join(path, name), value[name], kind.Elem())
 		}
 	default:
-		c.problem(path, "fields, where %s is expected", want)
+		c.problem(path, "expected %s, got a group of fields", want)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestUnmarshal(t *testing.T) {
 		Backends: map[string]backend{"a": {Size: 3, Labels: map[string]string{"tier": "5"}}, "b": {}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what was read (-want +got):\n%s", diff)
+		t.Errorf("parsed value (-want +got):\n%s", diff)
 	}
 	if err := strictyaml.Unmarshal(nil, &file{}); err != nil {
 		t.Errorf("an empty file: %v", err)
@@ -69,10 +69,10 @@ func TestMistakesHaveAPlaceAndAHint(t *testing.T) {
 		},
 		"a field that only programs set": {"Hidden: x", []string{"Hidden: there is no such field"}},
 		"all at once":                    {"endpiont: x\nbackends: {a: {regoin: x}}", []string{"endpiont: ", "backends.a.regoin: "}},
-		"a list of backends":             {"backends: [{region: x}]", []string{"backends: a list, where a group of names is expected"}},
-		"a text for a list":              {"command: ./driver", []string{"command: a single value, where a list is expected"}},
-		"fields for a text":              {"command: [{a: b}]", []string{"command[0]: fields, where a single value is expected"}},
-		"a file that is a list":          {"- a", []string{"the file: a list, where a group of fields is expected"}},
+		"a list of backends":             {"backends: [{region: x}]", []string{"backends: expected a group of names, got a list"}},
+		"a text for a list":              {"command: ./driver", []string{"command: expected a list, got a single value"}},
+		"fields for a text":              {"command: [{a: b}]", []string{"command[0]: expected a single value, got a group of fields"}},
+		"a file that is a list":          {"- a", []string{"the file: expected a group of fields, got a list"}},
 		"a text for a number":            {"backends: {a: {size: many}}", []string{"size"}},
 		"a field twice":                  {"endpoint: a\nendpoint: b", []string{"not valid YAML", "endpoint"}},
 		"no YAML":                        {"endpoint: [", []string{"not valid YAML"}},

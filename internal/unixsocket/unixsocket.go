@@ -90,10 +90,10 @@ func removeStale(ctx context.Context, path string) error {
 		return errors.Join(fmt.Errorf("another process already serves %s; stop it, or use another path", path), connection.Close())
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("cannot tell whether another process serves %s: %w", path, err)
+		return fmt.Errorf("cannot determine whether another process serves %s: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("removing the socket of a dead process: %w", err)
+		return fmt.Errorf("removing the socket of an earlier process: %w", err)
 	}
 	return nil
 }

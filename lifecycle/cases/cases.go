@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases is the register of what controller and sidecar must do together. Tests declare with Covers
+// Package cases is the register of the common requirements of controller and sidecar. Tests declare with Covers
 // which cases they test, hack/mutations introduces defects that violate the cases, and
 // docs/reference/lifecycle-coverage.md lists both for each case.
 package cases
@@ -62,11 +62,11 @@ func ofBuckets() []Case {
 	return []Case{
 		{
 			ID: "bucket-name", Section: generateID,
-			Sentence: "DriverGenerateBucketId gets the name of the Bucket object, which is bc- and the UID of its claim.",
+			Sentence: "DriverGenerateBucketId receives the name of the Bucket object: bc- and the UID of its claim.",
 		},
 		{
 			ID: "bucket-id-stored-first", Section: creating, Decision: "0011",
-			Sentence: "The bucket ID is in the status of the Bucket before DriverCreateBucket is called with it.",
+			Sentence: "The bucket ID is stored in the status of the Bucket before DriverCreateBucket is called with it.",
 		},
 		{
 			ID: "bucket-id-generated-once", Section: creating, Decision: "0011",
@@ -78,7 +78,7 @@ func ofBuckets() []Case {
 		},
 		{
 			ID: "bucket-phases-agree", Section: createBucket,
-			Sentence: "DriverGenerateBucketId and DriverCreateBucket get the same protocols and the same parameters.",
+			Sentence: "DriverGenerateBucketId and DriverCreateBucket receive the same protocols and parameters.",
 		},
 		{
 			ID: "bucket-deleted-before-id", Section: deleting, Decision: "0011",
@@ -86,35 +86,35 @@ func ofBuckets() []Case {
 		},
 		{
 			ID: "bucket-deleted-before-creation", Section: deleteBucket, Decision: "0011",
-			Sentence: "A Bucket that has an ID is deleted by DriverDeleteBucket, though its creation never succeeded.",
+			Sentence: "A Bucket with an ID is deleted with DriverDeleteBucket even if its creation never succeeded.",
 		},
 		{
 			ID: "bucket-id-is-not-enough", Section: creating, Decision: "0011",
-			Sentence: "A bucket ID alone makes neither a claim provisioned nor an access granted.",
+			Sentence: "A bucket ID alone is not sufficient for a claim to be provisioned or an access to be granted.",
 		},
 		{
 			ID: "bucket-imported", Section: importing,
-			Sentence: "An imported Bucket takes its ID from existingBucketID, stores it, and is looked up by DriverGetBucket: nothing is generated or created.",
+			Sentence: "The ID of an imported Bucket is copied from existingBucketID and verified with DriverGetBucket. Nothing is generated or created.",
 		},
 		{
 			ID: "bucket-adopted", Section: skew, Decision: "0038",
-			Sentence: "A Bucket that was provisioned under the upstream project's CRDs, whose place ours took, is looked up by DriverGetBucket: nothing is created, and its claim stays bound to it.",
+			Sentence: "A Bucket that was provisioned under the upstream project's CRDs, which ours replaced, is verified with DriverGetBucket. Nothing is created, and its claim remains bound.",
 		},
 		{
 			ID: "bucket-id-malformed", Section: generateID, Decision: "0011",
-			Sentence: "An ID that is empty or holds forbidden characters is refused before it is stored, and nothing is created.",
+			Sentence: "An ID that is empty or contains forbidden characters is rejected before it is stored, and nothing is created.",
 		},
 		{
 			ID: "bucket-id-returned-twice", Section: generateID, Decision: "0011",
-			Sentence: "A bucket ID that another Bucket of the driver has, or was just given, is refused when DriverGenerateBucketId returns it: it is not stored and nothing is created.",
+			Sentence: "If DriverGenerateBucketId returns the ID of another Bucket of the driver, even one that is not stored yet, the ID is rejected and nothing is created.",
 		},
 		{
 			ID: "bucket-protocols-missing", Section: createBucket,
-			Sentence: "A creation that returns no protocol, or not those that were requested, is a failure that is not retried; the backend bucket is still deleted with its Bucket.",
+			Sentence: "A creation whose response lacks a requested protocol, or has none, is a terminal failure. The backend bucket is still deleted with its Bucket.",
 		},
 		{
 			ID: "bucket-protocols-unsupported", Section: bucket,
-			Sentence: "A Bucket that requests a protocol which the driver does not support causes no call.",
+			Sentence: "A Bucket that requests a protocol that the driver does not support causes no call.",
 		},
 		{
 			ID: "bucket-of-another-driver", Section: creating,
@@ -122,15 +122,15 @@ func ofBuckets() []Case {
 		},
 		{
 			ID: "bucket-info", Section: bucket, Decision: "0010",
-			Sentence: "The field bucketInfo holds the KEP's keys of each protocol and COSI_PROTOCOL, no credential, and is not shown on the claim.",
+			Sentence: "The field bucketInfo contains the KEP's keys of each protocol and COSI_PROTOCOL, but no credential. It is not copied to the claim.",
 		},
 		{
 			ID: "calls-one-per-id", Section: createBucket, Decision: "0004",
-			Sentence: "No two calls for one bucket ID or account ID run at once, and a call that hangs delays no other ID.",
+			Sentence: "Calls for the same bucket ID or account ID do not run concurrently, and a hanging call does not delay other IDs.",
 		},
 		{
 			ID: "classes-share-workers", Section: createBucket, Decision: "0036",
-			Sentence: "Calls with the parameters of one class, all of which hang, leave workers to other classes, and each object that waits for them gets its turn.",
+			Sentence: "If all calls with the parameters of one class hang, workers remain for other classes, and each waiting object is eventually served.",
 		},
 	}
 }
@@ -139,39 +139,39 @@ func ofClaims() []Case {
 	return []Case{
 		{
 			ID: "bucket-finalizer", Section: creating, Decision: "0034",
-			Sentence: "A Bucket has the finalizer before the first call, from the controller that creates it or from the sidecar if it is imported; it comes off with the claim while no ID is stored, so that nothing is left of a deleted claim without a sidecar.",
+			Sentence: "A Bucket has the finalizer before the first call, set by the controller at creation, or by the sidecar for an import. While no ID is stored, the controller removes it together with the claim, so a deleted claim without a sidecar leaves nothing behind.",
 		},
 		{
 			ID: "bucket-lost", Section: creating, Decision: "0009",
-			Sentence: "A bound Bucket that is missing is an error of its claim, and is not created again.",
+			Sentence: "If the Bucket of a bound claim is missing, the claim reports an error, and the Bucket is not created again.",
 		},
 		{
 			ID: "bucket-cache-lags", Section: creating, Decision: "0009",
-			Sentence: "A Bucket that is only missing from a stale cache does not count as lost.",
+			Sentence: "A Bucket that is missing only from a stale cache is not reported as lost.",
 		},
 		{
 			ID: "bucket-exists", Section: creating, Decision: "0009",
-			Sentence: "A Bucket that already has the claim's name is adopted only if it refers to this very claim.",
+			Sentence: "An existing Bucket with the name of the claim's Bucket is used only if it references this claim, including its UID.",
 		},
 		{
 			ID: "class-copied-once", Section: objects,
-			Sentence: "A class that is changed or deleted after its Bucket was created changes neither the Bucket nor its deletion.",
+			Sentence: "A change or deletion of a class does not affect existing Buckets or their deletion.",
 		},
 		{
 			ID: "import-for-another-claim", Section: importing, Decision: "0009",
-			Sentence: "A claim does not bind to a Bucket that is meant for another, and binds once the Bucket is meant for it.",
+			Sentence: "A claim does not bind to a Bucket that is reserved for another claim, and binds when the Bucket is reserved for it.",
 		},
 		{
 			ID: "import-binds-once", Section: importing, Decision: "0009",
-			Sentence: "A Bucket with the UID of one claim never gets the UID of another, not even of one with the same name.",
+			Sentence: "A Bucket that is bound to one claim never binds to another, not even to one with the same name.",
 		},
 		{
 			ID: "import-before-its-bucket", Section: importing, Decision: "0004",
-			Sentence: "A claim that imports a Bucket waits for it and is woken by its creation.",
+			Sentence: "A claim that imports a Bucket waits for it and is reconciled when it is created.",
 		},
 		{
 			ID: "import-protocols", Section: importing, Decision: "0009",
-			Sentence: "A claim that requests a protocol which its imported Bucket does not support is not provisioned.",
+			Sentence: "A claim that requests a protocol that its imported Bucket does not support is not provisioned.",
 		},
 	}
 }
@@ -180,11 +180,11 @@ func ofDeletions() []Case {
 	return []Case{
 		{
 			ID: "claim-in-use", Section: deleting, Decision: "0009",
-			Sentence: "A deleted claim that accesses use stays, its Bucket is not annotated, and the removal of the last access wakes it.",
+			Sentence: "A deleted claim remains while accesses use it, and its Bucket is not annotated. The removal of the last access continues the deletion.",
 		},
 		{
 			ID: "claim-in-use-unseen", Section: deleting, Decision: "0053",
-			Sentence: "The hand-off of an access and the deletion of its claim exclude each other, whatever the caches show: a claim whose deletion has begun gets no new access, and one that has the UID of an access waits for it.",
+			Sentence: "The hand-off of an access and the deletion of its claim exclude each other, even with stale caches: no access is handed off after the deletion has started, and a claim that records the UID of an access waits for it.",
 		},
 		{
 			ID: "annotated-before-deletion", Section: deleting, Decision: "0009",
@@ -192,7 +192,7 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "claim-without-its-bucket", Section: deleting, Decision: "0009",
-			Sentence: "A deleted claim whose Bucket is missing is removed; one whose Bucket was replaced by somebody else's stays, with the reason.",
+			Sentence: "A deleted claim is removed if its Bucket is missing. It remains, with the reason, if its Bucket was replaced by one of another claim.",
 		},
 		{
 			ID: "deletion-needs-both-signs", Section: deleting,
@@ -200,23 +200,23 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "bucket-deleted-first", Section: deleting, Decision: "0009",
-			Sentence: "A Bucket that is deleted before its claim is removed once its claim is deleted, too.",
+			Sentence: "A Bucket that is deleted before its claim remains until the claim is deleted, too.",
 		},
 		{
 			ID: "retain", Section: deleting, Decision: "0009",
-			Sentence: "Under Retain the claim is removed, its Bucket stays, annotated, nothing is deleted in the backend, and no other claim binds to the Bucket.",
+			Sentence: "With the policy Retain, the claim is removed, and its Bucket remains with the annotation. Nothing is deleted in the backend, and no other claim binds to the Bucket.",
 		},
 		{
 			ID: "policy-changes", Section: bucket, Decision: "0009",
-			Sentence: "The deletion policy that counts is the one at the time of DriverDeleteBucket; a change to Delete after the claim is gone deletes nothing by itself.",
+			Sentence: "The deletion policy at the time of DriverDeleteBucket decides. A change to Delete after the claim was removed does not delete anything.",
 		},
 		{
 			ID: "deletion-fails", Section: deleteBucket, Decision: "0020",
-			Sentence: "A Bucket whose deletion the driver refuses stays, says why, and is removed once the driver deletes it.",
+			Sentence: "If the driver refuses the deletion, the Bucket remains and reports the reason. It is removed when a later call succeeds.",
 		},
 		{
 			ID: "bucket-id-shared", Section: deleteBucket, Decision: "0011",
-			Sentence: "DriverDeleteBucket is not called while another Bucket that may not go has the same bucket ID; the Bucket says so, its user learns no foreign name, and it goes when the other does.",
+			Sentence: "DriverDeleteBucket is not called while another Bucket needs the same bucket ID. The Bucket reports this without the name of the other to its user, and is deleted after the other.",
 		},
 		{
 			ID: "sidecar-rights", Section: controllers,
@@ -224,35 +224,35 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "claim-removed-by-hand", Section: deleting, Decision: "0029",
-			Sentence: "A bound Bucket whose claim is gone without its annotation is released once that deletes nothing or an administrator confirms it.",
+			Sentence: "If the claim of a bound Bucket disappeared without the annotation, the Bucket is released only if that deletes nothing, or after an administrator confirms it.",
 		},
 		{
 			ID: "restored-bucket-held", Section: deleting, Decision: "0029",
-			Sentence: "Claims, Buckets, accesses and Secrets that are restored from a backup in any order delete nothing: a Bucket whose claim has another UID is held, whatever its annotations say, with a condition and Events.",
+			Sentence: "Restoring claims, Buckets, accesses and Secrets from a backup in any order deletes nothing: a Bucket whose claim has another UID is held with a condition and Events, regardless of its annotations.",
 		},
 		{
 			ID: "claim-gone-before-its-bucket", Section: deleting, Decision: "0029",
-			Sentence: "A Bucket that is created for a claim which has gone meanwhile is released at once.",
+			Sentence: "A Bucket that is created for a claim that was removed in the meantime is released immediately.",
 		},
 		{
 			ID: "restored-bucket-confirmed", Section: deleting, Decision: "0029",
-			Sentence: "A held Bucket is deleted when an administrator confirms it with its UID or a configured grace has passed since it was restored, and kept when its policy becomes Retain.",
+			Sentence: "A held Bucket is deleted when an administrator confirms it with its UID, or when the configured grace period after its restoration has passed. It is kept if its policy is changed to Retain.",
 		},
 		{
 			ID: "bucket-never-attempted", Section: deleting, Decision: "0029",
-			Sentence: "A Bucket whose claim is gone and for which no sidecar attempted anything is deleted at once, unless it comes from a backup.",
+			Sentence: "If the claim of a Bucket no longer exists and no sidecar has attempted anything for it, the Bucket is deleted immediately, unless it comes from a backup.",
 		},
 		{
 			ID: "one-phase-deleted-early", Section: deleting, Decision: "0038",
-			Sentence: "What a driver with one phase was asked for, and has not told the ID of, is looked for by its name before the Bucket or access goes.",
+			Sentence: "If a one-phase driver was asked for a bucket or account and its ID is unknown, the sidecar looks it up by name before the Bucket or access is removed.",
 		},
 		{
 			ID: "deletion-linear", Section: deleting, Decision: "0053",
-			Sentence: "Claims of a namespace that are deleted at the same time are released without a list of its accesses; the imports of other drivers are listed at most once a second.",
+			Sentence: "Claims of a namespace that are deleted at the same time are released without listing its accesses. Imports of other drivers are listed at most once per second.",
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",
-			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; no waits are reported that end by themselves.",
+			Sentence: "Deleting a namespace removes its claims, accesses and Secrets. If the backend fails, only the objects that depend on it remain, with the reason. Temporary waits are not reported.",
 		},
 	}
 }
@@ -261,63 +261,63 @@ func ofAccesses() []Case {
 	return []Case{
 		{
 			ID: "account-name", Section: generateAcc,
-			Sentence: "DriverGenerateBucketAccessId gets ba- and the UID of the access, so that another access with the same name has another account.",
+			Sentence: "DriverGenerateBucketAccessId receives ba- and the UID of the access, so a later access with the same name has another account.",
 		},
 		{
 			ID: "account-id-stored-first", Section: granting, Decision: "0011",
-			Sentence: "The account ID is stored before anything is granted, never changes, and is revoked whenever it is stored, though the grant never succeeded.",
+			Sentence: "The account ID is stored before the grant and never changes. A stored account ID is always revoked, even if the grant never succeeded.",
 		},
 		{
 			ID: "account-id-returned-twice", Section: generateAcc, Decision: "0011",
-			Sentence: "An account ID that another access of the driver has is refused when DriverGenerateBucketAccessId returns it: it is not stored and nothing is granted.",
+			Sentence: "If DriverGenerateBucketAccessId returns the account ID of another access of the driver, the ID is rejected and nothing is granted.",
 		},
 		{
 			ID: "access-phases-agree", Section: grantAccess,
-			Sentence: "DriverGenerateBucketAccessId and DriverGrantBucketAccess get the same Buckets, modes and parameters, in whatever order.",
+			Sentence: "DriverGenerateBucketAccessId and DriverGrantBucketAccess receive the same Buckets, modes and parameters, in any order.",
 		},
 		{
 			ID: "access-refused-in-either-phase", Section: grantAccess, Decision: "0004",
-			Sentence: "A refusal that is not retryable is reported and not repeated, in either phase.",
+			Sentence: "A terminal failure is reported and not retried, in both phases.",
 		},
 		{
 			ID: "one-phase-cannot-express", Section: granting, Decision: "0038",
-			Sentence: "An access that v1alpha1 cannot express is refused with what to do before anything is made, and goes without a call.",
+			Sentence: "An access that v1alpha1 cannot express is refused with instructions before anything is created, and is deleted without a call.",
 		},
 		{
 			ID: "granted-again", Section: updateSecrets, Decision: "0015",
-			Sentence: "An access is granted again after a rotation and when the revision of the driver changes, and its Secret then holds exactly the new data; when nothing changed, nothing is granted.",
+			Sentence: "An access is granted again after a rotation and after a change of the driver's revision. Its Secret then contains exactly the new data. Without a change, nothing is granted.",
 		},
 		{
 			ID: "grants-again-are-spread", Section: updateSecrets, Decision: "0036",
-			Sentence: "What is granted again though nobody asked, as after a change of the driver, is spread over time; first grants and rotations never wait for it.",
+			Sentence: "Grants that no user requested, such as those after a change of the driver, are rate-limited. First grants and rotations do not wait for them.",
 		},
 		{
 			ID: "access-order", Section: granting, Decision: "0010",
-			Sentence: "An access is provisioned in this order: class, finalizer, annotation of its claims, hand-off, Secret, account ID, grant; one that its class rejects leaves nothing.",
+			Sentence: "An access is provisioned in this order: class, finalizer, annotation of its claims, hand-off, Secret, account ID, grant. An access that its class rejects creates nothing.",
 		},
 		{
 			ID: "hand-off-once", Section: granting, Decision: "0010",
-			Sentence: "The hand-off is one write, and the controller never changes what it has handed off.",
+			Sentence: "The hand-off is one write, and the controller never changes those fields afterwards.",
 		},
 		{
 			ID: "claim-being-deleted", Section: granting, Decision: "0010",
-			Sentence: "No access is granted to a claim that is being deleted; one that is already provisioned stays so and reports that its claim is being deleted.",
+			Sentence: "No access is granted to a claim that is being deleted. An access that is already provisioned remains so, and reports the deletion of its claim.",
 		},
 		{
 			ID: "access-protocol", Section: bucketAccess,
-			Sentence: "An access waits until the protocols of its claim are known, and is refused if its own is not one of them.",
+			Sentence: "An access waits until the protocols of its claim are known, and is refused if they do not include its own.",
 		},
 		{
 			ID: "access-driver", Section: granting, Decision: "0010",
-			Sentence: "An access to a Bucket of another driver than its class names is refused without a call.",
+			Sentence: "An access is refused without a call if its Bucket and its class have different drivers.",
 		},
 		{
 			ID: "access-modes", Section: bucketAccess, Decision: "0016",
-			Sentence: "An access names a mode in at least one category, one that it leaves open is sent as any, and a class forbids modes category by category.",
+			Sentence: "An access sets a mode in at least one category. Unset categories are sent as ANY. A class disallows modes for each category separately.",
 		},
 		{
 			ID: "disallowed-modes", Section: accessClass, Decision: "0016",
-			Sentence: "The driver hears in both phases which modes the class disallows, as they were at the hand-off, so that a category that is left open gets no more. An access of before stays as it is until it is granted again.",
+			Sentence: "In both phases, the driver receives the modes that the class disallowed at the hand-off, and enforces them in unset categories. Older accesses are unchanged until they are granted again.",
 		},
 		{
 			ID: "single-bucket-default", Section: accessClass,
@@ -325,11 +325,11 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "service-account", Section: bucketAccess,
-			Sentence: "ServiceAccount authentication needs the name of a ServiceAccount; with Key no call carries one.",
+			Sentence: "ServiceAccount authentication requires the name of a ServiceAccount. With Key, no call contains one.",
 		},
 		{
 			ID: "shared-bucket", Section: multiBucket, Decision: "0010",
-			Sentence: "Two claims of one access on one bucket of the backend are one entry of the call with merged modes, which the class must allow, and each Secret is filled.",
+			Sentence: "Two claims of an access for the same backend bucket are one entry of the call with merged modes, which the class must allow. Each claim's Secret is written.",
 		},
 		{
 			ID: "revocation-order", Section: revoking,
@@ -337,11 +337,11 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "revocation-fails", Section: revoking,
-			Sentence: "While a revocation fails it is retried, the Secrets stay deleted, and finalizer and annotations stay.",
+			Sentence: "A failed revocation is retried. Until it succeeds, the Secrets remain deleted, and the finalizer and the annotations remain set.",
 		},
 		{
 			ID: "account-id-shared", Section: revoking, Decision: "0011",
-			Sentence: "DriverRevokeBucketAccess is not called while another access that is not being deleted has the same account ID; the access says so without the name of the other, and goes when the other does.",
+			Sentence: "DriverRevokeBucketAccess is not called while another access that is not being deleted has the same account ID. The access reports this without the name of the other, and is deleted after the other.",
 		},
 		{
 			ID: "last-access", Section: revoking, Decision: "0010",
@@ -349,7 +349,7 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "never-handed-off", Section: revoking, Decision: "0010",
-			Sentence: "An access that was never handed off is cleaned up by the controller alone.",
+			Sentence: "The controller alone cleans up an access that was never handed off.",
 		},
 		{
 			ID: "completion-forged", Section: revoking, Decision: "0054",
@@ -357,15 +357,15 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "completion-by-annotation", Section: revoking, Decision: "0054",
-			Sentence: "A sidecar that does not write status.cleanup returns an access by sidecar-cleanup-finished alone.",
+			Sentence: "For a sidecar that does not write status.cleanup, the annotation sidecar-cleanup-finished is sufficient to finish the deletion of an access.",
 		},
 		{
 			ID: "notes-guarded", Section: annotations, Decision: "0054",
-			Sentence: "Users of a namespace cannot change the finalizer and the annotations of COSI where its admission policy is installed; who may override can, and neither COSI nor rotations are hindered.",
+			Sentence: "With the admission policy, users of a namespace cannot change COSI's finalizer and annotations, but accounts with the verb override can. COSI itself and rotations are not affected.",
 		},
 		{
 			ID: "access-finalizer-removed", Section: revoking, Decision: "0054",
-			Sentence: "An access whose finalizer is removed manually while the sidecar runs is revoked, also during its grant, and its Secrets are deleted.",
+			Sentence: "If the finalizer of an access is removed manually while the sidecar runs, even during its grant, the access is revoked and its Secrets are deleted.",
 		},
 	}
 }
@@ -374,11 +374,11 @@ func ofSecrets() []Case {
 	return []Case{
 		{
 			ID: "secret-without-owner", Section: revoking, Decision: "0054",
-			Sentence: "A Secret whose owner and annotations a user removed can be deleted, and its access gets another one.",
+			Sentence: "If a user removed the owner and the annotations of a Secret, the Secret can be deleted, and its access gets a new one.",
 		},
 		{
 			ID: "secret-copied", Section: revoking, Decision: "0054",
-			Sentence: "A copy of an access Secret, which has our finalizer, can be deleted while the access exists.",
+			Sentence: "A copy of an access Secret, including its finalizer, can be deleted while the access exists.",
 		},
 		{
 			ID: "secret-restored", Section: revoking, Decision: "0054",
@@ -386,35 +386,35 @@ func ofSecrets() []Case {
 		},
 		{
 			ID: "secret-of-somebody-else", Section: granting, Decision: "0010",
-			Sentence: "A Secret of somebody else is never written; the access waits, before its first call, until that Secret is gone.",
+			Sentence: "A Secret with another owner is never written. The access waits for its deletion before the first call.",
 		},
 		{
 			ID: "secret-left-over", Section: granting, Decision: "0010",
-			Sentence: "A Secret left by a deleted access with the same name is waited for: it is neither adopted nor a permanent error.",
+			Sentence: "If a Secret of a deleted access with the same name remains, the access waits for its deletion. It neither adopts the Secret nor fails permanently.",
 		},
 		{
 			ID: "secret-name-twice", Section: bucketAccess, Decision: "0010",
-			Sentence: "One Secret name for two claims of an access, or for two accesses, is refused, and nothing is granted in part.",
+			Sentence: "A Secret name that two claims of an access or two accesses use is refused, and nothing is partially granted.",
 		},
 		{
 			ID: "secret-name-wanted-by-many", Section: bucketAccess, Decision: "0004",
-			Sentence: "Of accesses that want one Secret name, none is woken by what changes nothing for it, and one gets the name once it is free.",
+			Sentence: "If several accesses use the same Secret name, changes that do not affect them cause no reconcile, and one of them gets the name when it is free.",
 		},
 		{
 			ID: "grant-response", Section: grantAccess,
-			Sentence: "A grant must return exactly the Buckets and the protocol that were requested, with every field that the KEP requires.",
+			Sentence: "The response to a grant must contain exactly the requested Buckets and protocol, with all fields that the KEP requires.",
 		},
 		{
 			ID: "secret-metadata", Section: annotations, Decision: "0010",
-			Sentence: "A Secret has the finalizer, our label, both reference annotations and its access as owner, and what users change or delete in it is restored.",
+			Sentence: "A Secret has the finalizer, our label, both reference annotations and its access as owner. Changes and deletions by users are reverted.",
 		},
 		{
 			ID: "secret-read-when-changed", Section: annotations, Decision: "0010",
-			Sentence: "A sidecar that watches Secrets reads those of an access again only when they, the access or what its driver says have changed.",
+			Sentence: "A sidecar that watches Secrets reads those of an access again only after a change of them, the access or the driver's response.",
 		},
 		{
 			ID: "secret-keys", Section: secretData, Decision: "0010",
-			Sentence: "The Secret of each protocol has exactly the keys of the KEP that apply; optional ones are left out if the driver returned none.",
+			Sentence: "The Secret of each protocol has exactly the KEP's keys that apply. Optional keys without a value from the driver are omitted.",
 		},
 	}
 }
@@ -423,47 +423,47 @@ func ofReports() []Case {
 	return []Case{
 		{
 			ID: "provisioned-stays-true", Section: conditions, Decision: "0003",
-			Sentence: "What is provisioned stays so when a call fails later, a claim copies True and False but not Unknown, and what did not change is not written.",
+			Sentence: "A provisioned object remains so when a later call fails. A claim copies True and False, but not Unknown. Unchanged conditions are not written.",
 		},
 		{
 			ID: "retryable-or-not", Section: conditions, Decision: "0004",
-			Sentence: "A retryable failure leaves Provisioned Unknown and is retried with backoff; any other makes it False and is not retried in a loop.",
+			Sentence: "After a retryable failure, Provisioned remains Unknown and the call is retried with backoff. After a terminal failure, Provisioned is False and the call is not retried.",
 		},
 		{
 			ID: "users-hurry-nothing", Section: conditions, Decision: "0004",
-			Sentence: "No annotation, label or rotation of a user ends a backoff, and rotations without end reach the driver once a minute.",
+			Sentence: "Annotations, labels and rotations of users do not end a backoff. Continuous rotations reach the driver at most once per minute.",
 		},
 		{
 			ID: "no-credential-leaks", Section: secretData,
-			Sentence: "No credential is in conditions, Events, logs or metrics, nor in any object but its Secret.",
+			Sentence: "Conditions, Events, logs, metrics and objects other than the access Secret contain no credential.",
 		},
 		{
 			ID: "operation-measured-once", Section: indicators, Decision: "0007",
-			Sentence: "The duration of each operation is measured once per object, for deletions until the finalizer is removed.",
+			Sentence: "The duration of each operation is measured once per object. A deletion ends when the finalizer is removed.",
 		},
 		{
 			ID: "failures-counted", Section: indicators, Decision: "0007",
-			Sentence: "A reconcile that failed counts as Unknown, and a creation that a deletion came before as Canceled, with the name of the driver.",
+			Sentence: "A failed reconcile is counted as Unknown, and a creation that a deletion interrupts as Canceled, with the name of the driver.",
 		},
 		{
 			ID: "conditions-of-claims", Section: bucketClaim, Decision: "0003",
-			Sentence: "A claim has the conditions of the KEP in each of its states, each with the generation that it was observed for.",
+			Sentence: "A claim has the KEP's conditions in each of its states, each with its observed generation.",
 		},
 		{
 			ID: "conditions-of-accesses", Section: bucketAccess, Decision: "0003",
-			Sentence: "An access has the conditions of the KEP in each of its states, though two components write one of them.",
+			Sentence: "An access has the KEP's conditions in each of its states, although two components write one of them.",
 		},
 		{
 			ID: "events", Section: working, Decision: "0003",
-			Sentence: "The Events of the KEP are on the object that they are about, where its users see them, and repetitions are one Event.",
+			Sentence: "The KEP's Events are emitted on the affected object, where its users see them. Repetitions are aggregated into one Event.",
 		},
 		{
 			ID: "class-missing", Section: working, Decision: "0003",
-			Sentence: "A claim or access whose class does not exist gets an Event that says so.",
+			Sentence: "A claim or access whose class does not exist gets an Event with this reason.",
 		},
 		{
 			ID: "foreign-names", Section: working, Decision: "0022",
-			Sentence: "What users read names no claim, namespace or bucket ID of others.",
+			Sentence: "Messages to users do not contain claims, namespaces or bucket IDs of other users.",
 		},
 		{
 			ID: "api-problem-is-an-event", Section: conditions, Decision: "0003",
@@ -471,23 +471,23 @@ func ofReports() []Case {
 		},
 		{
 			ID: "metrics", Section: indicators, Decision: "0007",
-			Sentence: "The four metrics of the KEP have its names, labels and boundaries when they are scraped.",
+			Sentence: "The scraped metrics include the KEP's four metrics with its names, labels and boundaries.",
 		},
 		{
 			ID: "access-without-mode", Section: skew, Decision: "0038",
-			Sentence: "An access whose mode went with the upstream project's CRDs is refused and not granted again; its Secret stays as it is, and its account is revoked when it is deleted.",
+			Sentence: "An access that lost its mode with the upstream project's CRDs is refused and not granted again. Its Secret remains unchanged, and its account is revoked when the access is deleted.",
 		},
 		{
 			ID: "fields-of-newer-crds", Section: skew,
-			Sentence: "Components that are older than the CRDs erase no field that they do not know, in items of lists and in what is immutable, and no such field is in their way.",
+			Sentence: "Components that are older than the CRDs preserve unknown fields, including those in list items and in immutable values, and unknown fields do not cause failures.",
 		},
 		{
 			ID: "fields-of-older-crds", Section: skew,
-			Sentence: "Components that are newer than the CRDs do without the fields that the API server drops, and do not insist on them.",
+			Sentence: "Components that are newer than the CRDs tolerate that the API server drops fields, and do not write them repeatedly.",
 		},
 		{
 			ID: "one-phase-replaced", Section: skew, Decision: "0038",
-			Sentence: "A driver that is replaced by one of another generation goes on with the IDs that are known, and makes nothing that the former may have made.",
+			Sentence: "If a driver is replaced by one of another generation, known IDs remain in use, and resources that the former driver may have created are not created again.",
 		},
 	}
 }

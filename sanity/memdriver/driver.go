@@ -236,7 +236,7 @@ func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 	if d.options.Speaks == V1alpha1 && name == "account_id" && !required {
 		return true // v1alpha1 does not restrict the characters of an ID
 	}
-	if strings.HasPrefix(field.Problem, "gives no access mode") {
+	if strings.HasPrefix(field.Problem, "has no access mode") {
 		return d.has(AcceptsNoMode)
 	}
 	if name == "parameters" {

@@ -113,7 +113,7 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	}
 	var messages []string
 	if len(missing) > 0 {
-		messages = append(messages, fmt.Sprintf("Waiting for %s to exist. Create what is missing, or delete this BucketAccess.", conditions.Names("BucketClaim", missing...)))
+		messages = append(messages, fmt.Sprintf("Waiting for %s to exist. Create the missing BucketClaims, or delete this BucketAccess.", conditions.Names("BucketClaim", missing...)))
 	}
 	if len(unready) > 0 {
 		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. See their conditions for the reason.", conditions.Names("BucketClaim", unready...)))

@@ -50,7 +50,7 @@ func TestLacksLimits(t *testing.T) {
 		want   bool
 	}{
 		"handed over by an earlier version":           {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending}, true},
-		"handed over with what the class disallows":   {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending, DisallowedBucketAccessModes: some}, false},
+		"handed off with the disallowed modes":        {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending, DisallowedBucketAccessModes: some}, false},
 		"served by a sidecar that may drop the field": {cosiapi.BucketAccessStatus{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestCheckClass(t *testing.T) {
 	for name, tc := range map[string]ruleCase{
 		"the class allows it":   {alter: func(*cosiapi.BucketAccess, *facts) {}},
 		"there is no class yet": {func(_ *cosiapi.BucketAccess, f *facts) { f.class = nil }, conditions.WaitingForClass, true, `"keys"`},
-		"several claims, and the class says nothing of that": {
+		"several claims, but the class does not set multiBucketAccess": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.class.Spec.MultiBucketAccess = "" },
 			conditions.MultiBucketDisallowed, false, "multiBucketAccess: MultipleBuckets",
 		},
@@ -120,7 +120,7 @@ func TestCheckClass(t *testing.T) {
 			},
 			conditions.MultiBucketDisallowed, false, "multiBucketAccess: MultipleBuckets",
 		},
-		"one claim, and the class says nothing of several": {
+		"one claim, and the class does not set multiBucketAccess": {
 			alter: func(a *cosiapi.BucketAccess, f *facts) {
 				a.Spec.BucketClaims, f.class.Spec.MultiBucketAccess = a.Spec.BucketClaims[:1], ""
 			},
@@ -244,14 +244,14 @@ func TestCheckBuckets(t *testing.T) {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.DriverName = "gcs" },
 			conditions.DriverMismatch, false, `"gcs"`,
 		},
-		"one bucket for both, whose modes add up to what the class disallows": {
+		"one bucket for both, whose merged modes are disallowed": {
 			func(a *cosiapi.BucketAccess, f *facts) {
 				f.buckets["films"].Status.BucketID = f.buckets["photos"].Status.BucketID
 				a.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
 				f.class.Spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 			}, conditions.AccessModeDisallowed, false, `"photos", "films"`,
 		},
-		"two buckets, whose modes do not add up": {
+		"two buckets, whose modes are not merged": {
 			alter: func(a *cosiapi.BucketAccess, f *facts) {
 				a.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
 				f.class.Spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
@@ -269,12 +269,12 @@ func TestCheckHandedOff(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()
 	for name, tc := range map[string]ruleCase{
-		"nothing changed":            {alter: func(*cosiapi.BucketAccess, *facts) {}},
-		"a claim is gone":            {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.claims, "films") }, conditions.BucketClaimMissing, false, `"films"`},
-		"a claim goes":               {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].DeletionTimestamp = &now }, conditions.BucketClaimDeleting, false, `"films"`},
-		"a claim was created again":  {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].Status.BoundBucketName = "" }, conditions.BindingInvalid, false, "bucket-of-films"},
-		"a claim's Bucket is gone":   {alter: func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }},
-		"the class changed its mind": {alter: func(_ *cosiapi.BucketAccess, f *facts) { f.class = nil }},
+		"nothing changed":             {alter: func(*cosiapi.BucketAccess, *facts) {}},
+		"a claim is missing":          {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.claims, "films") }, conditions.BucketClaimMissing, false, `"films"`},
+		"a claim is being deleted":    {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].DeletionTimestamp = &now }, conditions.BucketClaimDeleting, false, `"films"`},
+		"a claim was created again":   {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].Status.BoundBucketName = "" }, conditions.BindingInvalid, false, "bucket-of-films"},
+		"a claim's Bucket is missing": {alter: func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }},
+		"the class changed its mind":  {alter: func(_ *cosiapi.BucketAccess, f *facts) { f.class = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,11 +301,11 @@ func TestWaitForClaims(t *testing.T) {
 	}{
 		"one is missing": {
 			func(f facts) { missing(f, "films") },
-			`Waiting for BucketClaim "films" to exist. Create what is missing, or delete this BucketAccess.`, true,
+			`Waiting for BucketClaim "films" to exist. Create the missing BucketClaims, or delete this BucketAccess.`, true,
 		},
 		"both are missing": {
 			func(f facts) { missing(f, "photos"); missing(f, "films") },
-			`Waiting for BucketClaims "photos", "films" to exist. Create what is missing, or delete this BucketAccess.`, true,
+			`Waiting for BucketClaims "photos", "films" to exist. Create the missing BucketClaims, or delete this BucketAccess.`, true,
 		},
 		"one is not provisioned": {
 			func(f facts) { unready(f, "films") },
@@ -313,7 +313,7 @@ func TestWaitForClaims(t *testing.T) {
 		},
 		"one is missing and one not provisioned": {
 			func(f facts) { missing(f, "photos"); unready(f, "films") },
-			`Waiting for BucketClaim "photos" to exist. Create what is missing, or delete this BucketAccess. ` +
+			`Waiting for BucketClaim "photos" to exist. Create the missing BucketClaims, or delete this BucketAccess. ` +
 				`Waiting for BucketClaim "films" to be provisioned. See their conditions for the reason.`, true,
 		},
 	} {

@@ -154,8 +154,8 @@ func heldMessage(bucket *cosiapi.Bucket) string {
 	if bucket.Spec.ExistingBucketID != "" {
 		loss = "deleted without the backend bucket, which was imported"
 	}
-	return fmt.Sprintf("%s, which this Bucket belongs to, is gone and was not seen to be deleted: the Bucket may come from a backup. "+
-		"It is held, and nothing is deleted. An administrator must set the annotation %s to %q to have it %s.",
+	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
+		"COSI deletes nothing until an administrator decides. An administrator must set the annotation %s to %q to have the Bucket %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
@@ -203,7 +203,7 @@ func (r *Reconciler) unhold(ctx context.Context, bucket *cosiapi.Bucket) error {
 // awaitGrace requeues the claim for the time when the grace of a held Bucket expires.
 func (r *Reconciler) awaitGrace(_ context.Context, w *work) (reconciler.Verdict, error) {
 	if w.grace > 0 {
-		return reconciler.WaitAtMost(w.grace, "an administrator who confirms the release of a Bucket"), nil
+		return reconciler.WaitAtMost(w.grace, "the confirmation of a release by an administrator"), nil
 	}
 	return reconciler.Done(), nil
 }

@@ -133,7 +133,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdic
 	case apierrors.IsInvalid(err):
 		r.unbound.Delete(w.claim.UID)
 		return r.reportProblem(ctx, w, conditions.Refuse(conditions.ClassRejected,
-			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", w.class.Name, err))
+			"The API server rejects the Bucket of BucketClass %q: %v. An administrator must delete the class and create it again with valid fields.", w.class.Name, err))
 	default:
 		return reconciler.Verdict{}, fmt.Errorf("create %s: %w", reconciler.ObjectName(bucket), err)
 	}

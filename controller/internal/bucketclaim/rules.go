@@ -67,8 +67,8 @@ func bindingProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditi
 	switch {
 	case claim.Spec.ExistingBucketName == "" && earlier:
 		return conditions.Refuse(conditions.BindingInvalid,
-			"Bucket %q is bound to an earlier BucketClaim of this name, as after the restoration of a backup. "+
-				"An administrator must delete that Bucket object or import what it holds; then delete this BucketClaim and create it again.", bucket.Name)
+			"Bucket %q is bound to an earlier BucketClaim of this name. A backup may have been restored. "+
+				"An administrator must delete that Bucket object or import its backend bucket. Then delete this BucketClaim and create it again.", bucket.Name)
 	case claim.Spec.ExistingBucketName == "":
 		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must delete that Bucket object.", foreign(bucket))
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
@@ -138,7 +138,7 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 // waitMessage names the driver that the claim waits for. It does not change until the Bucket is provisioned, so the
 // sidecar's progress causes no writes.
 func waitMessage(bucket *cosiapi.Bucket) string {
-	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed.",
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this takes long, read the condition ProvisionFailed, or check that the driver is installed.",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
@@ -183,12 +183,12 @@ func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
 	if lacks == "" {
 		return ""
 	}
-	return lacks + " Delete this BucketClaim and create it again without it, or have another Bucket imported."
+	return lacks + " Delete this BucketClaim and create it again with other protocols, or ask an administrator to import another Bucket."
 }
 
 // inUseMessage lists the accesses that use a terminating claim, and tells the user what to do.
 func inUseMessage(accesses []*cosiapi.BucketAccess) string {
-	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete the accesses that are not needed any more.", accessNames(accesses))
+	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then. Delete the accesses that you no longer need.", accessNames(accesses))
 }
 
 // accessNames lists accesses for a message.

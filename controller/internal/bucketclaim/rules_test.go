@@ -46,7 +46,7 @@ func TestBindingProblem(t *testing.T) {
 			alter: func(c *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				c.Status.BoundBucketName, b.Spec.BucketClaimRef.UID = b.Name, "u0"
 			},
-			want: conditions.BindingInvalid, says: "import what it holds",
+			want: conditions.BindingInvalid, says: "import its backend bucket",
 		},
 		"a Bucket of the right name for no claim yet, which only an imported one may be": {
 			alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" },
@@ -81,7 +81,7 @@ func TestBindingProblem(t *testing.T) {
 			},
 			want: conditions.BindingInvalid,
 		},
-		"an imported Bucket that goes before it was bound": {
+		"an imported Bucket that is deleted before it was bound": {
 			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				b.Spec.BucketClaimRef.UID, b.DeletionTimestamp = "", &now
 			},
@@ -150,7 +150,7 @@ func TestApplyBucket(t *testing.T) {
 		offered []cosiapi.Protocol
 		want    states
 	}{
-		"a Bucket that nobody has touched": {
+		"an unprocessed Bucket": {
 			initial, initial, nil,
 			states{state{unknown, conditions.WaitingForBucket}, state{yes, conditions.ControllerValidated}, state{unknown, conditions.Initial}},
 		},
@@ -189,7 +189,7 @@ func TestApplyBucket(t *testing.T) {
 			initial, nil,
 			states{state{unknown, conditions.WaitingForBucket}, state{yes, conditions.ControllerValidated}, state{unknown, conditions.Initial}},
 		},
-		"True becomes False when the bucket is lost for good": {
+		"True becomes False when the bucket is permanently lost": {
 			states{state{yes, conditions.Provisioned}, state{yes, conditions.ControllerValidated}, state{no, conditions.RPCSucceeded}},
 			states{state{no, conditions.Terminal}, state{yes, conditions.SidecarValidated}, state{yes, conditions.Terminal}},
 			nil,
@@ -322,7 +322,7 @@ func TestAgreed(t *testing.T) {
 			b.Status.BucketID = ""
 			b.CreationTimestamp = metav1.NewTime(created.Add(time.Minute))
 		}, false},
-		"without its status, and nobody knows since when": {func(b *cosiapi.Bucket) {
+		"without its status and annotations": {func(b *cosiapi.Bucket) {
 			b.Status.BucketID, b.Annotations = "", nil
 		}, false},
 	} {

@@ -18,7 +18,7 @@ func TestBucketChanged(t *testing.T) {
 		change func(*cosiapi.Bucket)
 		wakes  bool
 	}{
-		"a bucket ID alone wakes nobody": {func(b *cosiapi.Bucket) { b.Status.BucketID = "id" }, false},
+		"a bucket ID alone causes no reconcile": {func(b *cosiapi.Bucket) { b.Status.BucketID = "id" }, false},
 		"a bucket ID with a condition": {func(b *cosiapi.Bucket) {
 			b.Status.BucketID, b.Status.Conditions = "id", []metav1.Condition{{Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue}}
 		}, true},

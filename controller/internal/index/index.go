@@ -51,7 +51,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{AccessByClass, &cosiapi.BucketAccess{}, accessClass},
 	} {
 		if err := indexer.IndexField(ctx, i.object, i.name, i.extract); err != nil {
-			return fmt.Errorf("add index %s (one manager takes one controller): %w", i.name, err)
+			return fmt.Errorf("add index %s (a manager can run only one controller): %w", i.name, err)
 		}
 	}
 	return nil

@@ -32,17 +32,17 @@ func TestAddAndRemove(t *testing.T) {
 		change func(*cosiapi.BucketClaim)
 		want   string // empty means no annotation
 	}{
-		"the first UID":                        {"", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "b"},
-		"UIDs are sorted":                      {"b", func(c *cosiapi.BucketClaim) { references.Add(c, "a") }, "a,b"},
-		"a UID is added once":                  {"a,b", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "a,b"},
-		"a UID replaces an earlier version's":  {"true", func(c *cosiapi.BucketClaim) { references.Add(c, "a") }, "a"},
-		"empty values are dropped":             {",a,,", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "a,b"},
-		"one of two is removed":                {"a,b", func(c *cosiapi.BucketClaim) { references.Remove(c, "a") }, "b"},
-		"the annotation goes with the last":    {"a", func(c *cosiapi.BucketClaim) { references.Remove(c, "a", "c") }, ""},
-		"a UID that is not there":              {"a", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, "a"},
-		"no UID leaves an earlier version's":   {"true", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, "true"},
-		"an annotation is cleared as a whole":  {"a,b", references.Clear, ""},
-		"a claim without one stays without it": {"", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, ""},
+		"the first UID":                                     {"", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "b"},
+		"UIDs are sorted":                                   {"b", func(c *cosiapi.BucketClaim) { references.Add(c, "a") }, "a,b"},
+		"a UID is added once":                               {"a,b", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "a,b"},
+		"a UID replaces an earlier version's":               {"true", func(c *cosiapi.BucketClaim) { references.Add(c, "a") }, "a"},
+		"empty values are dropped":                          {",a,,", func(c *cosiapi.BucketClaim) { references.Add(c, "b") }, "a,b"},
+		"one of two is removed":                             {"a,b", func(c *cosiapi.BucketClaim) { references.Remove(c, "a") }, "b"},
+		"the annotation is removed with the last reference": {"a", func(c *cosiapi.BucketClaim) { references.Remove(c, "a", "c") }, ""},
+		"a UID that is not there":                           {"a", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, "a"},
+		"no UID leaves an earlier version's":                {"true", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, "true"},
+		"an annotation is cleared as a whole":               {"a,b", references.Clear, ""},
+		"a claim without one stays without it":              {"", func(c *cosiapi.BucketClaim) { references.Remove(c, "b") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -91,7 +91,7 @@ func FloorPlan(driver string, files map[string][]byte) []Violation {
 	for _, one := range own {
 		is := func(name string) bool { return below(name, one) }
 		if !slices.ContainsFunc(sortedNames(files), is) {
-			bad("there is no %s: take it out of ownFiles()", one)
+			bad("there is no %s: remove it from ownFiles()", one)
 		}
 	}
 	for _, name := range sortedNames(files) {
@@ -100,10 +100,10 @@ func FloorPlan(driver string, files map[string][]byte) []Violation {
 		isWay := path.Dir(dir) == waysOfAccounts
 		known := planned && (isWay || slices.Contains(here.needs, path.Base(name)) || slices.Contains(here.may, path.Base(name)))
 		if !known && !slices.ContainsFunc(own, func(one string) bool { return below(name, one) }) {
-			bad("%s is not in the plan: where the other drivers have it, or in ownFiles() if only this backend has such a thing", name)
+			bad("%s is not in the plan: move it to its directory in the other drivers, or add it to ownFiles() if only this backend needs it", name)
 		}
 		if here.pure && !strings.HasSuffix(name, "_test.go") && makesCalls(files[name]) {
-			bad("%s imports context or net/http: what makes calls is in package bucket or account", name)
+			bad("%s imports context or net/http: move code that makes calls to package bucket or account", name)
 		}
 	}
 	return found

@@ -53,7 +53,7 @@ func TestFloorPlanFindsSeededViolations(t *testing.T) {
 		"a package of no plan":                {with: "internal/call/call.go", want: "internal/call/call.go is not in the plan"},
 		"a way to have accounts that is none": {without: "internal/account/key/grant.go", want: "there is no internal/account/key/grant.go"},
 		"a file of one way alone":             {with: "internal/account/key/policies.go"},
-		"a policy that makes calls":           {with: "internal/policy/policy.go", source: "package p\n\nimport \"context\"\n", want: "what makes calls"},
+		"a policy that makes calls":           {with: "internal/policy/policy.go", source: "package p\n\nimport \"context\"\n", want: "move code that makes calls"},
 		"a test of it may":                    {with: "internal/policy/policy_test.go", source: "package p\n\nimport \"context\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,17 +74,17 @@ func bans() []ban {
 		{
 			who:   []string{"controller"},
 			never: []string{"proto", "sidecar", "drivers", "sanity"},
-			why:   "the controller never makes an RPC and knows no driver",
+			why:   "the controller makes no RPCs and does not depend on drivers",
 		},
 		{
 			who:   []string{"obc"},
 			never: []string{"controller", "sidecar", "drivers", "sanity"},
-			why:   "it serves ObjectBucketClaims by COSI's objects alone",
+			why:   "it serves ObjectBucketClaims only by means of COSI objects",
 		},
 		{
 			who:   []string{"sidecar"},
 			never: []string{"controller", "drivers", "sanity"},
-			why:   "the sidecar knows a driver only by its RPCs",
+			why:   "the sidecar uses a driver only through its RPCs",
 		},
 		{
 			who:   []string{"drivers"},
@@ -94,31 +94,31 @@ func bans() []ban {
 		{
 			who:   []string{"sanity"},
 			never: append([]string{"api", "drivers", "controller", "sidecar"}, kubernetes...),
-			why:   "the conformance suite judges drivers that know nothing of ours",
+			why:   "the conformance suite tests drivers that do not use our code",
 		},
 		{
 			who:    product,
 			except: []string{"cmd/cooper"},
 			never:  []string{"fakes", "testenv"},
-			why:    "what we ship contains no fake; only cooper, the laptop's system, is one",
+			why:    "releases contain no fakes, except cooper, which runs a local system",
 		},
 		{
 			who:    product,
 			except: []string{"cmd/cooper", "cmd/cosi-sanity"},
 			never:  []string{"sanity/memdriver"},
-			why:    "only cosi-sanity serve-strict ships the driver in memory",
+			why:    "only cosi-sanity serve-strict contains the in-memory driver",
 		},
 		{
 			who:    product,
 			never:  []string{"testing"},
 			direct: true,
-			why:    "what we ship contains no test code; a package for tests is below internal/testing or has a name that ends in test",
+			why:    "releases contain no test code; put packages for tests below internal/testing or end their names in test",
 		},
 		{
 			who:    []string{"testenv/system", "testenv/controlplane", "testenv/node"},
 			never:  []string{"testing"},
 			direct: true,
-			why:    "cooper up and make node start the same without a test",
+			why:    "cooper up and make node start the same systems without a test",
 		},
 	}
 }

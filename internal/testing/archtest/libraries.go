@@ -60,7 +60,7 @@ func Libraries(module string, pkgs []Package) []Violation {
 			for _, path := range pkg.Deps {
 				if !allowed(path) {
 					found = append(found, Violation(fmt.Sprintf(
-						"%s depends on %s: whoever imports %s alone compiles it, too; see libraries()", pkg.ImportPath, path, lib.dir)))
+						"%s depends on %s, which users of %s would have to compile, too; see libraries()", pkg.ImportPath, path, lib.dir)))
 				}
 			}
 		}

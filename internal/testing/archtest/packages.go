@@ -20,7 +20,7 @@ func Naming(pkgs []Package) []Violation {
 	for _, pkg := range pkgs {
 		dir := pkg.ImportPath[strings.LastIndex(pkg.ImportPath, "/")+1:]
 		if slices.Contains(vague(), dir) || slices.Contains(vague(), pkg.Name) {
-			found = append(found, Violation(pkg.ImportPath+": the name says nothing: call the package by what it provides"))
+			found = append(found, Violation(pkg.ImportPath+": the name is vague: name the package after what it provides"))
 		}
 	}
 	return found
@@ -32,7 +32,7 @@ func Documented(pkgs []Package) []Violation {
 	var found []Violation
 	for _, pkg := range pkgs {
 		if pkg.Doc == "" && len(pkg.GoFiles) > 0 {
-			found = append(found, Violation(pkg.ImportPath+": no package comment: state what the package is for"))
+			found = append(found, Violation(pkg.ImportPath+": no package comment: describe the purpose of the package"))
 		}
 	}
 	return found

@@ -21,12 +21,12 @@ type explanation struct {
 
 // unexplained are references to lists that are not in the repository.
 var unexplained = []explanation{
-	{decisions(), regexp.MustCompile(`\b[AB]\d{1,2}\b`), "the decision record that says it (docs/adr)"},
-	{[]string{"ase ", "ases "}, regexp.MustCompile(`\b[Cc]ases? \d+\b`), "the ID of the case (lifecycle/cases, sanity) or what it says"},
+	{decisions(), regexp.MustCompile(`\b[AB]\d{1,2}\b`), "the ADR (docs/adr)"},
+	{[]string{"ase ", "ases "}, regexp.MustCompile(`\b[Cc]ases? \d+\b`), "the ID of the case (lifecycle/cases, sanity) or its requirement"},
 	{[]string{"KEP:"}, regexp.MustCompile(`\bKEP:\d+\b`), "the title of the section"},
 	{[]string{"\u00a7"}, regexp.MustCompile(`\x{00a7}`), "the title of the section"},
-	{[]string{"ssue "}, regexp.MustCompile(`\b[Ii]ssue #?\d+\b`), "what it says, or its URL"},
-	{[]string{"esign "}, regexp.MustCompile(`\b[Dd]esign (note|doc|document)s?\b`), "the decision record that says it (docs/adr)"},
+	{[]string{"ssue "}, regexp.MustCompile(`\b[Ii]ssue #?\d+\b`), "its subject or its URL"},
+	{[]string{"esign "}, regexp.MustCompile(`\b[Dd]esign (note|doc|document)s?\b`), "the ADR (docs/adr)"},
 }
 
 // decisions returns the possible prefixes of the number of a decision.
@@ -61,7 +61,7 @@ func Text(name string, text []byte, pages map[string]bool) []Violation {
 				continue
 			}
 			if cited := u.what.FindString(line); cited != "" {
-				found = append(found, Violation(fmt.Sprintf("%s:%d: nothing in the repository explains %q: name %s", name, number, cited, u.instead)))
+				found = append(found, Violation(fmt.Sprintf("%s:%d: the repository does not explain %q: cite %s", name, number, cited, u.instead)))
 			}
 		}
 		if !strings.Contains(line, ".md") {

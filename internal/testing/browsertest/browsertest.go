@@ -48,9 +48,9 @@ func Start(t *testing.T) (context.Context, *Complaints) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("COOPER_REQUIRE_STORES") != "" {
-			t.Fatal("there is no chromium, and CI needs it: install Debian's package chromium")
+			t.Fatal("chromium is missing and required in CI: install Debian's package chromium")
 		}
-		t.Skip("there is no chromium: install Debian's package chromium")
+		t.Skip("chromium is missing: install Debian's package chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))

@@ -10,7 +10,7 @@ func TestPage(t *testing.T) {
 	compare(t, func(sections map[string]string) {
 		for target, text := range sections {
 			if text == "" {
-				t.Errorf("%s says nothing of %s: which test passes this target to Test?", page, target)
+				t.Errorf("%s does not contain %s: add a test that passes this target to Test", page, target)
 			}
 		}
 	})

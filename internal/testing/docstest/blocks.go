@@ -84,7 +84,7 @@ func (b *Block) classify(before string) error {
 	if match := mark.FindStringSubmatch(before); match != nil {
 		b.Kind, b.Argument = BlockKind(match[1]), match[2]
 		if b.Argument == "" {
-			return fmt.Errorf("%s:%d: the mark %q says nothing behind its colon", b.Page, b.Line, before)
+			return fmt.Errorf("%s:%d: the mark %q needs a value after the colon", b.Page, b.Line, before)
 		}
 		return nil
 	}

@@ -102,13 +102,13 @@ func TestScript(t *testing.T) {
 			want: []string{"=== page.md:1"},
 			fail: true,
 		},
-		"what is evaluated is evaluated": {
+		"the output of eval's command is evaluated": {
 			page: "```sh\neval \"$(echo 'name=\"two  words\"')\"\necho \"$name\"\n```\n",
 			want: []string{"two  words"},
 		},
-		"a command that fails in what is evaluated ends the page": {
+		"a failing command inside eval ends the page": {
 			page: "```sh\neval \"$(echo name=half; exit 3)\"\necho not reached\n```\n",
-			want: []string{"what eval was to get failed with 3"},
+			want: []string{"the command whose output is evaluated failed with 3"},
 			fail: true,
 		},
 		"a file block is there for the next command": {
@@ -126,7 +126,7 @@ func TestScript(t *testing.T) {
 		},
 		"a background block that ends too early fails the page": {
 			page: "<!-- run until: listening -->\n```sh\necho no port\n```\n",
-			want: []string{"no port", "it ended without printing: listening"},
+			want: []string{"no port", "it ended before it printed: listening"},
 			fail: true,
 		},
 		"a background block that ends badly fails the page": {

@@ -35,12 +35,12 @@ trap finish EXIT
 # A command whose output is evaluated may fail, which bash overlooks.
 eval() {
   local status=$?
-  [ "$status" -eq 0 ] || { echo "what eval was to get failed with $status"; exit "$status"; }
+  [ "$status" -eq 0 ] || { echo "the command whose output is evaluated failed with $status"; exit "$status"; }
   builtin eval "$@"
 }
 await() { # await <text> <log> <process>
   until grep -qF -- "$1" "$2"; do
-    kill -0 "$3" 2>/dev/null || { cat "$2"; echo "it ended without printing: $1"; exit 1; }
+    kill -0 "$3" 2>/dev/null || { cat "$2"; echo "it ended before it printed: $1"; exit 1; }
     sleep 0.2
   done
   cat "$2"

@@ -93,7 +93,7 @@ func (l Life) Test(t *testing.T) {
 		told := process.Output() + collector.Received() + page
 		for _, secret := range append(secrets, l.Own...) {
 			if secret == "" || strings.Contains(told, secret) {
-				t.Errorf("no secret, or one in the log, the traces or the metrics:\n%s", process.Output())
+				t.Errorf("the secret is missing, or is in the log, the traces or the metrics:\n%s", process.Output())
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func end(t *testing.T, process *processtest.Process, endpoint string) {
 		t.Errorf("after SIGTERM: exit code %d\n%s", code, process.Output())
 	}
 	if _, err := os.Stat(strings.TrimPrefix(endpoint, "unix://")); err == nil {
-		t.Error("the socket is left")
+		t.Error("the socket still exists")
 	}
 }
 

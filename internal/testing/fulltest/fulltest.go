@@ -33,7 +33,7 @@ func Short() bool { return testing.Short() && !Soak() }
 func Only(tb testing.TB, reason string) {
 	tb.Helper()
 	if Short() {
-		tb.Skip("left to make test-full: " + reason)
+		tb.Skip("runs in make test-full: " + reason)
 	}
 }
 
@@ -41,7 +41,7 @@ func Only(tb testing.TB, reason string) {
 func Long(tb testing.TB, reason string) {
 	tb.Helper()
 	if !Soak() {
-		tb.Skip("left to make soak: " + reason)
+		tb.Skip("runs in make soak: " + reason)
 	}
 }
 

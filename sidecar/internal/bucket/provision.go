@@ -38,7 +38,7 @@ func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdi
 		return reconciler.Done(), err
 	}
 	r.warn(b, reconciler.FailedCreateBucket, "CreateBucket", p.Message)
-	return reconciler.Wait("another response of the driver to DriverGetInfo"), nil
+	return reconciler.Wait("a new DriverGetInfo response of the driver"), nil
 }
 
 // observeGeneration marks the conditions of a Bucket as valid for its current generation.

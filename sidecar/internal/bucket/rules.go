@@ -83,10 +83,10 @@ func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	switch {
 	case info.OnePhase && !askedFor(b):
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
-			errors.New("this Bucket has an ID of a driver with two phases. An administrator must start that driver again"))
+			errors.New("a two-phase driver assigned this Bucket's ID. An administrator must start that driver again"))
 	case !info.OnePhase && b.Status.BucketID == "":
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"a driver with one phase was asked for the bucket %q, and its ID is not known. An administrator must start that driver again, or look "+
+			"a one-phase driver was asked for the bucket %q, and its ID is unknown. An administrator must start that driver again, or look "+
 				"for the bucket and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
 	default:
 		return nil
@@ -144,7 +144,7 @@ func holdMessage(b *cosiapi.Bucket) string {
 			cosiapi.BucketClaimBeingDeletedAnnotation, cmp.Or(b.Status.BucketID, b.Name))
 	}
 	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It remains until that BucketClaim is deleted. "+
-		"If it does not exist, the condition %s says what to do.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
+		"If it does not exist, follow the condition %s.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
 // IDOf returns the ID of a Bucket's backend bucket, even before an import has started. It returns an empty string if
@@ -198,8 +198,8 @@ func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
 
 // sharedBucket returns the condition of a Bucket if another Bucket needs its backend bucket.
 func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
-	message := fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket remains until the other is deleted. "+
-		"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
+	message := fmt.Sprintf("%s has the same bucket ID and would lose its data, too. This Bucket remains until the other is deleted. "+
+		"To delete only this Bucket object and keep the data, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
 	if other.Spec.DriverName != b.Spec.DriverName {
 		message = fmt.Sprintf("%[1]s of driver %[2]q imports bucket ID %[3]q, which may be the same backend bucket. This Bucket remains until the other is "+
 			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, add %[5]q to the annotation %[4]s, separated by a comma from other UIDs.",

@@ -34,24 +34,24 @@ func TestFateOf(t *testing.T) {
 		is   []func(*cosiapi.Bucket)
 		want plan
 	}{
-		"a Bucket with a claim is provisioned":                              {nil, provision},
-		"a Bucket without a claim is provisioned":                           {[]func(*cosiapi.Bucket){unbound}, provision},
-		"the annotation alone deletes nothing":                              {[]func(*cosiapi.Bucket){annotated}, retain},
-		"the annotation alone keeps a retained Bucket":                      {[]func(*cosiapi.Bucket){annotated, retained}, retain},
-		"a deleted Bucket waits for its claim":                              {[]func(*cosiapi.Bucket){deleting}, hold},
-		"a deleted Bucket waits for its claim although nothing was made":    {[]func(*cosiapi.Bucket){deleting, unmade}, hold},
-		"a deleted Bucket to retain waits for its claim, too":               {[]func(*cosiapi.Bucket){deleting, retained}, hold},
-		"both signs delete the bucket":                                      {[]func(*cosiapi.Bucket){deleting, annotated}, remove},
-		"both signs delete the bucket, also with the spelling in the KEP":   {[]func(*cosiapi.Bucket){deleting, misspelled}, remove},
-		"both signs, with the UID of the Bucket, delete the bucket":         {[]func(*cosiapi.Bucket){deleting, marked("Delete/uid")}, remove},
-		"the mark of a backup does not delete the bucket":                   {[]func(*cosiapi.Bucket){deleting, marked("Delete/another")}, hold},
-		"the mark of a backup alone is none":                                {[]func(*cosiapi.Bucket){marked("Delete/another")}, provision},
-		"both signs, but nothing was made":                                  {[]func(*cosiapi.Bucket){deleting, annotated, unmade}, release},
-		"both signs, but the policy is Retain":                              {[]func(*cosiapi.Bucket){deleting, annotated, retained}, release},
-		"both signs, but the bucket is imported":                            {[]func(*cosiapi.Bucket){deleting, annotated, imported}, release},
-		"a Bucket to retain that no claim ever bound goes by deletion":      {[]func(*cosiapi.Bucket){deleting, retained, unbound}, release},
-		"a Bucket that no claim bound and nobody made goes by deletion":     {[]func(*cosiapi.Bucket){deleting, unbound, unmade}, release},
-		"a made bucket that no claim ever bound is not deleted by one sign": {[]func(*cosiapi.Bucket){deleting, unbound}, hold},
+		"a Bucket with a claim is provisioned":                                   {nil, provision},
+		"a Bucket without a claim is provisioned":                                {[]func(*cosiapi.Bucket){unbound}, provision},
+		"the annotation alone deletes nothing":                                   {[]func(*cosiapi.Bucket){annotated}, retain},
+		"the annotation alone keeps a retained Bucket":                           {[]func(*cosiapi.Bucket){annotated, retained}, retain},
+		"a deleted Bucket waits for its claim":                                   {[]func(*cosiapi.Bucket){deleting}, hold},
+		"a deleted Bucket waits for its claim although nothing was made":         {[]func(*cosiapi.Bucket){deleting, unmade}, hold},
+		"a deleted Bucket to retain waits for its claim, too":                    {[]func(*cosiapi.Bucket){deleting, retained}, hold},
+		"both signs delete the bucket":                                           {[]func(*cosiapi.Bucket){deleting, annotated}, remove},
+		"both signs delete the bucket, also with the spelling in the KEP":        {[]func(*cosiapi.Bucket){deleting, misspelled}, remove},
+		"both signs, with the UID of the Bucket, delete the bucket":              {[]func(*cosiapi.Bucket){deleting, marked("Delete/uid")}, remove},
+		"the mark of a backup does not delete the bucket":                        {[]func(*cosiapi.Bucket){deleting, marked("Delete/another")}, hold},
+		"the mark of a backup alone is none":                                     {[]func(*cosiapi.Bucket){marked("Delete/another")}, provision},
+		"both signs, but nothing was made":                                       {[]func(*cosiapi.Bucket){deleting, annotated, unmade}, release},
+		"both signs, but the policy is Retain":                                   {[]func(*cosiapi.Bucket){deleting, annotated, retained}, release},
+		"both signs, but the bucket is imported":                                 {[]func(*cosiapi.Bucket){deleting, annotated, imported}, release},
+		"a Bucket with Retain that no claim ever bound is released when deleted": {[]func(*cosiapi.Bucket){deleting, retained, unbound}, release},
+		"a Bucket that was never bound or created is released when deleted":      {[]func(*cosiapi.Bucket){deleting, unbound, unmade}, release},
+		"a made bucket that no claim ever bound is not deleted by one sign":      {[]func(*cosiapi.Bucket){deleting, unbound}, hold},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,10 +75,10 @@ func TestAdopted(t *testing.T) {
 		protocols   []cosiapi.Protocol
 		want        bool
 	}{
-		"a driver told others of the bucket":    {id: "id", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}, want: true},
-		"our Controller made it":                {id: "id", created: "2030-01-01T00:00:00Z", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
-		"it has an ID, and perhaps no bucket":   {id: "id"},
-		"nobody knows the ID of what was begun": {protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		"a driver told others of the bucket":         {id: "id", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}, want: true},
+		"our Controller made it":                     {id: "id", created: "2030-01-01T00:00:00Z", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		"it has an ID, but the bucket may not exist": {id: "id"},
+		"its ID is unknown":                          {protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,9 +121,9 @@ func TestNeedsBucket(t *testing.T) {
 		want  bool
 	}{
 		"it is wanted":                    {nil, true},
-		"it is to be imported":            {[]func(*cosiapi.Bucket){imports}, true},
+		"an import":                       {[]func(*cosiapi.Bucket){imports}, true},
 		"it was released and is retained": {[]func(*cosiapi.Bucket){leaves, func(b *cosiapi.Bucket) { b.DeletionTimestamp = nil }}, true},
-		"it goes and its data are to be kept": {[]func(*cosiapi.Bucket){
+		"it is being deleted with Retain": {[]func(*cosiapi.Bucket){
 			leaves, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain },
 		}, true},
 		"it may be deleted, too":    {[]func(*cosiapi.Bucket){leaves}, false},

@@ -268,7 +268,7 @@ func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	at, expires := renewalOf(s)
 	switch {
 	case s.Annotations[dataAnnotation] != scheduling.Digest(s.Data):
-		return &dueGrant{fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name), metrics.RegrantRepair}
+		return &dueGrant{fmt.Sprintf("the data of Secret %q was changed after the delivery", s.Name), metrics.RegrantRepair}
 	case expires && !now.Before(at):
 		return &dueGrant{fmt.Sprintf("the credential in Secret %q expires soon", s.Name), metrics.RegrantExpiry}
 	case s.Annotations[grantAnnotation] == o.digest:

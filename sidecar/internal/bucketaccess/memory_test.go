@@ -35,24 +35,24 @@ func TestOrphans(t *testing.T) {
 		account string
 		orphan  bool
 	}{
-		"an access whose cleanup the sidecar finished leaves nothing": {last: finished},
+		"an access with finished cleanup leaves nothing": {last: finished},
 		"one that another process cleaned up during a grant leaves its account": {
 			granting: true, last: finished, account: "account", orphan: true,
 		},
-		"one whose account ID the cache does not have leaves its account": {
+		"an access whose account ID is not in the cache leaves its account": {
 			granting: true, last: func(a *cosiapi.BucketAccess) { a.Status.AccountID, a.Status.Cleanup = "", "" }, account: "account", orphan: true,
 		},
 		"one that was deleted without cleanup leaves its account": {
 			last: func(a *cosiapi.BucketAccess) { a.DeletionTimestamp = &now }, account: "account", orphan: true,
 		},
-		"one whose annotation a user wrote leaves its account": {
+		"an access with a forged annotation leaves its account": {
 			last: func(a *cosiapi.BucketAccess) {
 				finished(a)
 				a.Status.Cleanup = cosiapi.CleanupPending
 			},
 			account: "account", orphan: true,
 		},
-		"one whose annotation a user wrote before it had an account may leave Secrets": {
+		"an access with a forged annotation and no account may leave Secrets": {
 			last: func(a *cosiapi.BucketAccess) {
 				finished(a)
 				a.Status.AccountID = ""
@@ -112,7 +112,7 @@ func TestAccessThatDisappearsDuringItsGrantIsAnOrphan(t *testing.T) {
 	cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
 	other := NewMemory(0, 1)
 	if other.Deleted(a) || len(other.accesses) != 0 {
-		t.Error("an access whose cleanup was finished is remembered")
+		t.Error("an access with finished cleanup is still in memory")
 	}
 }
 

@@ -42,7 +42,7 @@ func phasesChanged(a *cosiapi.BucketAccess, info driver.Info) error {
 		return nil
 	}
 	return driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
-		"a driver with one phase was asked for the account %q, and its ID is not known. An administrator must start that driver again",
+		"a one-phase driver was asked for the account %q, and its ID is unknown. An administrator must start that driver again",
 		cosiapi.AccountNameFor(a.UID)))
 }
 
@@ -75,7 +75,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 	}
 	slices.Sort(asked)
 	if !slices.Equal(handedOff, asked) {
-		return degraded("status.accessedBuckets is of %s, and spec.bucketClaims of %s",
+		return degraded("status.accessedBuckets refers to %s, but spec.bucketClaims refers to %s",
 			conditions.Names("BucketClaim", handedOff...), conditions.Names("BucketClaim", asked...))
 	}
 	for _, contradiction := range []string{conditions.RepeatedSecret(a), conditions.WithoutMode(a)} {
@@ -84,7 +84,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 		}
 	}
 	if a.Status.Cleanup == cosiapi.CleanupFinished {
-		return degraded("status.cleanup is Finished, as of one that was deleted")
+		return degraded("status.cleanup is Finished, as after a deletion")
 	}
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
 		return degraded("it authenticates by ServiceAccount, but spec.serviceAccountName is empty")

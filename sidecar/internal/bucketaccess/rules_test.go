@@ -197,7 +197,7 @@ func TestOrderOf(t *testing.T) {
 		}, true},
 		"a parameter": {"1", func(a *cosiapi.BucketAccess) { a.Status.Parameters = map[string]string{"k": "v"} }, true},
 		// A sidecar version that does not know the field has granted without it.
-		"what the class disallows": {"1", func(a *cosiapi.BucketAccess) {
+		"the disallowed modes": {"1", func(a *cosiapi.BucketAccess) {
 			a.Status.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 		}, false},
 	} {
@@ -232,7 +232,7 @@ func TestDisallowedModesAreSentInBothPhases(t *testing.T) {
 	}{
 		"nothing is disallowed, or the controller does not know the field": {},
 		"empty lists": {status: cosiapi.DisallowedBucketAccessModes{ObjectData: []cosiapi.BucketAccessMode{}}},
-		"each category by itself": {
+		"each category separately": {
 			status: cosiapi.DisallowedBucketAccessModes{ObjectData: all[1:2], ObjectMetadata: all[:1], BucketMetadata: all},
 			want: &cosi.DisallowedAccessModes{
 				ObjectData:     []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY},

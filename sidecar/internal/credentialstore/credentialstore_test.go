@@ -181,7 +181,7 @@ func TestNoOtherSecretIsReached(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, contents(t, secrets), cmp.AllowUnexported(content{})); diff != "" {
-		t.Errorf("what is not the driver's was changed (-before +after):\n%s", diff)
+		t.Errorf("objects of other owners were changed (-before +after):\n%s", diff)
 	}
 }
 

@@ -158,12 +158,12 @@ func (d *Driver) run(ctx context.Context, s *session) {
 		if ctx.Err() != nil {
 			return
 		}
-		d.options.Logger.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
+		d.options.Logger.Info("Lost the connection to the driver, reconnecting", "address", d.options.Address, "reason", reason.Error())
 		var err error
 		if s, err = d.connect(ctx); err != nil {
 			return
 		}
-		d.options.Logger.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
+		d.options.Logger.Info("Reconnected to the driver", "address", d.options.Address, "driver", d.Info().Name)
 	}
 }
 
@@ -265,7 +265,7 @@ func (d *Driver) detectWire(ctx context.Context, s *session, translator *transla
 			response, err = older, olderErr
 		}
 		if err == nil {
-			d.options.Logger.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
+			d.options.Logger.Info("The driver implements COSI v1alpha1; the sidecar translates its calls", "driver", response.GetName())
 		}
 	}
 	s.onePhase = translator.wire != nil
@@ -281,11 +281,11 @@ func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, re
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.info.Name != "" && d.info.Name != next.Name {
-		return fmt.Errorf("the driver at %s says that it is %q, but this sidecar serves %q: "+
+		return fmt.Errorf("the driver at %s has the name %q, but this sidecar serves %q: "+
 			"start that driver again, or restart the sidecar to serve the new one", d.options.Address, next.Name, d.info.Name)
 	}
 	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
-		return fmt.Errorf("the driver at %s speaks another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
+		return fmt.Errorf("the driver at %s implements another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
 	}
 	d.session, d.problem = s, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {

@@ -57,9 +57,9 @@ func (f *Failure) Error() string {
 	case f.InvalidResponse():
 		return fmt.Sprintf("the driver's response to %s breaks the COSI contract: %s", f.Method, f.Detail)
 	case f.Outcome.Code == codes.Unimplemented:
-		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase COSI v1alpha2 driver. "+
-			"Install a version of the driver that is, or, for a driver of the upstream project's v1alpha2, start the sidecar with "+
-			"--driver-dialect=%s; COSI tries again when the driver reconnects. The driver says: %s", f.Method, UpstreamDialect, f.Detail)
+		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase driver of COSI v1alpha2. "+
+			"Install a compatible version of the driver. For a driver of the upstream project's v1alpha2, start the sidecar with "+
+			"--driver-dialect=%s. COSI retries when the driver reconnects. The driver's message: %s", f.Method, UpstreamDialect, f.Detail)
 	case f.Detail == "":
 		return fmt.Sprintf("%s failed with %s: %s", f.Method, f.Outcome.Code, f.Outcome.Reason)
 	default:

@@ -74,8 +74,8 @@ func TestRedactText(t *testing.T) {
 		"one that looks like others at the end": {"", `"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"`, `"[redacted]"`},
 		"a password in a URL":                   {"", "dial https://user:pw@host", "dial https://[redacted]@host"},
 		"what only looks like one":              {"", "secret/of+two", "secret/of+two"},
-		"what a user wrote into a Secret":       {"one", "the bucket is gone", "[redacted] is gone"},
-		"what the user of another account did":  {"two", "the bucket is gone", "the bucket is gone"},
+		"text that a user wrote into a Secret":  {"one", "the bucket is deleted", "[redacted] is deleted"},
+		"text of another account's user":        {"two", "the bucket is deleted", "the bucket is deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

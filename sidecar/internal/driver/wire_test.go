@@ -18,11 +18,11 @@ func TestAzureAccess(t *testing.T) {
 	for name, tc := range map[string]struct {
 		known, account, written, want string
 	}{
-		"the Bucket knows the storage account":          {"other", "other", "", ""},
-		"the token tells the storage account":           {"", "acct", "", ""},
-		"an expiry as the released sidecars read it":    {"", "acct", "2030-01-31 13:00:00.5 +0100 CET", "2030-01-31T12:00:00Z"},
-		"an expiry as the contract has it":              {"", "acct", "2030-01-31T12:00:00Z", "2030-01-31T12:00:00Z"},
-		"what is no time is left to break the contract": {"", "acct", "soon", "soon"},
+		"the Bucket has the storage account":                {"other", "other", "", ""},
+		"the token contains the storage account":            {"", "acct", "", ""},
+		"an expiry as the released sidecars read it":        {"", "acct", "2030-01-31 13:00:00.5 +0100 CET", "2030-01-31T12:00:00Z"},
+		"an expiry as the contract has it":                  {"", "acct", "2030-01-31T12:00:00Z", "2030-01-31T12:00:00Z"},
+		"an invalid time is kept and violates the contract": {"", "acct", "soon", "soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,10 +55,10 @@ func TestBucketInfoOfV1alpha1(t *testing.T) {
 			&v1alpha1.Protocol{Type: &v1alpha1.Protocol_Gcs{Gcs: &v1alpha1.GCS{ProjectId: "p"}}}, nil,
 			&cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{BucketId: "b"}, Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}},
 		},
-		"a driver that says nothing has what was asked for": {
+		"a driver without protocols has the requested ones": {
 			nil, []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}, &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{}},
 		},
-		"a driver that says nothing, of a claim that asks for nothing": {
+		"neither the driver nor the claim has protocols": {
 			nil, nil, &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{BucketId: "b"}},
 		},
 	} {

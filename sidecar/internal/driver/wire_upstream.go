@@ -63,7 +63,7 @@ func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, 
 		_, err := client.DriverRevokeBucketAccess(ctx, asked)
 		return err
 	default:
-		return status.Errorf(codes.Internal, "%T is no request of the contract", request)
+		return status.Errorf(codes.Internal, "%T is not a request of the contract", request)
 	}
 }
 
@@ -122,17 +122,17 @@ func wholeMode(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) (co
 	all := categories(bucket, not)
 	first := slices.IndexFunc(all, category.isAsked)
 	if first < 0 {
-		return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket, and none is asked for; ask for objectData", generation2)
+		return cosi.AccessMode_UNKNOWN, refuse("%s needs an access mode for each bucket, but none is requested; request objectData", generation2)
 	}
 	mode := all[first].asked
 	for _, c := range all {
 		switch {
 		case c.isAsked() && c.asked != mode:
-			return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket as a whole, and %s=%s and %s=%s differ; ask for one",
+			return cosi.AccessMode_UNKNOWN, refuse("%s supports only one access mode per bucket, but %s=%s and %s=%s differ; request one mode",
 				generation2, all[first].name, modeNames[mode], c.name, modeNames[c.asked])
 		case slices.Contains(c.disallowed, mode):
-			return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket as a whole, and the BucketAccessClass disallows %s=%s; "+
-				"ask for another mode", generation2, c.name, modeNames[mode])
+			return cosi.AccessMode_UNKNOWN, refuse("%s supports only one access mode per bucket, but the BucketAccessClass disallows %s=%s; "+
+				"request another mode", generation2, c.name, modeNames[mode])
 		}
 	}
 	return mode, nil
@@ -145,6 +145,6 @@ func differs(ctx context.Context, conn grpc.ClientConnInterface) error {
 	if status.Code(err) == codes.Unimplemented {
 		return nil
 	}
-	return fmt.Errorf("the driver implements DriverGenerateBucketId, or does not say whether it does (%s): "+
-		"it does not speak %s; start the sidecar without --driver-dialect", status.Code(err), generation2)
+	return fmt.Errorf("the driver implements DriverGenerateBucketId, or its response is unclear (%s): "+
+		"it does not use %s; start the sidecar without --driver-dialect", status.Code(err), generation2)
 }

@@ -67,7 +67,7 @@ func speakV1alpha1(ctx context.Context, conn grpc.ClientConnInterface, request, 
 	case *cosi.DriverRevokeBucketAccessRequest:
 		return driver.revoke(ctx, asked)
 	default:
-		return status.Errorf(codes.Internal, "%T is no request of the contract", request)
+		return status.Errorf(codes.Internal, "%T is not a request of the contract", request)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal("free keys were refused")
 	}
 	if keys.Try(about("c"), never) == nil {
-		t.Error("a key that nobody holds was refused")
+		t.Error("a free key was refused")
 	}
 	calledBack := 0
 	if keys.Try(about("d", "b"), func() { calledBack++ }) != nil {
@@ -65,7 +65,7 @@ func TestSharedKeys(t *testing.T) {
 	}
 	release := keys.Try(about("bucket"), free)
 	if release == nil {
-		t.Fatal("a bucket that nobody uses was refused")
+		t.Fatal("an unused bucket was refused")
 	}
 	if keys.Try(inflight.Call{About: []string{"account 1"}, Using: []string{"bucket"}}, free) != nil {
 		t.Error("an account uses a bucket that a call is about")

@@ -94,7 +94,7 @@ func (c *Caller) Share(a *Attempt, parameters ...map[string]string) reconciler.V
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
 	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
 	if a.waitsForShare {
-		return reconciler.Wait("a free worker: calls with the same parameters use their share of the workers")
+		return reconciler.Wait("a free worker: calls with the same parameters occupy their share of the workers")
 	}
 	return reconciler.Next()
 }

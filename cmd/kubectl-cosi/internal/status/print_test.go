@@ -67,7 +67,7 @@ func cluster() *tree.Objects {
 	secret("photos-secret", &tree.Secret{Keys: []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}, Owner: "uid-of-photos"})
 	evil := "DriverCreateBucket failed with InvalidArgument (wrong): \x1b]0;owned\a\x1b[2J\u009b2J\u202eno such \"region\"\\ " + strings.Repeat("x", 100) + "."
 	claim("videos", "bc-videos", "nobody.example.com", is(cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal, evil), is(cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal, evil))
-	access("reader", "photos", is(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken, `Secret "reader-secret" belongs to somebody else.`))
+	access("reader", "photos", is(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken, `Secret "reader-secret" has another owner.`))
 	secret("reader-secret", &tree.Secret{Keys: []string{"password"}})
 	gone := claim("old", "bc-old", "s3.example.com", is(cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess, `Waiting for the deletion of BucketAccess "backup".`), fine)
 	gone.DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(-time.Minute)))

@@ -1,4 +1,4 @@
-{{- /* The name of the driver is that of its Lease: it must be known here. */ -}}
+{{- /* The name of the driver. The chart needs it for the Lease. */ -}}
 {{- define "cosi.driverName" -}}
 {{- $said := "" -}}
 {{- if .Values.driver.config -}}
@@ -7,23 +7,23 @@
 {{- $said = $config.driverName | default "" -}}
 {{- end -}}
 {{- if and $said .Values.driver.name (ne $said .Values.driver.name) -}}
-{{- fail (printf "driver.name is %q, and driver.config says driverName: %s; they must be the same" .Values.driver.name $said) -}}
+{{- fail (printf "driver.name is %q, but driverName in driver.config is %s; they must be equal" .Values.driver.name $said) -}}
 {{- end -}}
-{{- required "driver.name: say what the driver calls itself, or driverName in driver.config; its Lease has that name" (.Values.driver.name | default $said) -}}
+{{- required "driver.name: set the name of the driver, here or as driverName in driver.config; its Lease has that name" (.Values.driver.name | default $said) -}}
 {{- end -}}
 
-{{- /* The name of what stands outside of the release's namespace: another namespace may have a release of that name. */ -}}
+{{- /* The name of resources outside of the release's namespace: another namespace may have a release of the same name. */ -}}
 {{- define "cosi.uniqueName" -}}
 {{- $name := include "cosi.name" . -}}
 {{- if ne $name .Release.Namespace }}{{ .Release.Namespace }}:{{ end }}{{ $name }}
 {{- end -}}
 
-{{- /* Says whether the driver has metrics that somebody is let in to. */ -}}
+{{- /* Non-empty if clients can reach the driver's metrics. */ -}}
 {{- define "cosi.driverMetrics" -}}
 {{- if and .Values.driver.metricsPort (or .Values.networkPolicy.metricsFrom (not .Values.networkPolicy.enabled)) }}true{{ end -}}
 {{- end -}}
 
-{{- /* Says whether an object, of which this is a dict of object and root, is of this release already. */ -}}
+{{- /* Non-empty if an object belongs to this release already. The argument is a dict of object and root. */ -}}
 {{- define "cosi.ofRelease" -}}
 {{- $annotations := dig "metadata" "annotations" dict .object -}}
 {{- if and (eq (get $annotations "meta.helm.sh/release-name") .root.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") .root.Release.Namespace) }}true{{ end -}}

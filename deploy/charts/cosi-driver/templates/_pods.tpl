@@ -1,6 +1,6 @@
 {{- /* This file is the same in both charts. */ -}}
 
-{{- /* The name of what is installed, and its label, which is part of selectors. */ -}}
+{{- /* The name of the installed resources, and their label, which is part of selectors. */ -}}
 {{- define "cosi.name" -}}
 {{- .Values.fullnameOverride | default .Release.Name | trunc 52 | trimSuffix "-" -}}
 {{- end -}}
@@ -26,14 +26,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{- /* What the restricted Pod Security Standard asks of each container. */ -}}
+{{- /* The container settings that the restricted Pod Security Standard requires. */ -}}
 {{- define "cosi.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{- /* What Pods have in common, but for containers and volumes. */ -}}
+{{- /* The common settings of Pods, except containers and volumes. */ -}}
 {{- define "cosi.pod" -}}
 serviceAccountName: {{ include "cosi.serviceAccount" . | quote }}
 terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
@@ -55,7 +55,7 @@ affinity:
 {{- include "cosi.placement" . }}
 {{- end -}}
 
-{{- /* What the Job of the uninstallation shares with that. */ -}}
+{{- /* The settings that the Job of the uninstallation has in common with the Pods. */ -}}
 {{- define "cosi.placement" -}}
 {{- with .Values.priorityClassName }}
 priorityClassName: {{ . | quote }}
@@ -78,7 +78,7 @@ imagePullSecrets:
 {{- .Values.serviceAccount.name | default (include "cosi.name" .) -}}
 {{- end -}}
 
-{{- /* A token of the API server, for one container or all of a Pod without another. */ -}}
+{{- /* A volume with a token for the API server, to be mounted in one or all containers of a Pod. */ -}}
 {{- define "cosi.token" -}}
 name: token
 projected:
@@ -88,20 +88,20 @@ projected:
     - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}
 {{- end -}}
 
-{{- /* As whom Prometheus reads metrics by a ServiceMonitor: as itself, if it can tell who listens, or with a token of yours. */ -}}
+{{- /* The token with which Prometheus reads metrics by a ServiceMonitor: its own, if it can verify the server, or a configured one. */ -}}
 {{- define "cosi.serviceMonitorToken" -}}
 {{- if .Values.metrics.serviceMonitor.authorization -}}
 authorization:
   {{- toYaml .Values.metrics.serviceMonitor.authorization | nindent 2 }}
 {{- else if or (not .Values.metrics.certSecret) .Values.metrics.tlsConfig.insecureSkipVerify -}}
-{{- fail "metrics.serviceMonitor: Prometheus would show its own token to whatever listens there; set metrics.certSecret and, for its certificate, metrics.tlsConfig with insecureSkipVerify: false, or give it a token for metrics alone, in a Secret of this namespace: metrics.serviceMonitor.authorization={credentials: {name: SECRET, key: token}}" -}}
+{{- fail "metrics.serviceMonitor: Prometheus would send its own token to an unverified server; set metrics.certSecret and, for its certificate, metrics.tlsConfig with insecureSkipVerify: false, or use a separate token from a Secret of this namespace: metrics.serviceMonitor.authorization={credentials: {name: SECRET, key: token}}" -}}
 {{- else -}}
-# Of Prometheus itself, whose account needs the ClusterRole cosi-metrics-reader.
+# The token of Prometheus itself, whose account needs the ClusterRole cosi-metrics-reader.
 bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
 {{- end -}}
 {{- end -}}
 
-{{- /* How Prometheus reads metrics that component serves with --metrics-secure. */ -}}
+{{- /* The endpoint from which Prometheus reads the metrics of a component with --metrics-secure. */ -}}
 {{- define "cosi.metricsEndpoint" -}}
 port: metrics
 {{- if .Values.metrics.secure }}
