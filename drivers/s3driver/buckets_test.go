@@ -204,7 +204,7 @@ const (
 	twoOrigins = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com","https://b.example.com"]}]}`
 )
 
-// testParametersAtTheStore creates a bucket with each parameter, and checks that Describe accepts the same value and
+// testParametersAtTheStore creates a bucket with each parameter that the store can return, and checks that Describe accepts the same value and
 // rejects another one. A store that does not support a parameter rejects it as invalid.
 func testParametersAtTheStore(t *testing.T, on target) {
 	lock := func(mode, days string) map[string]string {

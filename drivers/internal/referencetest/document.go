@@ -185,7 +185,7 @@ func object(fields []field) map[string]any {
 
 func (d Document) page(fields []field) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# %s driver: configuration\n\nThis page is generated from the code of drivers/%sdriver.\n\n", d.Title, d.Name)
+	fmt.Fprintf(&text, "# %s driver: configuration\n\nThis page is generated from the code of drivers/%sdriver by `go generate ./drivers/%sdriver`.\n\n", d.Title, d.Name, d.Name)
 	fmt.Fprintf(&text, "## Configuration file\n\nThe flag `--config` sets the path of this file. JSON schema: [%[1]s-driver.schema.json](%[1]s-driver.schema.json).\n\n| field | meaning |\n|---|---|\n", d.Name)
 	rows(&text, "", fields)
 	text.WriteString("\n## Environment variables\n\nThey configure a driver with one backend, if there is no configuration file.\n\n| variable | meaning |\n|---|---|\n")
