@@ -31,7 +31,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 		"a driver imports the SDK":                   {from: "drivers/s3driver", to: []string{"drivers/driverkit", "proto"}},
 		"cooper imports fakes and testenv":           {from: "cmd/cooper", to: []string{"fakes/s3fake", "testenv/system"}},
 		"sanitytest is for go test":                  {from: "sanity/sanitytest", to: []string{"testing", "sanity"}},
-		"a suite for a store's tests":                {from: "internal/testing/credstoretest", to: []string{"testing", "fakes/fault"}},
+		"a suite for tests imports a fault plan":     {from: "internal/testing/conformancetest", to: []string{"testing", "fakes/fault"}},
 		"the SDK imports its own helper of tests":    {from: "drivers/driverkit", to: []string{"drivers/driverkit/drivertest"}, want: "which is for tests"},
 		"a fake imports internal leaves":             {from: "fakes/s3fake", to: []string{"internal/sigv4", "fakes/fault"}},
 		"testenv starts everything":                  {from: "testenv/system", to: []string{"controller", "sidecar", "fakes/s3fake", "sanity/memdriver"}},
