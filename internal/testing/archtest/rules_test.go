@@ -48,6 +48,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 		"the sidecar knows a driver":                 {from: "sidecar", to: []string{"drivers/s3driver"}, want: "only by its RPCs"},
 		"the sidecar imports driverkit":              {from: "sidecar", to: []string{"drivers/driverkit"}, want: "only by its RPCs"},
 		"a driver reads the API types":               {from: "drivers/s3driver", to: []string{"api/v1alpha2"}, want: "never reads Kubernetes"},
+		"a driver imports the credential store":      {from: "drivers/s3driver", to: []string{"internal/credstore"}, want: "through driverkit/credentials"},
 		"a driver reads a YAML configuration":        {from: "drivers/s3driver", to: []string{"sigs.k8s.io/yaml"}},
 		"a driver depends on client-go":              {from: "drivers/gcsdriver", to: []string{"k8s.io/client-go/rest"}, want: "never reads Kubernetes"},
 		"driverkit depends on apimachinery":          {from: "drivers/driverkit", to: []string{"k8s.io/apimachinery/pkg/api"}, want: "never reads Kubernetes"},
@@ -81,7 +82,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 func TestImportsSeesIndirectDependencies(t *testing.T) {
 	t.Parallel()
 	pkg := Package{
-		ImportPath: module + "/drivers/s3driver",
+		ImportPath: module + "/drivers/driverkit",
 		Imports:    []string{module + "/internal/credstore"},
 		Deps:       []string{module + "/internal/credstore", "k8s.io/api/core/v1"},
 	}
