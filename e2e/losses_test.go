@@ -25,6 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -90,12 +91,10 @@ func (l *losing) install() {
 	if err := administrator.Create(l.t.Context(), namespace); !apierrors.IsAlreadyExists(err) {
 		l.must(err, "make the driver's namespace")
 	}
-	secrets, err := kube.SecretsIn(l.plane.Config(), ofTheDriver)
-	l.must(err, "Secrets")
-	kept, err := kube.Open(l.t.Context(), secrets, l.driver())
+	kept, err := kube.Open(l.t.Context(), l.plane.Config(), ofTheDriver, l.driver())
 	l.must(err, "credential store")
 	l.system, err = system.Start(l.t.Context(), system.Options{
-		ControlPlane: l.plane, Drivers: []system.Driver{cloudstest.S3(l.t, l.store, kept)},
+		ControlPlane: l.plane, Drivers: []system.Driver{cloudstest.S3(l.t, l.store, credstore.OnBlobs(kept))},
 	})
 	l.must(err, "start the system")
 	l.client = l.system.Client()

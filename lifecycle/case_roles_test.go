@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -26,6 +28,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -128,8 +131,7 @@ func (w *world) keepCredentials() cosi.CredentialStoreClient {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: deploy.DriverCredentialsRole},
 	})
 	address := "unix://" + filepath.Join(w.sockets, "credentials.sock")
-	w.store, err = sidecar.ServeCredentialStore(w.t.Context(), w.User(w.user(theStore)),
-		sidecar.CredentialStoreOptions{Address: address, Namespace: w.namespace, Logger: w.logger(theStore)})
+	w.store, err = kube.Serve(w.t.Context(), w.User(w.user(theStore)), w.namespace, address, slog.New(logr.ToSlogHandler(w.logger(theStore))))
 	w.must(err)
 	w.t.Cleanup(func() {
 		if err := w.store.Stop(); err != nil {

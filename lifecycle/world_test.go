@@ -32,6 +32,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
@@ -144,7 +145,7 @@ type world struct {
 	endpoint  string
 	sockets   string
 	// store is the credential store that sidecars serve, or nil.
-	store *sidecar.CredentialStore
+	store *kube.Server
 	// rules checks the sidecar's calls against the contract.
 	rules *strict.Checker
 	tape  *tape

@@ -6,18 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -26,14 +27,14 @@ import (
 )
 
 // serveStore serves a credential store with the Sidecar's permissions and returns the driver's client.
-func (s *system) serveStore() (*sidecar.CredentialStore, *credstore.RemoteBlobs) {
+func (s *system) serveStore() (*kube.Server, *credstore.Remote) {
 	s.t.Helper()
 	address := "unix://" + filepath.Join(processtest.ShortTempDir(s.t), "credentials.sock")
-	store, err := sidecar.ServeCredentialStore(s.t.Context(), s.User(s.user), sidecar.CredentialStoreOptions{Address: address, Namespace: s.namespace, Logger: logr.Discard()})
+	store, err := kube.Serve(s.t.Context(), s.User(s.user), s.namespace, address, slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client, err := credstore.NewRemoteBlobs(address)
+	client, err := credstore.Dial(address)
 	if err != nil {
 		s.t.Fatal(err)
 	}

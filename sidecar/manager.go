@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/internal/ctrlmanager"
 	"github.com/cooper-cosi/cooper/internal/preflight"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
@@ -41,8 +42,9 @@ type ManagerOptions struct {
 	Owner string
 	// Identity is the name of this instance as holder of the Lease. Empty means the host name and a random suffix.
 	Identity string
-	// CredentialStore is the store for the driver's credentials. It is nil if the driver uses another one.
-	CredentialStore *CredentialStore
+	// CredentialStore is the store for the driver's credentials. It is nil if the driver uses another one. The manager
+	// opens it, and the caller stops it after the manager and the Driver: the driver needs it until its last RPC has ended.
+	CredentialStore *kube.Server
 	// Lease configures the times of the leader election.
 	Lease ctrlmanager.LeaseTimes
 }
@@ -82,8 +84,14 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
 	if o.CredentialStore != nil { // before the parts that call the driver
-		if err := o.CredentialStore.serveWith(mgr, o.Sidecar.Driver.Name()); err != nil {
-			return nil, err
+		// Only the leader opens it. A sidecar that may not hold the Lease of a driver name never becomes the leader, so a
+		// driver cannot read another driver's entries by using its name.
+		open := func(context.Context) error {
+			o.CredentialStore.OpenFor(o.Sidecar.Driver.Name())
+			return nil
+		}
+		if err := mgr.Add(manager.RunnableFunc(open)); err != nil {
+			return nil, fmt.Errorf("sidecar: credential store: %w", err)
 		}
 	}
 	if err := Add(mgr, o.Sidecar); err != nil {

@@ -15,12 +15,12 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -68,7 +68,7 @@ func newS3Driver(name string, at place) (driverkit.Driver, error) {
 			Type: s3driver.TypeAWS, Endpoint: at.URL,
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: at.ID, SecretAccessKey: cosi.NewSecret(at.Secret)},
 		}}},
-		Credentials: credstore.NewMemory(),
+		Credentials: credentials.NewMemory(),
 	})
 }
 
@@ -106,7 +106,7 @@ func newGCSDriver(name string, at place) (driverkit.Driver, error) {
 		Config: gcsdriver.Config{DriverName: name, Backends: map[string]gcsdriver.BackendConfig{
 			"fake": {Project: at.Project, Endpoint: at.URL, CredentialsFile: file},
 		}},
-		Credentials: credstore.NewMemory(),
+		Credentials: credentials.NewMemory(),
 	})
 }
 

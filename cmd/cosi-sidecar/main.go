@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/cmd/internal/uninstall"
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
@@ -36,9 +37,10 @@ type settings struct {
 	connect     sidecar.ConnectOptions
 	manager     sidecar.ManagerOptions
 	collector   serve.TraceCollector
-	store       sidecar.CredentialStoreOptions
 	leaderElect bool
 	dialect     string
+	// storeAddress and storeNamespace configure the credential store.
+	storeAddress, storeNamespace string
 }
 
 func command() serve.Command {
@@ -69,8 +71,8 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
 	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; the same for all drivers of a cluster")
 	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment, such as store/s3-driver: the driver name belongs to it")
-	f.StringVar(&s.store.Address, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
-	f.StringVar(&s.store.Namespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
+	f.StringVar(&s.storeAddress, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
+	f.StringVar(&s.storeNamespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
 	o := &s.manager.Sidecar
 	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time; a quarter of them on those of one class")
@@ -110,7 +112,7 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	}
 	defer flush()
 	s.connect.TracerProvider, s.manager.Sidecar.TracerProvider = provider, provider
-	endStore, err := s.serveStore(ctx, config)
+	endStore, err := s.serveStore(ctx, config, log)
 	if err != nil {
 		return err
 	}
@@ -118,17 +120,16 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 }
 
 // serveStore serves the credential store, if it is configured. end stops it.
-func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end func() error, err error) {
-	if s.store.Address == "" {
+func (s *settings) serveStore(ctx context.Context, config *rest.Config, log *slog.Logger) (end func() error, err error) {
+	if s.storeAddress == "" {
 		return func() error { return nil }, nil
 	}
-	if s.store.Namespace == "" {
-		if s.store.Namespace, err = apiserver.OwnNamespace(); err != nil {
+	if s.storeNamespace == "" {
+		if s.storeNamespace, err = apiserver.OwnNamespace(); err != nil {
 			return nil, serve.Usagef("--credential-store-namespace is not set: %w", err)
 		}
 	}
-	s.store.Logger = s.manager.Logger
-	if s.manager.CredentialStore, err = sidecar.ServeCredentialStore(ctx, config, s.store); err != nil {
+	if s.manager.CredentialStore, err = kube.Serve(ctx, config, s.storeNamespace, s.storeAddress, log); err != nil {
 		return nil, fmt.Errorf("--credential-store-address: %w", err)
 	}
 	return s.manager.CredentialStore.Stop, nil

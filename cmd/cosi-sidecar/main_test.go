@@ -217,7 +217,7 @@ func TestTheSidecarEnds(t *testing.T) {
 		"a driver behind TCP":       {nil, append(alone, "--driver-address=tcp://127.0.0.1:9000"), 2, `driver address: "tcp://127.0.0.1:9000" is not a UNIX socket address; use unix:///path/to/driver.sock`},
 		"a driver that is no .sock": {nil, append(alone, "--driver-address=unix:///run/driver"), 2, `driver address: "unix:///run/driver" does not end with a name and .sock`},
 		"a store outside of a Pod":  {nil, append(alone, "--credential-store-address="+drivertest.Endpoint(t)), 2, "--credential-store-namespace is not set: this is not a Pod"},
-		"a store behind TCP":        {nil, append(alone, "--credential-store-address=:9000", "--credential-store-namespace=default"), 1, "--credential-store-address: sidecar: credential store"},
+		"a store behind TCP":        {nil, append(alone, "--credential-store-address=:9000", "--credential-store-namespace=default"), 1, `--credential-store-address: ":9000" is not a UNIX socket address`},
 		"a busy port for metrics":   {nil, append(alone, "--health-address=", "--metrics-address="+busy), 1, busy + ": bind: address already in use"},
 		"a busy port for health":    {nil, append(alone, "--metrics-address=", "--health-address="+busy), 1, busy + ": bind: address already in use"},
 	} {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 // change of the configuration, an existing ID could refer to something else or to nothing, and resources would be
 // orphaned silently.
 type usage struct {
-	store  credstore.Store
+	store  credentials.Store
 	config Config
 
 	mu sync.Mutex
@@ -66,7 +66,7 @@ func (u *usage) note(ctx context.Context, backend string) error {
 		notes := map[string]string{noteDefault: u.config.DefaultBackend, noteBackend + backend: "used"}
 		maps.Copy(notes, entry.Notes)
 		entry.Notes = notes
-		if _, err := u.store.Put(ctx, entry); errors.Is(err, credstore.ErrConflict) {
+		if _, err := u.store.Put(ctx, entry); errors.Is(err, credentials.ErrConflict) {
 			return driverkit.Aborted("another process uses backend %s for the first time; the driver tries again", backend).WithDetail(err)
 		} else if err != nil {
 			return unusableStore(err)
@@ -80,16 +80,16 @@ func (u *usage) note(ctx context.Context, backend string) error {
 }
 
 // read returns the record, which is empty if there is none, or an error if the configuration does not fit it.
-func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
+func (u *usage) read(ctx context.Context) (credentials.Entry, error) {
 	entry, err := u.store.Get(ctx, usageEntry)
-	if errors.Is(err, credstore.ErrNotFound) {
-		return credstore.Entry{Account: usageEntry}, nil
+	if errors.Is(err, credentials.ErrNotFound) {
+		return credentials.Entry{Account: usageEntry}, nil
 	}
 	if err != nil {
-		return credstore.Entry{}, unusableStore(err)
+		return credentials.Entry{}, unusableStore(err)
 	}
 	if was := entry.Notes[noteDefault]; was != u.config.DefaultBackend {
-		return credstore.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were created, and is %q now, "+
+		return credentials.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were created, and is %q now, "+
 			"but their IDs contain no backend and belong to the default one: set defaultBackend to %q again, and set the other backend in the classes", was, u.config.DefaultBackend, was)
 	}
 	for _, note := range slices.Sorted(maps.Keys(entry.Notes)) {
@@ -97,7 +97,7 @@ func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
 		if _, configured := u.config.Backends[name]; !isBackend || configured || slices.Contains(u.config.RemovedBackends, name) {
 			continue
 		}
-		return credstore.Entry{}, driverkit.FailedPrecondition("backend %q was removed or renamed, but has buckets or accounts with its name in their IDs: "+
+		return credentials.Entry{}, driverkit.FailedPrecondition("backend %q was removed or renamed, but has buckets or accounts with its name in their IDs: "+
 			"configure it with that name again; or, if the store and all its contents were deleted permanently, list it in removedBackends", name)
 	}
 	return entry, nil

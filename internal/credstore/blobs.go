@@ -4,13 +4,15 @@ package credstore
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Blobs stores bytes by name. It is the interface of storage that does not interpret entries, such as the one that a
-// sidecar serves. The methods are those of Store, with the same errors.
+// Blobs stores bytes by name. It is the interface of storage that does not interpret entries. The methods are those of
+// Store, with the same errors.
 type Blobs interface {
 	// ID is like Store.ID.
 	ID(ctx context.Context) (string, error)
@@ -73,3 +75,17 @@ func (e entries) Put(ctx context.Context, entry Entry) (Entry, error) {
 func (e entries) Delete(ctx context.Context, account string) error {
 	return e.blobs.Delete(ctx, account)
 }
+
+// NewID returns a new store ID: 128 random bits as 32 hexadecimal digits.
+func NewID() string {
+	var raw [16]byte
+	// crypto/rand.Read never fails. It crashes the program if the system has no randomness.
+	_, _ = rand.Read(raw[:])
+	return hex.EncodeToString(raw[:])
+}
+
+// NotFound returns an error that wraps ErrNotFound.
+func NotFound(name string) error { return fmt.Errorf("account %q: %w", name, ErrNotFound) }
+
+// Conflict returns an error that wraps ErrConflict.
+func Conflict(name string) error { return fmt.Errorf("account %q: %w", name, ErrConflict) }

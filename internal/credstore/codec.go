@@ -40,14 +40,10 @@ func Encode(entry Entry) ([]byte, error) {
 	if err := entry.validate(); err != nil {
 		return nil, err
 	}
-	stored := storedEntry{
-		Account:  entry.Account,
-		Rotation: entry.Rotation,
-		Notes:    entry.Notes,
-		Current:  storedCredential{ID: entry.Current.ID, Secret: entry.Current.Secret.Reveal()},
-	}
+	stored := storedEntry{Account: entry.Account, Rotation: entry.Rotation, Notes: entry.Notes, Current: reveal(entry.Current)}
 	if entry.Previous != nil {
-		stored.Previous = &storedCredential{ID: entry.Previous.ID, Secret: entry.Previous.Secret.Reveal()}
+		previous := reveal(*entry.Previous)
+		stored.Previous = &previous
 	}
 	body, err := json.Marshal(stored)
 	if err != nil {
@@ -59,6 +55,10 @@ func Encode(entry Entry) ([]byte, error) {
 	}
 	return append(data, '\n'), nil
 }
+
+func reveal(c Credential) storedCredential { return storedCredential{c.ID, c.Secret.Reveal()} }
+
+func (c storedCredential) hide() Credential { return Credential{c.ID, cosi.NewSecret(c.Secret)} }
 
 // Decode parses the stored form of this account's entry. It does not set the version. Its errors wrap ErrCorrupt and
 // never contain stored data.
@@ -80,14 +80,10 @@ func Decode(account string, data []byte) (Entry, error) {
 	if stored.Account != account {
 		return Entry{}, fmt.Errorf("%w: it belongs to account %q, not to %q", ErrCorrupt, stored.Account, account)
 	}
-	entry := Entry{
-		Account:  stored.Account,
-		Rotation: stored.Rotation,
-		Notes:    stored.Notes,
-		Current:  Credential{ID: stored.Current.ID, Secret: cosi.NewSecret(stored.Current.Secret)},
-	}
+	entry := Entry{Account: stored.Account, Rotation: stored.Rotation, Notes: stored.Notes, Current: stored.Current.hide()}
 	if stored.Previous != nil {
-		entry.Previous = &Credential{ID: stored.Previous.ID, Secret: cosi.NewSecret(stored.Previous.Secret)}
+		previous := stored.Previous.hide()
+		entry.Previous = &previous
 	}
 	if entry.validate() != nil {
 		return Entry{}, fmt.Errorf("%w: it has an empty ID or secret", ErrCorrupt)

@@ -8,16 +8,18 @@
 // intact. Each store therefore has a random ID, created together with the store, and the driver marks every account
 // that it creates with that ID. It never touches an account with the mark of another store.
 //
-// The package does not import Kubernetes; the implementation that uses Secrets is the subpackage kube. RemoteBlobs is
-// the client of the store that a sidecar serves to its driver.
+// A Store keeps entries, and OnBlobs makes one of any Blobs, which keep bytes by name: Memory, Directory, the Secrets of
+// the subpackage kube, and Remote, the client of the store that a Server serves. The sidecar runs the Server for its
+// driver, on Secrets, so the driver needs no access to Kubernetes. Encrypted encrypts the secrets of any Store.
+//
+// Drivers use the store through drivers/driverkit/credentials.
 package credstore
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -103,14 +105,12 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// NewID returns a new store ID: 128 random bits as 32 hexadecimal digits.
-func NewID() string {
-	var raw [16]byte
-	// crypto/rand.Read never fails. It crashes the program if the system has no randomness.
-	_, _ = rand.Read(raw[:])
-	return hex.EncodeToString(raw[:])
+// clone returns a deep copy.
+func (e Entry) clone() Entry {
+	if e.Previous != nil {
+		previous := *e.Previous
+		e.Previous = &previous
+	}
+	e.Notes = maps.Clone(e.Notes)
+	return e
 }
-
-func notFound(account string) error { return fmt.Errorf("account %q: %w", account, ErrNotFound) }
-
-func conflict(account string) error { return fmt.Errorf("account %q: %w", account, ErrConflict) }

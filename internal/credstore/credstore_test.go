@@ -12,16 +12,54 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-func TestMemory(t *testing.T) {
+func TestStore(t *testing.T) {
 	t.Parallel()
-	credstoretest.Run(t, credstoretest.Target{
-		New: func(*testing.T) credstore.Store { return credstore.NewMemory() },
-	})
+	for name, store := range map[string]credstore.Store{
+		"not encrypted":          credstore.NewMemory(),
+		"encrypted":              encrypted(t, credstore.NewMemory(), newKey),
+		"encrypted without keys": encrypted(t, credstore.NewMemory(), ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := testEntry("ba-1")
+			want.Rotation, want.Notes = "2026-01-02T03:04:05Z \"quoted\" ü", map[string]string{"state": "ü\n"}
+			for _, entry := range []credstore.Entry{want, {Account: "bucket/b", Notes: map[string]string{"state": "creating"}}} {
+				put, err := store.Put(t.Context(), entry)
+				must(t, err)
+				got, err := store.Get(t.Context(), entry.Account)
+				must(t, err)
+				if diff := cmp.Diff(put, got); diff != "" {
+					t.Errorf("Get differs from what Put returned (-put +got):\n%s", diff)
+				}
+				got.Version = ""
+				if diff := cmp.Diff(entry, got); diff != "" {
+					t.Errorf("Get differs from what was put (-put +got):\n%s", diff)
+				}
+				if _, err := store.Put(t.Context(), entry); !errors.Is(err, credstore.ErrConflict) {
+					t.Errorf("second Put without a version = %v, want ErrConflict", err)
+				}
+			}
+			must(t, store.Delete(t.Context(), "ba-1"))
+			if _, err := store.Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrNotFound) {
+				t.Errorf("Get of a deleted entry = %v, want ErrNotFound", err)
+			}
+			for missing, entry := range map[string]credstore.Entry{
+				"account": {Current: credstore.Credential{ID: "a", Secret: cosi.NewSecret("b")}},
+				"ID":      {Account: "ba-1", Current: credstore.Credential{Secret: cosi.NewSecret("b")}},
+				"secret":  {Account: "ba-1", Current: credstore.Credential{ID: "a"}},
+			} {
+				if _, err := store.Put(t.Context(), entry); err == nil {
+					t.Errorf("Put accepts an entry without %s", missing)
+				}
+			}
+		})
+	}
 }
 
 func TestSecretsAreNeverPrinted(t *testing.T) {

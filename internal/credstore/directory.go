@@ -4,8 +4,6 @@ package credstore
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/cooper-cosi/cooper/internal/flock"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // Names of files in the directory. Entries end in entrySuffix. Files with names that start with a dot are left over
@@ -30,25 +28,21 @@ const (
 // maxPlainName is the maximum length of an account ID that is used as a file name. Longer IDs are hashed.
 const maxPlainName = 200
 
-// Directory is a Store with one file per account. A write goes to a temporary file that is then renamed. A process
-// that is killed at any point leaves either the old or the new entry. Processes on one machine exclude each other with
-// a lock file.
-type Directory struct {
-	path string
-	id   string
-	mu   sync.Mutex
-}
+// Directory implements Blobs with one file per name. A write goes to a temporary file that is then renamed. A process
+// that is killed at any point leaves either the old or the new content. Processes on one machine exclude each other
+// with a lock file. Versions are checksums, so equal content has an equal version.
+type Directory struct{ path, id string }
 
-// OpenDirectory opens the store at path. If the directory is missing or empty, it creates the store with a new ID. A
+// OpenDirectory opens the directory at path. If it is missing or empty, it creates a store there with a new ID. A
 // directory with entries but without an ID is an error that wraps ErrStoreID: part of the store was lost, and with a
 // new ID the driver would no longer recognize its accounts.
 func OpenDirectory(path string) (*Directory, error) {
 	absolute, err := filepath.Abs(path)
+	if err == nil {
+		err = os.MkdirAll(absolute, 0o700)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the credential store %s: %w", path, err)
-	}
-	if err := os.MkdirAll(absolute, 0o700); err != nil {
-		return nil, fmt.Errorf("make the credential store %s: %w", absolute, err)
 	}
 	d := &Directory{path: absolute}
 	unlock, err := d.lock()
@@ -57,7 +51,7 @@ func OpenDirectory(path string) (*Directory, error) {
 	}
 	defer unlock()
 	if err := d.removeUnfinished(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the credential store %s: %w", absolute, err)
 	}
 	if d.id, err = d.readOrMakeID(); err != nil {
 		return nil, err
@@ -65,7 +59,7 @@ func OpenDirectory(path string) (*Directory, error) {
 	return d, nil
 }
 
-// ID implements Store. It reads the file again, to detect a directory that was replaced while the driver runs.
+// ID implements Blobs. It reads the file again, to detect a directory that was replaced while the driver runs.
 func (d *Directory) ID(context.Context) (string, error) {
 	id, err := d.readID()
 	if err != nil {
@@ -77,72 +71,58 @@ func (d *Directory) ID(context.Context) (string, error) {
 	return id, nil
 }
 
-// Get implements Store.
-func (d *Directory) Get(_ context.Context, account string) (Entry, error) {
-	return d.read(account)
+// Get implements Blobs.
+func (d *Directory) Get(_ context.Context, name string) (Blob, error) {
+	file := d.file(name)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Blob{}, NotFound(name)
+	}
+	if err != nil {
+		return Blob{}, fmt.Errorf("read the stored credential of account %q: %w", name, err)
+	}
+	return Blob{Data: cosi.NewSecret(string(data)), Version: checksum(data), Place: file}, nil
 }
 
-// Put implements Store.
-func (d *Directory) Put(ctx context.Context, entry Entry) (Entry, error) {
-	data, err := Encode(entry)
-	if err != nil {
-		return Entry{}, err
-	}
+// Put implements Blobs.
+func (d *Directory) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
 	unlock, err := d.lock()
 	if err != nil {
-		return Entry{}, err
+		return "", err
 	}
 	defer unlock()
 	if _, err := d.ID(ctx); err != nil {
-		return Entry{}, err
+		return "", err
 	}
-	current, err := d.read(entry.Account)
+	current, err := d.Get(ctx, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Entry{}, err
+		return "", err
 	}
-	if current.Version != entry.Version {
-		return Entry{}, conflict(entry.Account)
+	if current.Version != version {
+		return "", Conflict(name)
 	}
-	if err := d.write(fileName(entry.Account), data); err != nil {
-		return Entry{}, err
+	content := []byte(data.Reveal())
+	if err := d.write(d.file(name), content); err != nil {
+		return "", err
 	}
-	entry = entry.clone()
-	entry.Version = checksum(data)
-	return entry, nil
+	return checksum(content), nil
 }
 
-// Delete implements Store. It also removes a damaged entry, because it is called after the account was deleted.
-func (d *Directory) Delete(_ context.Context, account string) error {
+// Delete implements Blobs.
+func (d *Directory) Delete(_ context.Context, name string) error {
 	unlock, err := d.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := os.Remove(d.file(account)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete the stored credential of account %q: %w", account, err)
+	if err := os.Remove(d.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete the stored credential of account %q: %w", name, err)
 	}
 	return d.syncDirectory()
 }
 
-func (d *Directory) read(account string) (Entry, error) {
-	file := d.file(account)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Entry{}, notFound(account)
-	}
-	if err != nil {
-		return Entry{}, fmt.Errorf("read the stored credential of account %q: %w", account, err)
-	}
-	entry, err := Decode(account, data)
-	if err != nil {
-		return Entry{}, fmt.Errorf("read %s: %w; restore the file from a backup, or remove it to have a new credential issued", file, err)
-	}
-	entry.Version = checksum(data)
-	return entry, nil
-}
-
 // write creates the file atomically and durably with its full content.
-func (d *Directory) write(name string, data []byte) (err error) {
+func (d *Directory) write(file string, data []byte) (err error) {
 	temp, err := os.CreateTemp(d.path, tempPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("write to the credential store: %w", err)
@@ -156,7 +136,7 @@ func (d *Directory) write(name string, data []byte) (err error) {
 	if err := errors.Join(writeErr, temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("write to the credential store: %w", err)
 	}
-	if err := os.Rename(temp.Name(), filepath.Join(d.path, name)); err != nil {
+	if err := os.Rename(temp.Name(), file); err != nil {
 		return fmt.Errorf("write to the credential store: %w", err)
 	}
 	return d.syncDirectory()
@@ -174,42 +154,24 @@ func (d *Directory) syncDirectory() error {
 	return nil
 }
 
-// lock excludes other goroutines and processes. The operating system releases the file lock when the process ends for
-// any reason.
-func (d *Directory) lock() (func(), error) {
-	d.mu.Lock()
+// lock excludes other goroutines and processes.
+func (d *Directory) lock() (release func(), err error) {
 	file, err := os.OpenFile(filepath.Join(d.path, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		d.mu.Unlock()
 		return nil, fmt.Errorf("lock the credential store: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
-		_ = file.Close()
-		d.mu.Unlock()
-		return nil, fmt.Errorf("lock the credential store %s: %w", d.path, err)
+	if err := flock.Wait(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the credential store: %w", err), file.Close())
 	}
-	return func() {
-		_ = file.Close()
-		d.mu.Unlock()
-	}, nil
+	return func() { _ = flock.Release(file) }, nil
 }
 
 func (d *Directory) removeUnfinished() error {
 	names, err := filepath.Glob(filepath.Join(d.path, tempPrefix+"*"))
-	if err != nil {
-		return fmt.Errorf("open the credential store %s: %w", d.path, err)
-	}
 	for _, name := range names {
-		if err := os.Remove(name); err != nil {
-			return fmt.Errorf("open the credential store %s: %w", d.path, err)
-		}
+		err = errors.Join(err, os.Remove(name))
 	}
-	return nil
-}
-
-type storedID struct {
-	Format int    `json:"format"`
-	ID     string `json:"id"`
+	return err
 }
 
 func (d *Directory) readID() (string, error) {
@@ -218,7 +180,10 @@ func (d *Directory) readID() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrStoreID, err)
 	}
-	var stored storedID
+	var stored struct {
+		Format int    `json:"format"`
+		ID     string `json:"id"`
+	}
 	if err := json.Unmarshal(data, &stored); err != nil || stored.Format != codecFormat || stored.ID == "" {
 		return "", fmt.Errorf("%w: %s is damaged; restore it from a backup", ErrStoreID, file)
 	}
@@ -230,32 +195,25 @@ func (d *Directory) readOrMakeID() (string, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	entries, globErr := filepath.Glob(filepath.Join(d.path, "*"+entrySuffix))
-	if globErr != nil {
-		return "", fmt.Errorf("open the credential store %s: %w", d.path, globErr)
+	entries, err := filepath.Glob(filepath.Join(d.path, "*"+entrySuffix))
+	if err != nil {
+		return "", fmt.Errorf("open the credential store %s: %w", d.path, err)
 	}
 	if len(entries) > 0 {
 		return "", fmt.Errorf("%s holds %d credentials but no %s: %w; restore that file from a backup", d.path, len(entries), idFile, ErrStoreID)
 	}
 	id = NewID()
-	data, err := json.Marshal(storedID{Format: codecFormat, ID: id})
-	if err != nil {
-		return "", fmt.Errorf("make the credential store %s: %w", d.path, err)
-	}
-	return id, d.write(idFile, append(data, '\n'))
+	return id, d.write(filepath.Join(d.path, idFile), fmt.Appendf(nil, "{\"format\":%d,\"id\":%q}\n", codecFormat, id))
 }
 
-func (d *Directory) file(account string) string { return filepath.Join(d.path, fileName(account)) }
-
-// fileName returns the account ID itself if it is a distinct file name on every file system, and a hash of it
-// otherwise. No plain name starts with hashPrefix, which contains an underscore.
-func fileName(account string) string {
+// file returns the path of the file of a name: the name itself if it is a distinct file name on every file system, and
+// a hash of it otherwise. No plain name starts with hashPrefix, which contains an underscore.
+func (d *Directory) file(name string) string {
 	const hashPrefix = "sha256_"
-	if isPlainName(account) {
-		return account + entrySuffix
+	if !isPlainName(name) {
+		name = hashPrefix + checksum([]byte(name))
 	}
-	sum := sha256.Sum256([]byte(account))
-	return hashPrefix + hex.EncodeToString(sum[:]) + entrySuffix
+	return filepath.Join(d.path, name+entrySuffix)
 }
 
 func isPlainName(account string) bool {

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 )
 
 // writerDirectory makes the test binary a process that writes to the store until it is killed.
@@ -29,47 +28,46 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestDirectory(t *testing.T) {
-	t.Parallel()
-	open := func(t *testing.T, path string) credstore.Store {
-		t.Helper()
-		store, err := credstore.OpenDirectory(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
-	credstoretest.Run(t, credstoretest.Target{
-		New: func(t *testing.T) credstore.Store {
-			t.Helper()
-			path := filepath.Join(t.TempDir(), "made", "with", "parents")
-			return pathed{open(t, path), path}
-		},
-		Reopen: func(t *testing.T, store credstore.Store) credstore.Store {
-			t.Helper()
-			return open(t, store.(pathed).path)
-		},
-	})
+func openDirectory(t *testing.T, path string) credstore.Store {
+	t.Helper()
+	directory, err := credstore.OpenDirectory(path)
+	must(t, err)
+	return credstore.OnBlobs(directory)
 }
 
-// pathed stores the path of a store, for the next process.
-type pathed struct {
-	credstore.Store
-
-	path string
+func TestDirectoryOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "made", "with", "parents")
+	first := openDirectory(t, path)
+	id, err := first.ID(t.Context())
+	must(t, err)
+	// Names that could lead to other files of the directory or out of it.
+	accounts := []string{"ba-1", "store", "store.json", "lock", "..", ".", "../ba-1", "a/", strings.Repeat("a", 2048)}
+	for _, account := range accounts {
+		_, err := first.Put(t.Context(), testEntry(account))
+		must(t, err)
+	}
+	second := openDirectory(t, path)
+	if got, err := second.ID(t.Context()); err != nil || got != id {
+		t.Errorf("the ID is %q, %v; want %q", got, err, id)
+	}
+	for _, account := range accounts {
+		entry, err := second.Get(t.Context(), account)
+		must(t, err)
+		if _, err := second.Put(t.Context(), entry); err != nil {
+			t.Errorf("Put of %.40q on a version of the earlier process: %v", account, err)
+		}
+	}
 }
 
 func TestDirectoryIsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
-	store, err := credstore.OpenDirectory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := openDirectory(t, path)
 	if _, err := store.Put(t.Context(), testEntry("ba-1")); err != nil {
 		t.Fatal(err)
 	}
-	err = filepath.WalkDir(path, func(name string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(path, func(name string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -90,10 +88,7 @@ func TestDirectoryIsPrivate(t *testing.T) {
 func TestDamagedEntryLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store, err := credstore.OpenDirectory(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := openDirectory(t, dir)
 	want, err := store.Put(t.Context(), testEntry("ba-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,8 +105,8 @@ func TestDamagedEntryLosesNothing(t *testing.T) {
 	if !errors.Is(err, credstore.ErrCorrupt) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "restore") {
 		t.Errorf("Get = %v, want ErrCorrupt with the file and what to do", err)
 	}
-	if _, err := store.Put(t.Context(), testEntry("ba-1")); !errors.Is(err, credstore.ErrCorrupt) {
-		t.Errorf("Put over a damaged entry = %v, want ErrCorrupt", err)
+	if _, err := store.Put(t.Context(), testEntry("ba-1")); !errors.Is(err, credstore.ErrConflict) {
+		t.Errorf("Put over a damaged entry = %v, want ErrConflict", err)
 	}
 	if left, err := os.ReadFile(file); err != nil || !bytes.Equal(left, damaged) {
 		t.Errorf("the damaged file was changed (%v)", err)
@@ -135,9 +130,8 @@ func TestLostID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			store, err := credstore.OpenDirectory(dir)
-			must(t, err)
-			_, err = store.Put(t.Context(), testEntry("ba-1"))
+			store := openDirectory(t, dir)
+			_, err := store.Put(t.Context(), testEntry("ba-1"))
 			must(t, err)
 			test.damage(t, filepath.Join(dir, "store.json"))
 
@@ -174,10 +168,7 @@ func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 15 {
 		reported := runAndKill(t, dir, 1+round*3)
-		store, err := credstore.OpenDirectory(dir)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		store := openDirectory(t, dir)
 		got, err := store.Get(t.Context(), "ba-1")
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -215,10 +206,11 @@ func runAndKill(t *testing.T, dir string, lines int) string {
 }
 
 func writeForever(ctx context.Context, dir string) error {
-	store, err := credstore.OpenDirectory(dir)
+	directory, err := credstore.OpenDirectory(dir)
 	if err != nil {
 		return err
 	}
+	store := credstore.OnBlobs(directory)
 	for {
 		entry, err := store.Get(ctx, "ba-1")
 		if errors.Is(err, credstore.ErrNotFound) {

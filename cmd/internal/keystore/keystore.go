@@ -15,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
 )
@@ -39,33 +40,34 @@ func (p *Place) Flags(f *pflag.FlagSet) {
 
 // Open opens the store of a driver. It does not wait for a sidecar: it connects to a store that the sidecar
 // serves on the first call.
-func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credstore.Store, error) {
-	keys := credstore.NoKeys()
-	if p.keyFile != "" {
-		var err error
-		if keys, err = credstore.ReadKeys(p.keyFile); err != nil {
-			return nil, serve.Usagef("--credential-key-file: %w", err)
-		}
-	}
+func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credentials.Store, error) {
 	store, err := p.open(ctx, driver, log)
 	if err != nil {
 		return nil, err
 	}
-	return credstore.Encrypted(store, keys), nil
+	encrypted, err := credentials.Encrypted(store, p.keyFile)
+	if err != nil {
+		return nil, serve.Usagef("--credential-key-file: %w", err)
+	}
+	return encrypted, nil
 }
 
-func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (credstore.Store, error) {
+func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (credentials.Store, error) {
 	kind, place, _ := strings.Cut(p.value, ":")
 	switch {
 	case kind == "directory" && place != "":
-		return credstore.OpenDirectory(place)
+		return credentials.OpenDirectory(place)
 	case kind == "sidecar":
-		return openServed(cmp.Or(place, sidecarAddress))
+		store, err := credentials.OpenSidecar(cmp.Or(place, sidecarAddress))
+		if err != nil {
+			return nil, serve.Usagef("--credential-store sidecar: %w", err)
+		}
+		return store, nil
 	case kind == "kubernetes":
 		return p.openSecrets(ctx, place, driver, log)
 	case p.value == "memory":
 		log.WarnContext(ctx, "the credential store is in memory: after a restart of this process no access can be granted again without new keys")
-		return credstore.NewMemory(), nil
+		return credentials.NewMemory(), nil
 	case p.value == "":
 		return nil, serve.Usagef("--credential-store is needed: stores show a secret key only once, so the driver must keep it; use sidecar, kubernetes or directory:/path")
 	default:
@@ -73,15 +75,7 @@ func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (cred
 	}
 }
 
-func openServed(address string) (credstore.Store, error) {
-	blobs, err := credstore.NewRemoteBlobs(address)
-	if err != nil {
-		return nil, serve.Usagef("--credential-store sidecar: %w", err)
-	}
-	return credstore.OnBlobs(blobs), nil
-}
-
-func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *slog.Logger) (credstore.Store, error) {
+func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *slog.Logger) (credentials.Store, error) {
 	if namespace == "" {
 		own, err := apiserver.OwnNamespace()
 		if err != nil {
@@ -94,9 +88,9 @@ func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *
 	if err != nil {
 		return nil, fmt.Errorf("--credential-store kubernetes: %w", err)
 	}
-	secrets, err := kube.SecretsIn(config, namespace)
+	secrets, err := kube.Open(ctx, config, namespace, driver)
 	if err != nil {
 		return nil, fmt.Errorf("--credential-store kubernetes: %w", err)
 	}
-	return kube.Open(ctx, secrets, driver)
+	return credstore.OnBlobs(secrets), nil
 }

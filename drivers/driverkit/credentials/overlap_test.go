@@ -20,7 +20,7 @@ type likeSecrets struct{ credentials.Store }
 
 func (l likeSecrets) Put(ctx context.Context, entry credentials.Entry) (credentials.Entry, error) {
 	old, err := l.Get(ctx, entry.Account)
-	if err == nil && old.Version == entry.Version && old.Current == entry.Current && old.Rotation == entry.Rotation && maps.Equal(old.Notes, entry.Notes) {
+	if err == nil && old.Version == entry.Version && old.Current.Secret.Equal(entry.Current.Secret) && old.Rotation == entry.Rotation && maps.Equal(old.Notes, entry.Notes) {
 		return old, nil
 	}
 	return l.Store.Put(ctx, entry)

@@ -36,32 +36,29 @@ var (
 // OpenDirectory opens a store in a directory and creates the directory if necessary. Entries are files, which are
 // replaced atomically and synced. Two drivers must not share a directory.
 func OpenDirectory(path string) (Store, error) {
-	store, err := credstore.OpenDirectory(path)
+	directory, err := credstore.OpenDirectory(path)
 	if err != nil {
 		return nil, err
 	}
-	return store, nil
+	return credstore.OnBlobs(directory), nil
 }
 
 // OpenSidecar returns the store that a Cooper sidecar serves to its driver at an address such as
 // unix:///var/lib/cosi/credentials.sock. It connects on the first call, so a driver may start before its sidecar.
 // Until the sidecar is running, calls fail as unavailable.
 func OpenSidecar(address string) (Store, error) {
-	blobs, err := credstore.NewRemoteBlobs(address)
+	remote, err := credstore.Dial(address)
 	if err != nil {
 		return nil, err
 	}
-	return credstore.OnBlobs(blobs), nil
+	return credstore.OnBlobs(remote), nil
 }
 
 // Encrypted returns a store that encrypts the secrets of credentials before writing them to store, with keys from a
-// file. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation.
+// file. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile is empty, the
+// returned store encrypts nothing and refuses encrypted secrets.
 func Encrypted(store Store, keyFile string) (Store, error) {
-	keys, err := credstore.ReadKeys(keyFile)
-	if err != nil {
-		return nil, err
-	}
-	return credstore.Encrypted(store, keys), nil
+	return credstore.Encrypted(store, keyFile)
 }
 
 // NewMemory returns an in-memory store for tests.

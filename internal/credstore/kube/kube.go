@@ -11,7 +11,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"strconv"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,18 +38,11 @@ const (
 	namePrefix        = "cosi-credential-"
 )
 
-// Secrets gives access to the Secrets of one namespace. The typed client of client-go implements it.
-type Secrets interface {
-	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error)
-	List(ctx context.Context, o metav1.ListOptions) (*corev1.SecretList, error)
-	Create(ctx context.Context, secret *corev1.Secret, o metav1.CreateOptions) (*corev1.Secret, error)
-	Update(ctx context.Context, secret *corev1.Secret, o metav1.UpdateOptions) (*corev1.Secret, error)
-	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
-}
+// client is a client for the Secrets of one namespace. It supports no other kind: the typed client, which has all
+// kinds of Kubernetes, would make the binary of a driver larger by half.
+type client = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 
-// SecretsIn returns the Secrets of a namespace. It supports no other kind: the typed client, which has all kinds of
-// Kubernetes, would make the binary of a driver larger by half.
-func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
+func newClient(config *rest.Config, namespace string) (*client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("kinds of the API: %w", err)
@@ -63,60 +58,100 @@ func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// Blobs implements credstore.Blobs with one Secret per name. Versions are resourceVersions.
-type Blobs struct {
-	secrets Secrets
-	driver  string
-	id      string
+// A Server serves the Secrets of one namespace to a driver. It refuses calls as Unavailable until OpenFor.
+type Server struct {
+	*credstore.Server
+
+	secrets *client
 }
 
-var _ credstore.Blobs = (*Blobs)(nil)
-
-// Open opens the store of a driver; see OpenBlobs.
-func Open(ctx context.Context, secrets Secrets, driver string) (credstore.Store, error) {
-	blobs, err := OpenBlobs(ctx, secrets, driver)
+// Serve creates a socket and serves the store there until Stop.
+func Serve(ctx context.Context, config *rest.Config, namespace, address string, log *slog.Logger) (*Server, error) {
+	secrets, err := newClient(config, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return credstore.OnBlobs(blobs), nil
+	server, err := credstore.Serve(ctx, address, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{server, secrets}, nil
 }
 
-// OpenBlobs opens the Secrets of a driver's store and creates the Secret with the store ID if the store is empty. If
-// there are entries but no ID, the error wraps credstore.ErrStoreID.
-func OpenBlobs(ctx context.Context, secrets Secrets, driver string) (*Blobs, error) {
-	blobs := &Blobs{secrets: secrets, driver: driver}
-	id, err := blobs.readID(ctx)
+// OpenFor starts to accept calls for the entries of that driver.
+func (s *Server) OpenFor(driver string) { s.Open(&Secrets{secrets: s.secrets, driver: driver}) }
+
+// Secrets implements credstore.Blobs with one Secret per name. Versions are resourceVersions. The first call creates
+// the Secret with the store ID if the store is empty. If there are entries but no ID, every call returns an error that
+// wraps credstore.ErrStoreID.
+type Secrets struct {
+	secrets *client
+	driver  string
+
+	mu sync.Mutex
+	id string
+}
+
+var _ credstore.Blobs = (*Secrets)(nil)
+
+// Open opens the Secrets of a driver's store.
+func Open(ctx context.Context, config *rest.Config, namespace, driver string) (*Secrets, error) {
+	secrets, err := newClient(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	s := &Secrets{secrets: secrets, driver: driver}
+	if _, err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open returns the ID that the store had at the first call.
+func (s *Secrets) open(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id != "" {
+		return s.id, nil
+	}
+	id, err := s.readID(ctx)
 	if apierrors.IsNotFound(err) {
-		id, err = blobs.makeID(ctx)
+		id, err = s.makeID(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the credential store of driver %s: %w", driver, err)
+		return "", fmt.Errorf("open the credential store of driver %s: %w", s.driver, err)
 	}
-	blobs.id = id
-	return blobs, nil
+	s.id = id
+	return id, nil
 }
 
 // ID implements credstore.Blobs. It reads the Secret again, to detect a namespace that was recreated while the driver
 // runs.
-func (s *Blobs) ID(ctx context.Context) (string, error) {
-	id, err := s.readID(ctx)
-	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("secret %s is gone: %w; restore it from a backup", s.idName(), credstore.ErrStoreID)
-	}
+func (s *Secrets) ID(ctx context.Context) (string, error) {
+	first, err := s.open(ctx)
 	if err != nil {
-		return "", fmt.Errorf("read the credential store: %w", err)
+		return "", err
 	}
-	if id != s.id {
+	id, err := s.readID(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("secret %s is gone: %w; restore it from a backup", s.idName(), credstore.ErrStoreID)
+	case err != nil:
+		return "", err
+	case id != first:
 		return "", fmt.Errorf("secret %s was exchanged while the driver runs: %w; restart the driver after checking it", s.idName(), credstore.ErrStoreID)
 	}
 	return id, nil
 }
 
 // Get implements credstore.Blobs. It never returns a Secret that this store did not create.
-func (s *Blobs) Get(ctx context.Context, name string) (credstore.Blob, error) {
+func (s *Secrets) Get(ctx context.Context, name string) (credstore.Blob, error) {
+	if _, err := s.open(ctx); err != nil {
+		return credstore.Blob{}, err
+	}
 	secret, err := s.secrets.Get(ctx, s.name(name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return credstore.Blob{}, fmt.Errorf("account %q: %w", name, credstore.ErrNotFound)
+		return credstore.Blob{}, credstore.NotFound(name)
 	}
 	if err != nil {
 		return credstore.Blob{}, fmt.Errorf("read the stored credential of account %q: %w", name, err)
@@ -129,7 +164,10 @@ func (s *Blobs) Get(ctx context.Context, name string) (credstore.Blob, error) {
 }
 
 // Put implements credstore.Blobs. It replaces the whole Secret, because the store is its only writer.
-func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
+func (s *Secrets) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
+	if _, err := s.open(ctx); err != nil {
+		return "", err
+	}
 	secret := s.newSecret(s.name(name), map[string][]byte{keyEntry: []byte(data.Reveal())})
 	secret.Annotations = map[string]string{annotationAccount: name}
 	secret.ResourceVersion = version
@@ -139,13 +177,13 @@ func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version 
 	case version == "":
 		written, err = s.secrets.Create(ctx, secret, metav1.CreateOptions{})
 	case !ours(version):
-		return "", fmt.Errorf("account %q: %w", name, credstore.ErrConflict)
+		return "", credstore.Conflict(name)
 	default:
 		written, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	switch {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && version != "":
-		return "", fmt.Errorf("account %q: %w", name, credstore.ErrConflict)
+		return "", credstore.Conflict(name)
 	case err != nil:
 		return "", fmt.Errorf("store the credential of account %q: %w", name, err)
 	}
@@ -160,7 +198,10 @@ func ours(version string) bool {
 }
 
 // Delete implements credstore.Blobs.
-func (s *Blobs) Delete(ctx context.Context, name string) error {
+func (s *Secrets) Delete(ctx context.Context, name string) error {
+	if _, err := s.open(ctx); err != nil {
+		return err
+	}
 	err := s.secrets.Delete(ctx, s.name(name), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the stored credential of account %q: %w", name, err)
@@ -168,7 +209,7 @@ func (s *Blobs) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *Blobs) readID(ctx context.Context) (string, error) {
+func (s *Secrets) readID(ctx context.Context) (string, error) {
 	secret, err := s.secrets.Get(ctx, s.idName(), metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read the ID of the credential store: %w", err)
@@ -179,7 +220,7 @@ func (s *Blobs) readID(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("secret %s is damaged: %w; restore it from a backup", secret.Name, credstore.ErrStoreID)
 }
 
-func (s *Blobs) makeID(ctx context.Context) (string, error) {
+func (s *Secrets) makeID(ctx context.Context) (string, error) {
 	left, err := s.secrets.List(ctx, metav1.ListOptions{LabelSelector: labelStore + "=" + s.driver, Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("look for stored credentials: %w", err)
@@ -201,7 +242,7 @@ func (s *Blobs) makeID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-func (s *Blobs) newSecret(name string, data map[string][]byte) *corev1.Secret {
+func (s *Secrets) newSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelStore: s.driver}},
 		Type:       corev1.SecretTypeOpaque,
@@ -209,10 +250,10 @@ func (s *Blobs) newSecret(name string, data map[string][]byte) *corev1.Secret {
 	}
 }
 
-func (s *Blobs) idName() string { return namePrefix + "store-" + digest(s.driver) }
+func (s *Secrets) idName() string { return namePrefix + "store-" + digest(s.driver) }
 
 // name returns a hash, because account IDs may be longer than names of Secrets and may contain other characters.
-func (s *Blobs) name(account string) string { return namePrefix + digest(s.driver+"\n"+account) }
+func (s *Secrets) name(account string) string { return namePrefix + digest(s.driver+"\n"+account) }
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))

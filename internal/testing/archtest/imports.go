@@ -92,6 +92,13 @@ func bans() []ban {
 			why:   "a driver never reads Kubernetes",
 		},
 		{
+			who:    []string{"drivers"},
+			except: []string{"drivers/driverkit"},
+			never:  []string{"internal/credstore"},
+			direct: true,
+			why:    "drivers use the credential store through driverkit/credentials",
+		},
+		{
 			who:   []string{"sanity"},
 			never: append([]string{"api", "drivers", "controller", "sidecar"}, kubernetes...),
 			why:   "the conformance suite tests drivers that do not use our code",

@@ -28,7 +28,7 @@ func libraries() []library {
 		{dir: "fakes/fault"},
 		{dir: "fakes/faketest"},
 		{dir: "fakes/fakecontainer"},
-		{dir: "drivers/driverkit", cooper: []string{"proto", "internal/credstore", "internal/unixsocket", "internal/testing", "internal/flock"}}, // the last two by drivertest
+		{dir: "drivers/driverkit", cooper: []string{"proto", "internal/credstore", "internal/flock", "internal/unixsocket", "internal/testing"}}, // the last one by drivertest
 		{dir: "sanity", cooper: []string{"proto", "internal/strictyaml"}},
 	}
 }

@@ -31,7 +31,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 		"a driver imports the SDK":                   {from: "drivers/s3driver", to: []string{"drivers/driverkit", "proto"}},
 		"cooper imports fakes and testenv":           {from: "cmd/cooper", to: []string{"fakes/s3fake", "testenv/system"}},
 		"sanitytest is for go test":                  {from: "sanity/sanitytest", to: []string{"testing", "sanity"}},
-		"a suite for a store's tests":                {from: "internal/testing/credstoretest", to: []string{"testing", "fakes/fault"}},
+		"a suite for tests imports a fault plan":     {from: "internal/testing/conformancetest", to: []string{"testing", "fakes/fault"}},
 		"the SDK imports its own test package":       {from: "drivers/driverkit", to: []string{"drivers/driverkit/drivertest"}, want: "which is for tests"},
 		"a fake imports internal leaves":             {from: "fakes/s3fake", to: []string{"internal/sigv4", "fakes/fault"}},
 		"testenv starts everything":                  {from: "testenv/system", to: []string{"controller", "sidecar", "fakes/s3fake", "sanity/memdriver"}},
@@ -48,6 +48,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 		"the sidecar imports a driver":               {from: "sidecar", to: []string{"drivers/s3driver"}, want: "only through its RPCs"},
 		"the sidecar imports driverkit":              {from: "sidecar", to: []string{"drivers/driverkit"}, want: "only through its RPCs"},
 		"a driver reads the API types":               {from: "drivers/s3driver", to: []string{"api/v1alpha2"}, want: "never reads Kubernetes"},
+		"a driver imports the credential store":      {from: "drivers/s3driver", to: []string{"internal/credstore"}, want: "through driverkit/credentials"},
 		"a driver reads a YAML configuration":        {from: "drivers/s3driver", to: []string{"sigs.k8s.io/yaml"}},
 		"a driver depends on client-go":              {from: "drivers/gcsdriver", to: []string{"k8s.io/client-go/rest"}, want: "never reads Kubernetes"},
 		"driverkit depends on apimachinery":          {from: "drivers/driverkit", to: []string{"k8s.io/apimachinery/pkg/api"}, want: "never reads Kubernetes"},
@@ -81,7 +82,7 @@ func TestImportsFindsSeededViolations(t *testing.T) {
 func TestImportsSeesIndirectDependencies(t *testing.T) {
 	t.Parallel()
 	pkg := Package{
-		ImportPath: module + "/drivers/s3driver",
+		ImportPath: module + "/drivers/driverkit",
 		Imports:    []string{module + "/internal/credstore"},
 		Deps:       []string{module + "/internal/credstore", "k8s.io/api/core/v1"},
 	}

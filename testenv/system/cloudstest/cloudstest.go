@@ -13,10 +13,10 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -30,7 +30,7 @@ func Served(name string, driver driverkit.Driver) system.Driver {
 }
 
 // S3 returns the S3 driver for a store, with its credential store.
-func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.Driver {
+func S3(tb testing.TB, store containers.S3, keys credentials.Store) system.Driver {
 	tb.Helper()
 	root := store.Root()
 	driver, err := s3driver.New(s3driver.Options{
@@ -38,7 +38,7 @@ func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.
 			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
 		}}},
-		Credentials: credentials,
+		Credentials: keys,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -77,7 +77,7 @@ func GCS(tb testing.TB, store containers.GCS) system.Driver {
 		Config: gcsdriver.Config{DriverName: containers.GCSDriverName, Backends: map[string]gcsdriver.BackendConfig{
 			"main": {Project: store.ProjectID(), Endpoint: store.URL(), CredentialsFile: file},
 		}},
-		Credentials: credstore.NewMemory(),
+		Credentials: credentials.NewMemory(),
 	})
 	if err != nil {
 		tb.Fatal(err)

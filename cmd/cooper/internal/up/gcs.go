@@ -20,9 +20,9 @@ import (
 
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
@@ -102,7 +102,7 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 
 // newGCSDriver creates a driver that acts as administrator of the fake's project.
 func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) {
-	credentials, err := credstore.OpenDirectory(o.Dir.Credentials("gcs"))
+	keys, err := credentials.OpenDirectory(o.Dir.Credentials("gcs"))
 	if err != nil {
 		return nil, fmt.Errorf("credential store of the GCS driver: %w", err)
 	}
@@ -126,7 +126,7 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 				},
 			},
 		},
-		Credentials: credentials, TracerProvider: o.tracer,
+		Credentials: keys, TracerProvider: o.tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("GCS driver: %w", err)

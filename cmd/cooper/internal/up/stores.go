@@ -12,9 +12,9 @@ import (
 
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
@@ -72,7 +72,7 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 
 // newS3Driver creates a driver with the root credential of the fake.
 func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
-	credentials, err := credstore.OpenDirectory(o.Dir.Credentials("s3"))
+	keys, err := credentials.OpenDirectory(o.Dir.Credentials("s3"))
 	if err != nil {
 		return nil, fmt.Errorf("credential store of the S3 driver: %w", err)
 	}
@@ -89,7 +89,7 @@ func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 				},
 			}},
 		},
-		Credentials: credentials, TracerProvider: o.tracer,
+		Credentials: keys, TracerProvider: o.tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("S3 driver: %w", err)

@@ -18,7 +18,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 // Request asks for an account with exactly this access.
@@ -57,7 +56,7 @@ type Project struct {
 	// Policies edits the policies of buckets.
 	Policies *bucket.PolicyEditor
 	// Store stores the keys.
-	Store credstore.Store
+	Store credentials.Store
 	// Driver and Cluster are written to the marks of everything that is created.
 	Driver, Cluster string
 	// ReadLag is how long reads may be stale after a write.

@@ -8,7 +8,7 @@ import (
 	"maps"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
 // Notes stores the marks of buckets that cannot carry them, or cannot yet because the store does not create a bucket
@@ -16,7 +16,7 @@ import (
 // create it.
 type Notes struct {
 	// Store stores the notes together with the credentials.
-	Store credstore.Store
+	Store credentials.Store
 	// Backend separates the notes of several stores.
 	Backend string
 }
@@ -34,7 +34,7 @@ func (n Notes) name(bucket string) string { return "bucket/" + n.Backend + "/" +
 // keep writes a note of the mark unless there already is one.
 func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 	entry, err := n.Store.Get(ctx, n.name(bucket))
-	if err != nil && !errors.Is(err, credstore.ErrNotFound) {
+	if err != nil && !errors.Is(err, credentials.ErrNotFound) {
 		return unusable(err)
 	}
 	notes := map[string]string{noteDriver: marked.driver, noteCluster: marked.cluster, noteState: marked.state, noteParams: marked.params}
@@ -49,7 +49,7 @@ func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 // read returns the mark and reports whether there is a note. A note of an older version has no driver and no cluster.
 func (n Notes) read(ctx context.Context, bucket string) (mark, bool, error) {
 	entry, err := n.Store.Get(ctx, n.name(bucket))
-	if errors.Is(err, credstore.ErrNotFound) {
+	if errors.Is(err, credentials.ErrNotFound) {
 		return mark{}, false, nil
 	}
 	noted := entry.Notes

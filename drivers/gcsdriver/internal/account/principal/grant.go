@@ -10,7 +10,6 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 // Grant gives a Kubernetes service account exactly the requested access. Several accesses can be for the same service
@@ -38,10 +37,10 @@ func (a *Principals) note(ctx context.Context, request account.Request) error {
 		return account.Differs(request.ID)
 	case err == nil:
 		return nil
-	case !errors.Is(err, credstore.ErrNotFound):
+	case !errors.Is(err, credentials.ErrNotFound):
 		return credentials.StoreError(request.ID, err)
 	}
-	_, err = a.Store.Put(ctx, credstore.Entry{
+	_, err = a.Store.Put(ctx, credentials.Entry{
 		Account: request.ID,
 		Notes:   map[string]string{noteParams: request.Hash, notePrincipal: request.Principal},
 	})

@@ -19,7 +19,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -71,19 +70,19 @@ func (k hmacKeys) List(ctx context.Context) ([]credentials.ShownOnceKey, error) 
 }
 
 // Create implements credentials.ShownOnceKeys.
-func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
+func (k hmacKeys) Create(ctx context.Context) (credentials.Credential, error) {
 	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*storage.HmacKey, error) {
 		return call.DoOnce(ctx, call.Storage, "projects.hmacKeys.create", func(ctx context.Context) (*storage.HmacKey, error) {
 			return k.api().Create(k.accounts.ID, k.email).Context(ctx).Do()
 		})
 	})
 	if err != nil {
-		return credstore.Credential{}, whyNoKey(ctx, k, "HMAC keys", k.email, err)
+		return credentials.Credential{}, whyNoKey(ctx, k, "HMAC keys", k.email, err)
 	}
 	if made.Metadata == nil {
-		return credstore.Credential{}, errors.New("create an HMAC key: the response has no metadata")
+		return credentials.Credential{}, errors.New("create an HMAC key: the response has no metadata")
 	}
-	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
+	return credentials.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
 }
 
 // Delete implements credentials.ShownOnceKeys. Both steps can be repeated: deactivating an inactive key changes
@@ -168,7 +167,7 @@ func (k jsonKeys) List(ctx context.Context) ([]credentials.ShownOnceKey, error) 
 }
 
 // Create implements credentials.ShownOnceKeys.
-func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
+func (k jsonKeys) Create(ctx context.Context) (credentials.Credential, error) {
 	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*iam.ServiceAccountKey, error) {
 		return call.DoOnce(ctx, call.IAM, "projects.serviceAccounts.keys.create", func(ctx context.Context) (*iam.ServiceAccountKey, error) {
 			return k.api().Create(k.accounts.resource(k.email), &iam.CreateServiceAccountKeyRequest{
@@ -177,16 +176,16 @@ func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 		})
 	})
 	if err != nil {
-		return credstore.Credential{}, whyNoKey(ctx, k, "keys", k.email, err)
+		return credentials.Credential{}, whyNoKey(ctx, k, "keys", k.email, err)
 	}
 	return parseKey(made.PrivateKeyData)
 }
 
 // parseKey parses the key file that a user would download.
-func parseKey(encoded string) (credstore.Credential, error) {
+func parseKey(encoded string) (credentials.Credential, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return credstore.Credential{}, errors.New("create a service account key: the response is not base64")
+		return credentials.Credential{}, errors.New("create a service account key: the response is not base64")
 	}
 	var file struct {
 		PrivateKeyID string `json:"private_key_id"`
@@ -194,9 +193,9 @@ func parseKey(encoded string) (credstore.Credential, error) {
 	}
 	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.PrivateKeyID == "" || file.PrivateKey == "" {
-		return credstore.Credential{}, errors.New("create a service account key: the response is not a credentials file")
+		return credentials.Credential{}, errors.New("create a service account key: the response is not a credentials file")
 	}
-	return credstore.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
+	return credentials.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
 }
 
 // Delete implements credentials.ShownOnceKeys.

@@ -26,8 +26,8 @@ const (
 	keySize = 32
 )
 
-// Keys encrypt the secrets of a store and decrypt secrets that were encrypted with earlier keys.
-type Keys struct {
+// keyring encrypts the secrets of a store and decrypts secrets that were encrypted with earlier keys.
+type keyring struct {
 	// keys maps key IDs to ciphers; first is the ID of the key that encrypts.
 	keys  map[string]cipher.AEAD
 	first string
@@ -35,15 +35,15 @@ type Keys struct {
 	plain bool
 }
 
-// ReadKeys reads a key file. Each line has a key ID, a space, and 32 bytes in base64. The first key encrypts, all keys
+// readKeys reads a key file. Each line has a key ID, a space, and 32 bytes in base64. The first key encrypts, all keys
 // decrypt. The line "plain" allows unencrypted secrets to be read. Empty lines and lines that start with # are
 // ignored. Errors never contain a key.
-func ReadKeys(path string) (*Keys, error) {
+func readKeys(path string) (*keyring, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
-	k := &Keys{keys: map[string]cipher.AEAD{}}
+	k := &keyring{keys: map[string]cipher.AEAD{}}
 	number := 0
 	for line := range strings.Lines(string(data)) {
 		number++
@@ -64,11 +64,7 @@ func ReadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// NoKeys returns the Keys of an unencrypted store. With them, an encrypted secret is an error instead of being
-// returned as if it were a plain secret.
-func NoKeys() *Keys { return &Keys{plain: true} }
-
-func (k *Keys) add(fields []string) error {
+func (k *keyring) add(fields []string) error {
 	const form = "want an ID of letters, digits, '-', '_' and '.', a space, and 32 bytes in base64"
 	if len(fields) != 2 || strings.ContainsFunc(fields[0], func(r rune) bool { return !isKeyIDRune(r) }) {
 		return errors.New(form)
@@ -99,15 +95,27 @@ func isKeyIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
 }
 
-// Encrypted returns a Store that keeps its entries in store with encrypted secrets. IDs, notes and rotations are not
-// encrypted: they are not secret, and administrators need them for repairs. An entry that is not encrypted, or was
-// encrypted with an earlier key, is encrypted with the first key when it is read.
-func Encrypted(store Store, keys *Keys) Store { return encrypted{store, keys} }
+// Encrypted returns a Store that keeps its entries in store with secrets that are encrypted with the keys of keyFile.
+// IDs, notes and rotations are not encrypted: they are not secret, and administrators need them for repairs. An entry
+// that is not encrypted, or was encrypted with an earlier key, is encrypted with the first key when it is read.
+//
+// If keyFile is empty, secrets are not encrypted, and an encrypted secret is an error instead of being returned as if
+// it were a plain secret.
+func Encrypted(store Store, keyFile string) (Store, error) {
+	if keyFile == "" {
+		return encrypted{store, &keyring{plain: true}}, nil
+	}
+	keys, err := readKeys(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return encrypted{store, keys}, nil
+}
 
 type encrypted struct {
 	Store
 
-	keys *Keys
+	keys *keyring
 }
 
 // Get implements Store.
@@ -149,7 +157,7 @@ func (e encrypted) Put(ctx context.Context, entry Entry) (Entry, error) {
 }
 
 // each returns the entry with all secrets replaced by the results of change.
-func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Secret) (cosi.Secret, error)) (Entry, error) {
+func (k *keyring) each(entry Entry, change func(account, id string, secret cosi.Secret) (cosi.Secret, error)) (Entry, error) {
 	entry = entry.clone()
 	credentials := []*Credential{&entry.Current}
 	if entry.Previous != nil {
@@ -168,7 +176,7 @@ func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Sec
 }
 
 // current reports whether all secrets are encrypted with the first key, if there is one.
-func (k *Keys) current(stored Entry) bool {
+func (k *keyring) current(stored Entry) bool {
 	secrets := []cosi.Secret{stored.Current.Secret}
 	if stored.Previous != nil {
 		secrets = append(secrets, stored.Previous.Secret)
@@ -184,7 +192,7 @@ func bound(account, id string) []byte {
 	return fmt.Appendf(nil, "%d:%s%s", len(account), account, id)
 }
 
-func (k *Keys) seal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
+func (k *keyring) seal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
 	if k.first == "" {
 		return secret, nil
 	}
@@ -192,7 +200,7 @@ func (k *Keys) seal(account, id string, secret cosi.Secret) (cosi.Secret, error)
 	return cosi.NewSecret(sealedPrefix + k.first + ":" + base64.StdEncoding.EncodeToString(sealed)), nil
 }
 
-func (k *Keys) unseal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
+func (k *keyring) unseal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
 	rest, isSealed := strings.CutPrefix(secret.Reveal(), sealedPrefix)
 	switch {
 	case !isSealed && k.plain:

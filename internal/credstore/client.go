@@ -25,18 +25,24 @@ const (
 	longestPause = time.Second
 )
 
-// RemoteBlobs implements Blobs with a store that a sidecar serves. Without a sidecar every call fails immediately.
-type RemoteBlobs struct {
+// statusCodes are the errors of a store with the codes that the contract has for them.
+var statusCodes = map[codes.Code]error{
+	codes.NotFound:           ErrNotFound,
+	codes.Aborted:            ErrConflict,
+	codes.FailedPrecondition: ErrStoreID,
+	codes.DataLoss:           ErrCorrupt,
+}
+
+// Remote implements Blobs with the store that a sidecar serves. Without a sidecar every call fails immediately.
+type Remote struct {
 	connection *grpc.ClientConn
 	client     cosi.CredentialStoreClient
 	endpoint   string
 }
 
-var _ Blobs = (*RemoteBlobs)(nil)
-
-// NewRemoteBlobs returns the store served at an endpoint such as unix:///var/lib/cosi/credentials.sock. It connects at
-// the first call.
-func NewRemoteBlobs(endpoint string) (*RemoteBlobs, error) {
+// Dial returns the store served at an endpoint such as unix:///var/lib/cosi/credentials.sock. It connects at the first
+// call.
+func Dial(endpoint string) (*Remote, error) {
 	socket, err := unixsocket.Path(endpoint)
 	if err != nil {
 		return nil, err
@@ -52,32 +58,32 @@ func NewRemoteBlobs(endpoint string) (*RemoteBlobs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client of the credential store at %s: %w", endpoint, err)
 	}
-	return &RemoteBlobs{connection: connection, client: cosi.NewCredentialStoreClient(connection), endpoint: endpoint}, nil
+	return &Remote{connection: connection, client: cosi.NewCredentialStoreClient(connection), endpoint: endpoint}, nil
 }
 
 // Close closes the connection.
-func (b *RemoteBlobs) Close() error {
-	if err := b.connection.Close(); err != nil {
+func (r *Remote) Close() error {
+	if err := r.connection.Close(); err != nil {
 		return fmt.Errorf("close the connection to the credential store: %w", err)
 	}
 	return nil
 }
 
 // ID implements Blobs.
-func (b *RemoteBlobs) ID(ctx context.Context) (string, error) {
-	response, err := call(ctx, b, b.client.GetStoreId, &cosi.GetStoreIdRequest{})
-	if err != nil {
-		return "", fmt.Errorf("ID of the credential store: %w", err)
+func (r *Remote) ID(ctx context.Context) (string, error) {
+	response, err := call(ctx, r, r.client.GetStoreId, &cosi.GetStoreIdRequest{})
+	if err == nil && response.GetId() == "" {
+		err = fmt.Errorf("the credential store at %s returned no ID", r.endpoint)
 	}
-	if response.GetId() == "" {
-		return "", fmt.Errorf("the credential store at %s returned no ID", b.endpoint)
+	if err != nil {
+		return "", fmt.Errorf("read the ID of the credential store: %w", err)
 	}
 	return response.GetId(), nil
 }
 
 // Get implements Blobs.
-func (b *RemoteBlobs) Get(ctx context.Context, name string) (Blob, error) {
-	response, err := call(ctx, b, b.client.GetEntry, &cosi.GetEntryRequest{Name: name})
+func (r *Remote) Get(ctx context.Context, name string) (Blob, error) {
+	response, err := call(ctx, r, r.client.GetEntry, &cosi.GetEntryRequest{Name: name})
 	if err != nil {
 		return Blob{}, fmt.Errorf("read the stored credential of account %q: %w", name, err)
 	}
@@ -85,20 +91,20 @@ func (b *RemoteBlobs) Get(ctx context.Context, name string) (Blob, error) {
 }
 
 // Put implements Blobs.
-func (b *RemoteBlobs) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
-	response, err := call(ctx, b, b.client.PutEntry, &cosi.PutEntryRequest{Name: name, Data: []byte(data.Reveal()), Version: version})
+func (r *Remote) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
+	response, err := call(ctx, r, r.client.PutEntry, &cosi.PutEntryRequest{Name: name, Data: []byte(data.Reveal()), Version: version})
+	if err == nil && response.GetVersion() == "" {
+		err = fmt.Errorf("the credential store at %s returned no version", r.endpoint)
+	}
 	if err != nil {
 		return "", fmt.Errorf("store the credential of account %q: %w", name, err)
-	}
-	if response.GetVersion() == "" {
-		return "", fmt.Errorf("store the credential of account %q: the credential store at %s returned no version", name, b.endpoint)
 	}
 	return response.GetVersion(), nil
 }
 
 // Delete implements Blobs.
-func (b *RemoteBlobs) Delete(ctx context.Context, name string) error {
-	if _, err := call(ctx, b, b.client.DeleteEntry, &cosi.DeleteEntryRequest{Name: name}); err != nil {
+func (r *Remote) Delete(ctx context.Context, name string) error {
+	if _, err := call(ctx, r, r.client.DeleteEntry, &cosi.DeleteEntryRequest{Name: name}); err != nil {
 		return fmt.Errorf("delete the stored credential of account %q: %w", name, err)
 	}
 	return nil
@@ -106,25 +112,16 @@ func (b *RemoteBlobs) Delete(ctx context.Context, name string) error {
 
 // call makes an RPC and converts its status code to an error of this package.
 func call[Request, Response any](
-	ctx context.Context, b *RemoteBlobs, rpc func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request,
+	ctx context.Context, r *Remote, rpc func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request,
 ) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	response, err := rpc(ctx, request)
-	var kind error
-	switch status.Code(err) {
-	case codes.OK:
+	if err == nil {
 		return response, nil
-	case codes.NotFound:
-		kind = ErrNotFound
-	case codes.Aborted:
-		kind = ErrConflict
-	case codes.FailedPrecondition:
-		kind = ErrStoreID
-	case codes.DataLoss:
-		kind = ErrCorrupt
-	default:
-		return response, fmt.Errorf("the sidecar's credential store at %s: %w", b.endpoint, err)
 	}
-	return response, fmt.Errorf("%w (%s)", kind, status.Convert(err).Message())
+	if sentinel, ok := statusCodes[status.Code(err)]; ok {
+		return response, fmt.Errorf("%w (%s)", sentinel, status.Convert(err).Message())
+	}
+	return response, fmt.Errorf("the sidecar's credential store at %s: %w", r.endpoint, err)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
-	"github.com/cooper-cosi/cooper/internal/testing/credstoretest"
 )
 
 const (
@@ -21,36 +20,24 @@ const (
 	newKey = "2026 AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n"
 )
 
-func keysOf(t *testing.T, content string) *credstore.Keys {
+// encrypted returns a store with a key file, or without one if keys is empty.
+func encrypted(t *testing.T, store credstore.Store, keys string) credstore.Store {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "keys")
-	writeFile(t, file, []byte(content))
-	keys, err := credstore.ReadKeys(file)
-	if err != nil {
-		t.Fatal(err)
+	file := ""
+	if keys != "" {
+		file = filepath.Join(t.TempDir(), "keys")
+		writeFile(t, file, []byte(keys))
 	}
-	return keys
-}
-
-func TestEncrypted(t *testing.T) {
-	t.Parallel()
-	for name, keys := range map[string]*credstore.Keys{"one key": keysOf(t, newKey), "no key": credstore.NoKeys()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			credstoretest.Run(t, credstoretest.Target{
-				New: func(*testing.T) credstore.Store { return credstore.Encrypted(credstore.NewMemory(), keys) },
-			})
-		})
-	}
+	store, err := credstore.Encrypted(store, file)
+	must(t, err)
+	return store
 }
 
 func TestEncryptedEntriesShowNoSecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store, err := credstore.OpenDirectory(dir)
-	must(t, err)
 	entry := testEntry("ba-1")
-	_, err = credstore.Encrypted(store, keysOf(t, newKey)).Put(t.Context(), entry)
+	_, err := encrypted(t, openDirectory(t, dir), newKey).Put(t.Context(), entry)
 	must(t, err)
 	must(t, filepath.WalkDir(dir, func(name string, file fs.DirEntry, err error) error {
 		if err != nil || file.IsDir() {
@@ -68,7 +55,7 @@ func TestEncryptedEntriesShowNoSecret(t *testing.T) {
 func TestKeysChange(t *testing.T) {
 	t.Parallel()
 	store := credstore.NewMemory()
-	want, err := credstore.Encrypted(store, credstore.NoKeys()).Put(t.Context(), testEntry("ba-1"))
+	want, err := encrypted(t, store, "").Put(t.Context(), testEntry("ba-1"))
 	must(t, err)
 	for _, step := range []struct{ name, keys string }{
 		{"the first key, beside what is not encrypted", oldKey + "plain\n"},
@@ -76,7 +63,7 @@ func TestKeysChange(t *testing.T) {
 		{"the second key before the first", newKey + oldKey},
 		{"the second key alone", newKey},
 	} {
-		got, err := credstore.Encrypted(store, keysOf(t, step.keys)).Get(t.Context(), "ba-1")
+		got, err := encrypted(t, store, step.keys).Get(t.Context(), "ba-1")
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
@@ -84,48 +71,47 @@ func TestKeysChange(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
-		if _, err = credstore.Encrypted(store, keysOf(t, step.keys)).Put(t.Context(), got); err != nil {
+		if _, err = encrypted(t, store, step.keys).Put(t.Context(), got); err != nil {
 			t.Errorf("%s: the version of an entry that was encrypted again is refused: %v", step.name, err)
 		}
 	}
-	if _, err := credstore.Encrypted(store, keysOf(t, oldKey)).Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrCorrupt) {
+	if _, err := encrypted(t, store, oldKey).Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrCorrupt) {
 		t.Errorf("with the first key, which nothing is encrypted by any more: %v, want ErrCorrupt", err)
 	}
 }
 
 func TestForgedEntriesAreRefused(t *testing.T) {
 	t.Parallel()
-	keys := keysOf(t, newKey)
 	for name, tc := range map[string]struct {
 		forge func(stored *credstore.Entry, other credstore.Entry)
-		keys  *credstore.Keys
+		keys  string
 		want  string
 	}{
 		"a secret of another account": {
 			func(stored *credstore.Entry, other credstore.Entry) { stored.Current = other.Current },
-			keys, "for another account",
+			newKey, "for another account",
 		},
 		"a secret beside another ID": {
 			func(stored *credstore.Entry, _ credstore.Entry) { stored.Current.ID = "AKIAOTHER" },
-			keys, "was changed",
+			newKey, "was changed",
 		},
 		"a secret that nobody encrypted": {
 			func(stored *credstore.Entry, _ credstore.Entry) { stored.Current = testEntry("ba-1").Current },
-			keys, "is not encrypted",
+			newKey, "is not encrypted",
 		},
 		"no key where there was one": {
 			func(*credstore.Entry, credstore.Entry) {},
-			credstore.NoKeys(), `encrypted by key "2026"`,
+			"", `encrypted by key "2026"`,
 		},
 		"another key of the same ID": {
 			func(*credstore.Entry, credstore.Entry) {},
-			keysOf(t, strings.ReplaceAll(oldKey, "2025", "2026")), "another key of the ID 2026",
+			strings.ReplaceAll(oldKey, "2025", "2026"), "another key of the ID 2026",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := credstore.NewMemory()
-			sealed := credstore.Encrypted(store, keys)
+			sealed := encrypted(t, store, newKey)
 			_, err := sealed.Put(t.Context(), testEntry("ba-1"))
 			must(t, err)
 			_, err = sealed.Put(t.Context(), testEntry("ba-2"))
@@ -137,7 +123,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 			tc.forge(&stored, other)
 			_, err = store.Put(t.Context(), stored)
 			must(t, err)
-			_, err = credstore.Encrypted(store, tc.keys).Get(t.Context(), "ba-1")
+			_, err = encrypted(t, store, tc.keys).Get(t.Context(), "ba-1")
 			if !errors.Is(err, credstore.ErrCorrupt) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Get = %v, want ErrCorrupt with %q", err, tc.want)
 			}
@@ -161,12 +147,12 @@ func TestBadKeyFiles(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "keys")
 			writeFile(t, file, []byte(tc.content))
-			if _, err := credstore.ReadKeys(file); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "AQEB") {
-				t.Errorf("ReadKeys = %v, want %q and no key", err, tc.want)
+			if _, err := credstore.Encrypted(credstore.NewMemory(), file); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "AQEB") {
+				t.Errorf("Encrypted = %v, want %q and no key", err, tc.want)
 			}
 		})
 	}
-	if _, err := credstore.ReadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("ReadKeys without a file = %v", err)
+	if _, err := credstore.Encrypted(credstore.NewMemory(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Encrypted without the file = %v", err)
 	}
 }
