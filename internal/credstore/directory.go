@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
 // Names of files in the directory. Entries end in entrySuffix. Files with names that start with a dot are left over
@@ -183,13 +183,13 @@ func (d *Directory) lock() (func(), error) {
 		d.mu.Unlock()
 		return nil, fmt.Errorf("lock the credential store: %w", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+	if err := flock.Wait(file); err != nil {
 		_ = file.Close()
 		d.mu.Unlock()
 		return nil, fmt.Errorf("lock the credential store %s: %w", d.path, err)
 	}
 	return func() {
-		_ = file.Close()
+		_ = flock.Release(file)
 		d.mu.Unlock()
 	}, nil
 }
