@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crosscheck type-checks every package of this module, including tests, for another platform:
+// Command crosscheck type-checks every package of some modules, including tests, for another platform:
 //
-//	go run ./hack/crosscheck darwin/arm64
+//	go -C tools/crosscheck run . darwin/arm64 "$PWD" "$PWD/e2e"
 //
 // go vet would first compile all imports, which takes minutes. This command reads only their declarations.
 package main
@@ -20,9 +20,13 @@ import (
 )
 
 func main() {
-	root, err := os.Getwd()
-	for _, platform := range os.Args[1:] {
-		err = errors.Join(err, check(root, platform))
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: crosscheck GOOS/GOARCH DIRECTORY...")
+		os.Exit(2)
+	}
+	var err error
+	for _, root := range os.Args[2:] {
+		err = errors.Join(err, check(root, os.Args[1]))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -30,7 +34,7 @@ func main() {
 	}
 }
 
-// check type-checks the module in the directory root for a platform.
+// check type-checks the module in the directory root, an absolute path, for a platform.
 func check(root, platform string) error {
 	system, arch, _ := strings.Cut(platform, "/")
 	config := &packages.Config{

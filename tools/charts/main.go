@@ -13,8 +13,6 @@ import (
 	"strings"
 )
 
-//go:generate go run . -root ../..
-
 func main() {
 	root := flag.String("root", ".", "directory of the checkout")
 	flag.Parse()
@@ -96,7 +94,7 @@ func copyFiles(pattern, directory string) error {
 }
 
 // ruleHead turns Prometheus rules into an object for the Prometheus operator.
-const ruleHead = `# Generated from rules.yaml by go generate ./hack/charts; do not edit.
+const ruleHead = `# Generated from rules.yaml by go generate ./deploy; do not edit.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
