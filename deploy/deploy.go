@@ -12,6 +12,8 @@ import (
 	"io/fs"
 )
 
+//go:generate go -C ../tools/charts run . -root ../..
+
 //go:embed crds/*.yaml rbac/*.yaml policies/crds.yaml policies/drivers.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 

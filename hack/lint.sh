@@ -3,4 +3,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ "${1:-}" != --version ] || exec go tool -modfile=tools/golangci-lint/go.mod golangci-lint --version
-exec go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --allow-parallel-runners "$@" ./...
+mapfile -t modules < <(bash hack/modules.sh)
+root=$PWD status=0
+for module in . "${modules[@]}"; do
+  (cd "$module" && go tool -modfile="$root/tools/golangci-lint/go.mod" golangci-lint run --config="$root/.golangci.yml" --allow-parallel-runners "$@" ./...) || status=1
+done
+exit "$status"

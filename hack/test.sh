@@ -2,7 +2,8 @@
 # Runs tests with the race detector and prints their number, and those that failed and were skipped, at the end:
 #   hack/test.sh [go test flags] packages
 # With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest).
-# TESTFLAGS holds more flags.
+# TESTFLAGS holds more flags. Packages are patterns from the root: ./judges/clouds is a package of another module. A pattern
+# such as ./... includes other modules (hack/modules.sh) in all tiers but the short one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,6 +11,38 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 words=$(xargs -r printf '%s\n' <<<"${TESTFLAGS:-}")
 flags=()
 [ -z "$words" ] || mapfile -t flags <<<"$words"
+short=
+patterns=()
+for argument; do
+  case $argument in
+    -short) short=1 && flags+=(-short) ;;
+    -*) flags+=("$argument") ;;
+    *) patterns+=("$argument") ;;
+  esac
+done
+mapfile -t modules < <(bash hack/modules.sh)
+
+# patterns_of prints the patterns for the packages of a module, from its directory.
+patterns_of() {
+  local module=$1 pattern
+  for pattern in "${patterns[@]}"; do
+    case $pattern in
+      "./$module" | "./$module/"*) echo ".${pattern#"./$module"}" ;;
+      */...) [ -n "$short" ] || [[ "./$module/" != "${pattern%...}"* ]] || echo ./... ;;
+    esac
+  done
+}
+
+# of_root prints the patterns that name no other module.
+of_root() {
+  local pattern module
+  for pattern in "${patterns[@]}"; do
+    for module in "${modules[@]}"; do
+      case $pattern in "./$module" | "./$module/"*) continue 2 ;; esac
+    done
+    echo "$pattern"
+  done
+}
 
 # Everything but tests is compiled in one way, so that the programs of make up, of the images, of the tests and of this
 # script share what is compiled.
@@ -17,6 +50,7 @@ export CGO_ENABLED=0 GOFLAGS=-trimpath
 # This is silent, where go build would print a line for each module.
 go mod download
 go mod download -modfile=tools/gotestsum/go.mod
+[ -n "$short" ] || for module in "${modules[@]}"; do go -C "$module" mod download; done
 
 # The kube-apiserver that the tests need is downloaded or built first, so that this does not count for a test's deadline.
 go run ./hack/controlplane
@@ -40,7 +74,39 @@ timeout=75m
 [ -z "${COOPER_SOAK:-}" ] || timeout=12h
 # gotestsum prints why a test was skipped. In the short tier, that is its tier for hundreds.
 hide=none
-[ "${1:-}" != -short ] || hide=skipped
-# make verify vets.
-exec go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary="$hide" --raw-command -- \
-  env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
+[ -z "$short" ] || hide=skipped
+
+# test_in tests packages of the module in a directory. make verify vets.
+test_in() {
+  local module=$1 packages=$2
+  shift 2
+  env CGO_ENABLED=1 GOFLAGS= go -C "$module" test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
+}
+
+# test_others tests packages of the other modules, one module after the other.
+test_others() {
+  local module status=0 these
+  for module in "${modules[@]}"; do
+    mapfile -t these < <(patterns_of "$module")
+    [ "${#these[@]}" -eq 0 ] || test_in "$module" "$(nproc)" "${these[@]}" || status=1
+  done
+  return "$status"
+}
+
+# test_all tests the other modules beside the root's, and prints their output after it.
+test_all() {
+  local others status=0 these group
+  others=$(mktemp)
+  set -m # Ctrl-C does not reach a job in the background
+  test_others >"$others" &
+  group=$!
+  set +m
+  trap 'kill -INT -- "-$group"' INT TERM
+  mapfile -t these < <(of_root)
+  [ "${#these[@]}" -eq 0 ] || test_in . "$at_once" "${these[@]}" || status=1
+  wait "$group" || status=1
+  cat "$others"
+  rm -f "$others"
+  return "$status"
+}
+test_all | go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary="$hide" --raw-command -- cat

@@ -47,6 +47,15 @@ api_changes() { # says also what breaks
   return "$status"
 }
 
+mapfile -t modules < <(bash hack/modules.sh)
+in_modules() { # in_modules <command...>: runs a command of Go in each module, except the tools'
+  local module status=0
+  for module in . "${modules[@]}"; do
+    (cd "$module" && "$@") || { echo "in the module $module"; status=1; }
+  done
+  return "$status"
+}
+
 formatted() {
   local files
   files=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
@@ -56,11 +65,11 @@ formatted() {
 check generated current go generate ./...
 check 'API changes' api_changes
 check gofmt formatted
-check vet go vet ./...
-check macOS go run ./hack/crosscheck darwin/arm64 # compiles, though no test runs there
+check vet in_modules go vet ./...
+check macOS go -C tools/crosscheck run . darwin/arm64 "$PWD" "${modules[@]/#/$PWD/}" # compiles, though no test runs there
 check golangci-lint bash hack/lint.sh
 check prose bash hack/prose.sh
-check 'go mod tidy' go mod tidy -diff
+check 'go mod tidy' in_modules go mod tidy -diff
 # Licences that put no condition on the whole program, of what the commands are linked with. The tool knows the standard
 # library by where it is, which -trimpath keeps from it.
 check licences env GOROOT="$(go env GOROOT)" go tool -modfile=tools/go-licenses/go.mod go-licenses check ./cmd/... \

@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"cloud.google.com/go/iam/apiv1/iampb"
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/oauth2"
 	iam "google.golang.org/api/iam/v1"
 	"google.golang.org/api/option"
-	"google.golang.org/genproto/googleapis/type/expr"
+	"google.golang.org/api/storage/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -157,15 +155,7 @@ func TestForeignConditionsSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle := w.google.root(t).Bucket(bucket).IAM().V3()
-	policy, err := handle.Policy(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy.Bindings = append(policy.Bindings, conditional("roles/storage.objectViewer", "serviceAccount:"+email))
-	if err := handle.SetPolicy(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	addConditional(t, w.google, bucket, "roles/storage.objectViewer", "serviceAccount:"+email)
 	before := bindings(w.google, bucket)
 	request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
 	w.MustGrant(t, request)
@@ -229,21 +219,30 @@ func TestDescriptionTellsWhoseTheAccountIs(t *testing.T) {
 	}
 }
 
-// conditional is a binding as an administrator writes it.
-func conditional(role, member string) *iampb.Binding {
-	return &iampb.Binding{Role: role, Members: []string{member}, Condition: &expr.Expr{
+// addConditional adds a binding to a bucket's policy as an administrator would.
+func addConditional(t *testing.T, on google, bucket, role, member string) {
+	t.Helper()
+	api, err := storage.NewService(t.Context(), option.WithEndpoint(on.URL()+"/storage/v1/"), on.administrator(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(3).Context(t.Context()).Do()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Version = 3
+	policy.Bindings = append(policy.Bindings, &storage.PolicyBindings{Role: role, Members: []string{member}, Condition: &storage.Expr{
 		Title: "office hours", Description: "by hand", Expression: `request.time < timestamp("2100-01-01T00:00:00Z")`,
-	}}
+	}})
+	if _, err := api.Buckets.SetIamPolicy(bucket, policy).Context(t.Context()).Do(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // removeAccount deletes a service account as an administrator would.
 func removeAccount(t *testing.T, on google, email string) {
 	t.Helper()
-	token, err := on.Token(on.AdminEmail(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := iam.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})))
+	api, err := iam.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), on.administrator(t))
 	if err != nil {
 		t.Fatal(err)
 	}

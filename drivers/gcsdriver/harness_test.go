@@ -70,11 +70,17 @@ func (g google) backend() gcsdriver.BackendConfig {
 // root is a client of the project's administrator.
 func (g google) root(t *testing.T) *storage.Client {
 	t.Helper()
+	return client(t, g.URL(), g.administrator(t))
+}
+
+// administrator is the credential of the project's administrator.
+func (g google) administrator(t *testing.T) option.ClientOption {
+	t.Helper()
 	token, err := g.Token(g.AdminEmail(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client(t, g.URL(), option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})))
+	return option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}))
 }
 
 func client(t *testing.T, url string, authentication option.ClientOption) *storage.Client {

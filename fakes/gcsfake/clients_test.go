@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/storage"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -99,6 +98,9 @@ func (f fake) account(t *testing.T, id string) (email string, key []byte) {
 	return a.Email, raw
 }
 
+// newElement returns an empty element for a list of messages.
+func newElement[T any]([]*T) *T { return new(T) }
+
 // bind adds a binding to a bucket's policy.
 func bind(t *testing.T, b *storage.BucketHandle, role, member string) {
 	t.Helper()
@@ -106,7 +108,9 @@ func bind(t *testing.T, b *storage.BucketHandle, role, member string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Bindings = append(p.Bindings, &iampb.Binding{Role: role, Members: []string{member}})
+	added := newElement(p.Bindings)
+	added.Role, added.Members = role, []string{member}
+	p.Bindings = append(p.Bindings, added)
 	if err := b.IAM().V3().SetPolicy(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

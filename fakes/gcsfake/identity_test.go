@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/storage"
 	"github.com/golang-jwt/jwt/v5"
 	"google.golang.org/api/iam/v1"
@@ -84,13 +83,13 @@ func TestParallelPolicyChanges(t *testing.T) {
 		}
 		wg.Go(func() {
 			for {
-				p, err := bucket.IAM().V3().Policy(t.Context())
+				p, err := bucket.IAM().Policy(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				p.Bindings = append(p.Bindings, &iampb.Binding{Role: "roles/storage.objectViewer", Members: []string{"serviceAccount:" + email}})
-				err = bucket.IAM().V3().SetPolicy(t.Context(), p)
+				p.Add("serviceAccount:"+email, "roles/storage.objectViewer")
+				err = bucket.IAM().SetPolicy(t.Context(), p)
 				if err == nil {
 					return
 				}

@@ -15,9 +15,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -60,13 +60,9 @@ func Write(archive, name string, images ...Image) (err error) {
 type layout struct{ dir string }
 
 func (l layout) write(name string, images []Image) error {
-	full, err := reference.ParseNormalizedNamed(name)
+	full, tag, err := fullName(name)
 	if err != nil {
-		return fmt.Errorf("its name: %w", err)
-	}
-	tagged, ok := full.(reference.Tagged)
-	if !ok {
-		return errors.New("its name has no tag")
+		return err
 	}
 	if err := os.MkdirAll(filepath.Join(l.dir, ocispec.ImageBlobsDir, string(digest.SHA256)), 0o755); err != nil {
 		return err
@@ -88,10 +84,27 @@ func (l layout) write(name string, images []Image) error {
 	}
 	// containerd uses the first annotation as the image's name; other tools, which know the repository, use
 	// the second.
-	index.Manifests[0].Annotations = map[string]string{"io.containerd.image.name": full.String(), ocispec.AnnotationRefName: tagged.Tag()}
+	index.Manifests[0].Annotations = map[string]string{"io.containerd.image.name": full, ocispec.AnnotationRefName: tag}
 	return errors.Join(
 		l.file(ocispec.ImageIndexFile, index),
 		l.file(ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}))
+}
+
+// fullName returns the name of an image with its registry, as containerd knows it, and its tag.
+func fullName(name string) (full, tag string, err error) {
+	colon := strings.LastIndex(name, ":")
+	if colon < 0 || colon == len(name)-1 || strings.Contains(name[colon:], "/") {
+		return "", "", fmt.Errorf("its name %q has no tag", name)
+	}
+	switch first, _, hasPath := strings.Cut(name, "/"); {
+	case !hasPath:
+		full = "docker.io/library/" + name
+	case first != "localhost" && !strings.ContainsAny(first, ".:"): // no host
+		full = "docker.io/" + name
+	default:
+		full = name
+	}
+	return full, name[colon+1:], nil
 }
 
 // image writes the blobs of an image and, if forDocker is set, also a manifest for Docker versions that

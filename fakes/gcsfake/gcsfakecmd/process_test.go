@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/iam/v1"
 	"google.golang.org/api/option"
@@ -191,13 +190,13 @@ func (l *ledger) makeAccount(t *testing.T, c child, accounts *iam.ProjectsServic
 }
 
 func (l *ledger) bind(t *testing.T, client *storage.Client, round, n int) (func(), error) {
-	handle := client.Bucket("load").IAM().V3()
+	handle := client.Bucket("load").IAM()
 	policy, err := handle.Policy(t.Context())
 	if err != nil {
 		return nil, err
 	}
 	member := fmt.Sprintf("user:u-%d-%d@example.com", round, n)
-	policy.Bindings = append(policy.Bindings, &iampb.Binding{Role: "roles/storage.objectViewer", Members: []string{member}})
+	policy.Add(member, "roles/storage.objectViewer")
 	return func() { l.members = append(l.members, member) }, handle.SetPolicy(t.Context(), policy)
 }
 

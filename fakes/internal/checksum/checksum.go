@@ -13,10 +13,10 @@ import (
 	"encoding/binary"
 	"hash"
 	"hash/crc32"
+	"hash/crc64"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/minio/crc64nvme"
 	"github.com/zeebo/xxh3"
 )
 
@@ -36,6 +36,9 @@ const (
 	XXHash3   Algorithm = "XXHASH3"
 	XXHash128 Algorithm = "XXHASH128"
 )
+
+// nvme is the polynomial of CRC64NVME, reversed, from the NVM Express NVM Command Set Specification.
+const nvme = 0x9a6c9329ac4bc9b5
 
 // All lists the algorithms in a fixed order.
 func All() []Algorithm {
@@ -66,7 +69,7 @@ func (a Algorithm) New() hash.Hash {
 	case CRC32C:
 		return crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	case CRC64NVME:
-		return crc64nvme.New()
+		return crc64.New(crc64.MakeTable(nvme))
 	case SHA1:
 		return sha1.New() //nolint:gosec // see the import
 	case SHA256:

@@ -52,7 +52,6 @@ func layers() map[string]int {
 		"bench":     5,
 		"hack":      5,
 		"lifecycle": 5, // tests only
-		"e2e":       5, // tests only
 	}
 }
 
@@ -122,10 +121,10 @@ func bans() []ban {
 			why:    "releases contain no test code; put packages for tests below internal/testing or end their names in test",
 		},
 		{
-			who:    []string{"testenv/system", "testenv/controlplane", "testenv/node"},
+			who:    []string{"testenv/system", "testenv/controlplane"},
 			never:  []string{"testing"},
 			direct: true,
-			why:    "cooper up and make node start the same systems without a test",
+			why:    "cooper up starts the same systems without a test",
 		},
 	}
 }
