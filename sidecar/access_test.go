@@ -432,7 +432,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 }
 
 // An access may be created from the manifest of one that was being deleted.
-func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
+func TestNewAccessWithFinishedCleanup(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
 	b := s.readyBucket()

@@ -295,7 +295,7 @@ func TestBucketOfProtocolThatDriverLacks(t *testing.T) {
 	s.ready(b)
 }
 
-func TestBucketOfAnotherDriverIsLeftAlone(t *testing.T) {
+func TestBucketOfAnotherDriverIsNotChanged(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
 	b := s.bucket()
@@ -421,7 +421,7 @@ func TestBucketDeletionThatFails(t *testing.T) {
 }
 
 // A Bucket that is being deleted reports its current wait, not an earlier one.
-func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
+func TestBucketReportsReasonOfDeletionWait(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
 	b := s.readyBucket()

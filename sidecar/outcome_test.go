@@ -62,7 +62,7 @@ func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 }
 
 // The same for a Bucket, which users with access to Buckets may write.
-func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
+func TestCreationIsNotRepeatedAfterOtherWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("a creation", func(t *testing.T) {
 		t.Parallel()

@@ -281,8 +281,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsNotThereYet calls a store before it is open, and while opening it fails.
-func TestStoreThatIsNotThereYet(t *testing.T) {
+// TestStoreThatDoesNotExistYet calls a store before it is open, and while opening it fails.
+func TestStoreThatDoesNotExistYet(t *testing.T) {
 	t.Parallel()
 	secrets := newSecrets(t)
 	service, client := serve(t, logr.Discard())
