@@ -148,9 +148,9 @@ func TestChartsPassTheLinter(t *testing.T) {
 	}
 }
 
-// TestChartsAreWhatKustomizeIs compares the charts with kubectl apply -k. All intended differences are listed
+// TestChartsMatchKustomize compares the charts with kubectl apply -k. All intended differences are listed
 // here.
-func TestChartsAreWhatKustomizeIs(t *testing.T) {
+func TestChartsMatchKustomize(t *testing.T) {
 	t.Parallel()
 	t.Run("controller", func(t *testing.T) {
 		t.Parallel()
@@ -165,14 +165,14 @@ func TestChartsAreWhatKustomizeIs(t *testing.T) {
 	}
 }
 
-// TestMonitoringOfTheChartIsThatOfKustomize compares the optional monitoring objects.
-func TestMonitoringOfTheChartIsThatOfKustomize(t *testing.T) {
+// TestMonitoringOfTheChartMatchesKustomize compares the optional monitoring objects.
+func TestMonitoringOfTheChartMatchesKustomize(t *testing.T) {
 	t.Parallel()
 	kustomized := kustomize(t, "monitoring")
 	chart := render(t, "cosi-controller", "cosi-system", "--set", "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true")
 	for key := range chart {
 		if kustomized[key] == nil {
-			delete(chart, key) // compared by TestChartsAreWhatKustomizeIs
+			delete(chart, key) // compared by TestChartsMatchKustomize
 		}
 	}
 	if len(kustomized) != 2 {
@@ -343,9 +343,9 @@ func TestDriverMetricsNeedListedClients(t *testing.T) {
 	}
 }
 
-// TestADriverOfAnotherMake renders a third-party driver with its own command and probes and a writable root
+// TestThirdPartyDriver renders a third-party driver with its own command and probes and a writable root
 // file system.
-func TestADriverOfAnotherMake(t *testing.T) {
+func TestThirdPartyDriver(t *testing.T) {
 	t.Parallel()
 	rendered := render(t, "cosi-driver", "vendor", "--set", "driver.command={/driver,serve},driver.securityContext.readOnlyRootFilesystem=false",
 		"--set-json", `driver.probes={"startupProbe":{"grpc":{"port":9090}}}`)

@@ -18,7 +18,7 @@ import (
 )
 
 // TestADriverOutlivesItsSidecar verifies that Kubernetes starts each driver before its sidecar and stops it
-// afterwards, with enough time for both. TestChartsAreWhatKustomizeIs covers the Pods of the charts.
+// afterwards, with enough time for both. TestChartsMatchKustomize covers the Pods of the charts.
 func TestADriverOutlivesItsSidecar(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")
@@ -56,10 +56,10 @@ func TestADriverOutlivesItsSidecar(t *testing.T) {
 	}
 }
 
-// TestDriverAndSidecarShareTheirSocketAlone verifies that a driver cannot create files that its sidecar
-// reads, such as the certificate of its metrics in /tmp. TestChartsAreWhatKustomizeIs covers the Pods of the
+// TestDriverAndSidecarShareOnlyTheirSocket verifies that a driver cannot create files that its sidecar
+// reads, such as the certificate of its metrics in /tmp. TestChartsMatchKustomize covers the Pods of the
 // charts.
-func TestDriverAndSidecarShareTheirSocketAlone(t *testing.T) {
+func TestDriverAndSidecarShareOnlyTheirSocket(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")
 	if err != nil || len(files) != 4 {
@@ -96,7 +96,7 @@ func names(containers []corev1.Container) []string {
 }
 
 // TestADriverDoesNotFillTheNode verifies that the disk usage of a driver's Pod is limited, for each volume
-// and in total with the logs. TestChartsAreWhatKustomizeIs covers the Pods of the charts.
+// and in total with the logs. TestChartsMatchKustomize covers the Pods of the charts.
 func TestADriverDoesNotFillTheNode(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("drivers/*/deployment.yaml")

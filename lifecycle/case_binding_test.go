@@ -34,7 +34,7 @@ func TestNothingIsLeftWithoutASidecar(t *testing.T) {
 	w.gone(claim, bucket)
 }
 
-func TestClaimThatGoesDuringACall(t *testing.T) {
+func TestClaimDeletedDuringACall(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-finalizer")
 	for name, tc := range map[string]struct {

@@ -353,7 +353,7 @@ func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	w.called(memdriver.DeleteBucket, 0)
 }
 
-func TestRightsOfTheSidecar(t *testing.T) {
+func TestPermissionsOfTheSidecar(t *testing.T) {
 	t.Parallel()
 	covers(t, "sidecar-rights")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
@@ -440,7 +440,7 @@ func TestOrphanThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestConflictWithNobody(t *testing.T) {
+func TestConflictWithoutAnotherWriter(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-removed-by-hand")
 	w := start(t, setup{backoff: patient()})

@@ -17,11 +17,11 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 )
 
-// TestPolicyGuardsWhatCOSINotes changes objects as a user with the role edit, and as a user who may override
+// TestPolicyProtectsFinalizersAndAnnotations changes objects as a user with the role edit, and as a user who may override
 // the policy. All other tests verify that the policy does not affect controller and sidecar.
 //
 //nolint:paralleltest,tparallel // its rows change the same objects
-func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
+func TestPolicyProtectsFinalizersAndAnnotations(t *testing.T) {
 	t.Parallel()
 	covers(t, "notes-guarded")
 	w := pair(t, setup{})

@@ -67,9 +67,9 @@ func TestNamespaceIsDeleted(t *testing.T) {
 	})
 }
 
-// TestClaimsThatGoTogether releases several claims at the same moment: they all wait for revocations until
+// TestClaimsDeletedTogether releases several claims at the same moment: they all wait for revocations until
 // then.
-func TestClaimsThatGoTogether(t *testing.T) {
+func TestClaimsDeletedTogether(t *testing.T) {
 	t.Parallel()
 	covers(t, "deletion-linear")
 	const claims = 8
@@ -97,11 +97,11 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	}
 }
 
-// TestSecretsGoBeforeTheirAccesses covers the order of the namespace controller, which deletes one kind after
+// TestSecretsAreDeletedBeforeTheirAccesses covers the order of the namespace controller, which deletes one kind after
 // the other. If it deletes Secrets first, their accesses will be deleted soon, and the API rejects new
 // Secrets. A claim whose accesses are deleted later waits for them. The controller reports none of this in a
 // status, because it is expected.
-func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
+func TestSecretsAreDeletedBeforeTheirAccesses(t *testing.T) {
 	t.Parallel()
 	covers(t, "namespace-deleted")
 	w := start(t, setup{backoff: patient()})

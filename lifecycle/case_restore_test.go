@@ -225,10 +225,10 @@ func TestRestoreInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, with and without the
+// TestClaimRemovedBeforeItsBucket deletes a claim while its Bucket is being created, with and without the
 // finalizer, as happens when the deletion starts before the finalizer is added. The Bucket must be deleted,
 // whatever other failures occur.
-func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
+func TestClaimRemovedBeforeItsBucket(t *testing.T) {
 	t.Parallel()
 	covers(t, "claim-gone-before-its-bucket")
 	for name, tc := range map[string]struct{ lost, bound bool }{
@@ -419,8 +419,8 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 	}
 }
 
-// TestBucketThatNobodyAttempted verifies that no confirmation is needed if there is no data to lose.
-func TestBucketThatNobodyAttempted(t *testing.T) {
+// TestBucketNeverAttempted verifies that no confirmation is needed if there is no data to lose.
+func TestBucketNeverAttempted(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-never-attempted")
 	for name, restored := range map[string]bool{"deleted without its claim": false, "kept if it comes from a backup": true} {

@@ -146,7 +146,7 @@ func TestNothingChangedInWatchedSecrets(t *testing.T) {
 	until(w, secret(access, 0), "it is repaired", sameAs(kept))
 }
 
-func TestSecretOfSomebodyElse(t *testing.T) {
+func TestSecretOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {

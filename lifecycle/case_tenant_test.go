@@ -21,9 +21,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// TestUserDoesNotHurryTheDriver verifies that a user who constantly writes to an access does not cause early
+// TestUsersCannotSpeedUpTheDriver verifies that a user who constantly writes to an access does not cause early
 // driver calls.
-func TestUserDoesNotHurryTheDriver(t *testing.T) {
+func TestUsersCannotSpeedUpTheDriver(t *testing.T) {
 	t.Parallel()
 	covers(t, "users-hurry-nothing")
 	w := pair(t, setup{})

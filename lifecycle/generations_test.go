@@ -59,9 +59,9 @@ func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	})
 }
 
-// TestWhatV1alpha1CannotExpress requests features that v1alpha1 does not have. Nothing is created, the claims
+// TestAccessThatV1alpha1CannotExpress requests features that v1alpha1 does not have. Nothing is created, the claims
 // keep working, and everything can be deleted.
-func TestWhatV1alpha1CannotExpress(t *testing.T) {
+func TestAccessThatV1alpha1CannotExpress(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-cannot-express")
 	w := start(t, setup{fake: memdriver.Options{Speaks: memdriver.V1alpha1}})
@@ -112,10 +112,10 @@ func (w *world) empty() {
 	})
 }
 
-// TestDeletedBeforeV1alpha1HasToldTheID loses the response to each creation, kills the sidecar, and lets
+// TestDeletedBeforeV1alpha1ReturnsTheID loses the response to each creation, kills the sidecar, and lets
 // users delete the objects while their IDs are unknown. No object may be deleted before its ID is known, and
 // nothing may remain.
-func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
+func TestDeletedBeforeV1alpha1ReturnsTheID(t *testing.T) {
 	t.Parallel()
 	covers(t, "one-phase-deleted-early")
 	for _, lost := range []memdriver.RPC{memdriver.CreateBucket, memdriver.GrantAccess} {

@@ -14,7 +14,7 @@ func TestTheOldestKubernetes(t *testing.T) {
 	t.Parallel()
 	oldesttest.Again(t,
 		"TestABucketIDIsReturnedTwice", "TestAnImportThatTheCacheLacksKeepsTheBucket", "TestAccessWhoseFinalizerIsRemoved",
-		"TestPolicyGuardsWhatCOSINotes", "TestNamespaceIsDeleted", "TestClaimInUse", "TestImportedBucket",
+		"TestPolicyProtectsFinalizersAndAnnotations", "TestNamespaceIsDeleted", "TestClaimInUse", "TestImportedBucket",
 		"TestTwoPhasesOfAnAccess",
 	)
 }

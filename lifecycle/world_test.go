@@ -105,11 +105,11 @@ var shortTests = []string{
 	"TestLostBucketIsNotCreatedAgain", "TestImportBindsOnce", "TestConditionsOfAClaim",
 	"TestTwoPhasesOfABucket", "TestBucketDeletedBeforeItsIDIsStored", "TestDeletionThatFails",
 	"TestClaimInUse", "TestDeletionNeedsBothSigns", "TestRetain", "TestClaimRemovedByHand",
-	"TestPolicyGuardsWhatCOSINotes", "TestNoCredentialOutsideItsSecret", "TestNamespaceIsDeleted",
+	"TestPolicyProtectsFinalizersAndAnnotations", "TestNoCredentialOutsideItsSecret", "TestNamespaceIsDeleted",
 	"TestEvents", "TestMetrics",
 	"TestHeldBucketIsReleasedWhenConfirmed",
-	"TestRotationAndRevision", "TestSecretOfSomebodyElse", "TestGrantResponsesThatBreakTheContract", "TestRevocationThatFails",
-	"TestAnImportKeepsTheBucketOfAnother", "TestUserDoesNotHurryTheDriver",
+	"TestRotationAndRevision", "TestSecretOfAnotherOwner", "TestGrantResponsesThatBreakTheContract", "TestRevocationThatFails",
+	"TestAnImportKeepsTheBucketOfAnother", "TestUsersCannotSpeedUpTheDriver",
 	"TestAccessWhoseFinalizerIsRemoved", "TestCopiedAccessSecret",
 }
 

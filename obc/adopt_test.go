@@ -132,8 +132,8 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 	w.Delete(thief)
 }
 
-// TestWhatCosiObcMayWrite checks which writes the policy of deploy/obc allows to its service account.
-func TestWhatCosiObcMayWrite(t *testing.T) {
+// TestPermissionsOfCosiObc checks which writes the policy of deploy/obc allows to its service account.
+func TestPermissionsOfCosiObc(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
 	as := w.ClientFor(w.User(w.user, "system:serviceaccounts"))

@@ -264,9 +264,9 @@ func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	w.nothingLeft()
 }
 
-// TestClaimsOfOthersAreLeftAlone creates a claim of another provisioner, then one of COSI, and checks that only the
+// TestClaimsOfOtherProvisionersAreIgnored creates a claim of another provisioner, then one of COSI, and checks that only the
 // latter is served.
-func TestClaimsOfOthersAreLeftAlone(t *testing.T) {
+func TestClaimsOfOtherProvisionersAreIgnored(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t)
 	w.apply(fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: %s-rook}\nprovisioner: rook-ceph.ceph.rook.io/bucket\n", w.namespace))
@@ -286,8 +286,8 @@ func TestClaimsOfOthersAreLeftAlone(t *testing.T) {
 	testenv.Change(w.Env, other, func(o *objectbucket.ObjectBucketClaim) { o.Finalizers = nil })
 }
 
-// TestWhatIsNotCOSIs checks that objects that users created under the names of a claim's objects are not changed.
-func TestWhatIsNotCOSIs(t *testing.T) {
+// TestObjectsOfOtherOwnersAreNotChanged checks that objects that users created under the names of a claim's objects are not changed.
+func TestObjectsOfOtherOwnersAreNotChanged(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
 	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil)
@@ -321,8 +321,8 @@ func TestWhatIsNotCOSIs(t *testing.T) {
 	})
 }
 
-// TestAClaimSaysWhatItWaitsFor checks the status of a claim before its classes exist and while the driver fails.
-func TestAClaimSaysWhatItWaitsFor(t *testing.T) {
+// TestClaimReportsReasonOfWait checks the status of a claim before its classes exist and while the driver fails.
+func TestClaimReportsReasonOfWait(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
 	heal := driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, Message: "the store is full", Times: memdriver.Always})
@@ -400,8 +400,8 @@ func TestAQuotaStopsAClaim(t *testing.T) {
 	w.refused = true
 }
 
-// TestAnObjectBucketThatIsTakenAway deletes one ObjectBucket, and another one by removing its finalizer.
-func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
+// TestDeletedObjectBucket deletes one ObjectBucket, and another one by removing its finalizer.
+func TestDeletedObjectBucket(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
 	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil)
@@ -428,8 +428,8 @@ func TestAnObjectBucketThatIsTakenAway(t *testing.T) {
 	}
 }
 
-// TestWhatUsersPutInItsPlace creates a BucketClaim under the name that cosi-obc uses before cosi-obc does.
-func TestWhatUsersPutInItsPlace(t *testing.T) {
+// TestBucketClaimWithAnotherOwner creates a BucketClaim under the name that cosi-obc uses before cosi-obc does.
+func TestBucketClaimWithAnotherOwner(t *testing.T) {
 	t.Parallel()
 	driver, part := systemtest.NewDriver(t, memdriver.Options{})
 	w := newWorld(t, part)
@@ -514,8 +514,8 @@ func TestACredentialThatRotates(t *testing.T) {
 	})
 }
 
-// TestAClaimThatIsGoneWithoutATrace removes the finalizer of a claim manually.
-func TestAClaimThatIsGoneWithoutATrace(t *testing.T) {
+// TestClaimWithoutItsFinalizer removes the finalizer of a claim manually.
+func TestClaimWithoutItsFinalizer(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
 	claim := w.bind("forced", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))

@@ -163,7 +163,7 @@ func TestAccessToBucketThatStartsDeleting(t *testing.T) {
 }
 
 // An access may be created from the manifest of one that was being deleted.
-func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
+func TestNewAccessWithFinishedCleanup(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
 	b := s.readyBucket()

@@ -121,7 +121,7 @@ func (s *system) again(b *cosiapi.Bucket) {
 }
 
 // A Bucket that is being deleted reports its current wait, not an earlier one.
-func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
+func TestBucketReportsReasonOfDeletionWait(t *testing.T) {
 	t.Parallel()
 	s := start(t, memdriver.Options{})
 	b := s.readyBucket()

@@ -76,7 +76,7 @@ func TestConnectAddress(t *testing.T) {
 	}
 }
 
-func TestConnectWaitsForDriverAndSaysSoOnce(t *testing.T) {
+func TestConnectLogsTheWaitForTheDriverOnce(t *testing.T) {
 	t.Parallel()
 	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "d.sock")
 	log := &lines{more: make(chan struct{}, 1)}

@@ -345,7 +345,7 @@ func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
 
 // A Bucket that the driver refused has no backend bucket and is deleted, even if the API server is searched for
 // Buckets with the same ID and there is another one without an ID.
-func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
+func TestBucketRefusedByAnOlderDriverIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, Parameters: map[string][]string{}})
 	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}

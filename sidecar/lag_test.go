@@ -133,7 +133,7 @@ func (s *system) untilRead(l *lag, name string, texts ...string) {
 	})
 }
 
-func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
+func TestNothingIsCreatedForADeletedBucket(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	s.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.Unavailable, Times: memdriver.Always})

@@ -158,7 +158,7 @@ func TestSecretsThatAPIRefuses(t *testing.T) {
 	s.ready(a)
 }
 
-func TestSecretHeldByForeignFinalizerIsMadeAgainOnceGone(t *testing.T) {
+func TestSecretWithForeignFinalizerIsRecreated(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())
@@ -178,7 +178,7 @@ func TestSecretHeldByForeignFinalizerIsMadeAgainOnceGone(t *testing.T) {
 
 // A Secret that cannot be written is reported before the driver is called, and a Secret that is current needs no
 // write.
-func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
+func TestImmutableSecret(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())

@@ -32,7 +32,7 @@ func withOneID(s *system) (first, second *cosiapi.Bucket) {
 	return first, second
 }
 
-func TestBucketsWithOneIDGoTogether(t *testing.T) {
+func TestBucketsWithOneIDAreDeletedTogether(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
 	first, second := withOneID(s)

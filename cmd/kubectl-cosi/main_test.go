@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 		"no subcommand":                       {out: "kubectl cosi [command]"},
 		"help has kubectl's flags":            {args: []string{"--help"}, out: "--kubeconfig"},
 		"help of a subcommand":                {args: []string{"status", "--help"}, out: "Those of kubectl, such as --namespace"},
-		"an explanation, of any letters":      {args: []string{"explain", "secrettaken"}, out: "SecretTaken (condition)\n  What happened: A Secret of the name"},
+		"an explanation, of any letters":      {args: []string{"explain", "secrettaken"}, out: "SecretTaken (condition)\n  What happened: COSI cannot use the Secret"},
 		"an explanation of a refusal":         {args: []string{"explain", "error: spec: Invalid value: every accessSecretName may be used only once"}, out: "every accessSecretName may be used only once (refusal)\n  Why: "},
 		"an explanation of nothing":           {args: []string{"explain", "a\x1b[2J"}, want: 2, errOut: `error: "a�[2J" is no reason of COSI`},
 		"reasons complete":                    {args: []string{"__complete", "explain", "Secret"}, out: "SecretTaken"},

@@ -26,7 +26,7 @@ func (r *recorded) Eventf(regarding, _ runtime.Object, _, _, _, note string, arg
 	r.object, r.note = regarding, fmt.Sprintf(note, args...)
 }
 
-func TestWarnRefersToNoVersionOfTheObject(t *testing.T) {
+func TestWarnOmitsTheResourceVersion(t *testing.T) {
 	t.Parallel()
 	got := &recorded{}
 	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}

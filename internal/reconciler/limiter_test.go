@@ -14,7 +14,7 @@ import (
 )
 
 // A deleted object that failed never succeeds, and must not be kept forever.
-func TestLimiterForgetsWhatIsGone(t *testing.T) {
+func TestLimiterForgetsDeletedObjects(t *testing.T) {
 	t.Parallel()
 	l := NewLimiter(BackoffOptions{Base: time.Second, Max: time.Minute})
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

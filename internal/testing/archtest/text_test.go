@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestNothingIsCitedThatIsNotThere(t *testing.T) {
+func TestReferencesCanBeLookedUp(t *testing.T) {
 	t.Parallel()
 	texts, pages := map[string][]byte{}, map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
