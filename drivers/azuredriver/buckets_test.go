@@ -96,7 +96,7 @@ func TestAContainerThatIsBeingDeleted(t *testing.T) {
 	id := w.NewBucket(t, nil)
 	wantNoError(t, w.Delete(t, id, nil))
 	wantNoError(t, w.Delete(t, id, nil))
-	drivertest.WantCode(t, w.Create(t, id, nil), codes.Unavailable, "being deleted")
+	drivertest.WantCode(t, w.Create(t, id, nil), codes.Unavailable, "Azure is deleting")
 	wantNoError(t, w.revoke(t, drivertest.NewAccount(), id))
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, id))
 	if err == nil {

@@ -74,7 +74,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"an IAM path without slashes":  {"backends: {a: {type: aws, iam: {path: cosi}}}", []string{"iam.path"}},
 		"a boundary that is no ARN":    {"backends: {a: {type: aws, iam: {permissionsBoundary: deny}}}", []string{"permissionsBoundary"}},
 		"a store without accounts and without a key for workloads": {"backends: {a: {type: static, endpoint: 'http://h', credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is required for type static"}},
-		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
+		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is only for type static"}},
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is required with backends.a.iam.serviceAccounts"}},
 		"a lag before the write":                                   {"backends: {a: {type: aws, readLag: -1s}}", []string{`backends.a.readLag: "-1s"`}},

@@ -130,8 +130,8 @@ func TestNoteOfAnOlderVersion(t *testing.T) {
 	mustSucceed(t, err)
 	for range 2 {
 		_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-		drivertest.WantCode(t, err, codes.FailedPrecondition, "older version", "by hand")
-		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "older version", "by hand")
+		drivertest.WantCode(t, err, codes.FailedPrecondition, "older version", "manually")
+		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "older version", "manually")
 	}
 	mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))), bucket, "key"))
 	_, err = w.root().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("key")})

@@ -26,8 +26,8 @@ func TestBackendsInUse(t *testing.T) {
 	}{
 		"nothing changes":             {func(*s3driver.Config) {}, ""},
 		"a backend is added":          {func(c *s3driver.Config) { c.Backends["new"] = c.Backends["main"] }, ""},
-		"the used backend is removed": {func(c *s3driver.Config) { delete(c.Backends, "lab") }, `backend "lab" has been removed or renamed`},
-		"the used backend is renamed": {func(c *s3driver.Config) { c.Backends["lab-2"] = c.Backends["lab"]; delete(c.Backends, "lab") }, `backend "lab" has been removed or renamed`},
+		"the used backend is removed": {func(c *s3driver.Config) { delete(c.Backends, "lab") }, `backend "lab" was removed or renamed`},
+		"the used backend is renamed": {func(c *s3driver.Config) { c.Backends["lab-2"] = c.Backends["lab"]; delete(c.Backends, "lab") }, `backend "lab" was removed or renamed`},
 		"another one is the default":  {func(c *s3driver.Config) { c.DefaultBackend = "lab" }, `set defaultBackend to "main" again`},
 		"the default one has a new name": {func(c *s3driver.Config) {
 			c.Backends["first"], c.DefaultBackend = c.Backends["main"], "first"

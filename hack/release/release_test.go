@@ -143,9 +143,9 @@ func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 	for name, tc := range map[string]struct{ page, before, version, want string }{
 		"the first version":                      {breaks, "", "v0.1.0", ""},
 		"a patch that breaks nothing":            {adds, "v0.1.0", "v0.1.1", ""},
-		"a patch that breaks":                    {breaks, "v0.1.0", "v0.1.1", "does not begin with v0.1."},
+		"a patch that breaks":                    {breaks, "v0.1.0", "v0.1.1", "does not start with v0.1."},
 		"a minor version that breaks":            {breaks, "v0.1.0", "v0.2.0", ""},
-		"a minor version that breaks, after v1":  {strings.ReplaceAll(breaks, "v0.1.0", "v1.2.0"), "v1.2.0", "v1.3.0", "does not begin with v1."},
+		"a minor version that breaks, after v1":  {strings.ReplaceAll(breaks, "v0.1.0", "v1.2.0"), "v1.2.0", "v1.3.0", "does not start with v1."},
 		"a major version that breaks":            {strings.ReplaceAll(breaks, "v0.1.0", "v1.2.0"), "v1.2.0", "v2.0.0", ""},
 		"a page that begins at another version":  {adds, "v0.1.1", "v0.1.2", "hack/apidiff/run.sh -since v0.1.1"},
 		"a page that begins at a longer version": {strings.ReplaceAll(adds, "v0.1.0", "v0.1.0-rc.1"), "v0.1.0", "v0.1.1", "-since v0.1.0"},

@@ -77,7 +77,7 @@ func TestChecks(t *testing.T) {
 		"an invalid boolean":               {"deleteNonEmpty", "perhaps", "true, false"},
 		"metadata that is no object":       {"metadata", `["a"]`, "object of strings"},
 		"a key that Azure does not take":   {"metadata", `{"a-b": "c"}`, "digits and '_'"},
-		"a key of the driver":              {"metadata", `{"Cosi_driver": "c"}`, "the driver's"},
+		"a key of the driver":              {"metadata", `{"Cosi_driver": "c"}`, "reserved for the driver"},
 		"a key twice":                      {"metadata", `{"team": "a", "Team": "b"}`, "not case-sensitive"},
 		"a value that no header takes":     {"metadata", `{"team": " a"}`, "printable ASCII"},
 		"more metadata than there may be":  {"metadata", `{"team": "` + strings.Repeat("a", 6<<10) + `"}`, "more than 6144"},
