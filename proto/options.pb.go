@@ -40,8 +40,8 @@ var file_proto_options_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.FieldOptions.
 var (
-	// The value of a field with this option is sensitive. Code that logs, traces or prints a message
-	// must omit the value; the rest of the message may be shown.
+	// The value of a field that carries this option is sensitive. Whoever logs, traces or prints a
+	// message must leave the value out; the rest of the message may be shown.
 	//
 	// optional bool cosi_secret = 1115;
 	E_CosiSecret = &file_proto_options_proto_extTypes[0]
