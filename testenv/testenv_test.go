@@ -23,6 +23,14 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestAllTestsOfABinaryShareOneControlPlane(t *testing.T) {
 	t.Parallel()
 	if one, two := testenv.Start(t, testenv.Options{}), testenv.Start(t, testenv.Options{}); one.ControlPlane != two.ControlPlane {
@@ -36,9 +44,7 @@ func TestAPrivateControlPlaneIsAnotherOne(t *testing.T) {
 	if shared.Config().Host == private.Config().Host {
 		t.Fatalf("both are %s", shared.Config().Host)
 	}
-	if err := private.ControlPlane.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, private.ControlPlane.Stop())
 	if err := private.Client.List(t.Context(), &corev1.NamespaceList{}); err == nil {
 		t.Error("a stopped control plane still responds")
 	}
@@ -82,16 +88,12 @@ func TestADeletedNamespaceIsReallyGone(t *testing.T) {
 	t.Parallel()
 	e := testenv.Start(t, testenv.Options{})
 	ns := e.Namespace()
-	if err := e.Client.Create(t.Context(), configMap(ns, "content")); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), configMap(ns, "content")))
 	claim := &cosiapi.BucketClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "photos"},
 		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "fast", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
 	}
-	if err := e.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), claim))
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 	if err := e.Client.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -104,9 +106,7 @@ func TestTheDependentsOfADeletedObjectAreCollected(t *testing.T) {
 	e := testenv.Start(t, testenv.Options{})
 	ns := e.Namespace()
 	owner := configMap(ns, "owner")
-	if err := e.Client.Create(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), owner))
 	owned := configMap(ns, "owned")
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
 	if err := e.Client.Create(t.Context(), owned); err != nil {
@@ -126,9 +126,7 @@ func TestAQuotaCounts(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("1")}},
 	}
-	if err := e.Client.Create(t.Context(), quota); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), quota))
 	e.Eventually("the quota has a status", func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
 			return err
@@ -138,9 +136,7 @@ func TestAQuotaCounts(t *testing.T) {
 		}
 		return nil
 	})
-	if err := e.Client.Create(t.Context(), configMap(ns, "first")); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), configMap(ns, "first")))
 	if err := e.Client.Create(t.Context(), configMap(ns, "second")); !apierrors.IsForbidden(err) {
 		t.Errorf("%v, want forbidden by the quota", err)
 	}
@@ -150,9 +146,7 @@ func TestKubectlReadsTheKubeconfig(t *testing.T) {
 	t.Parallel()
 	e := testenv.Start(t, testenv.Options{})
 	ns := e.Namespace()
-	if err := e.Client.Create(t.Context(), configMap(ns, "here")); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, e.Client.Create(t.Context(), configMap(ns, "here")))
 	kubectl := exec.CommandContext(t.Context(), e.ControlPlane.Kubectl(),
 		"--kubeconfig", e.Kubeconfig(e.Config(), ns), "--cache-dir", t.TempDir(), "get", "configmaps", "-o", "name")
 	output, err := kubectl.CombinedOutput()
@@ -167,15 +161,11 @@ func TestTheAuditLogTellsWhoWroteWhat(t *testing.T) {
 	ns := e.Namespace()
 	user := e.ClientFor(e.User("writer", "system:masters"))
 	object := configMap(ns, "written")
-	if err := user.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, user.Create(t.Context(), object))
 	if err := user.Create(t.Context(), configMap(ns, "written")); !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("%v, want already exists", err)
 	}
-	if err := user.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, user.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	e.Eventually("all three requests are recorded", func(context.Context) error {
 		if got := e.Audit(controlplane.AuditFilter{User: "writer", Namespace: ns}); len(got) != 3 {
 			return fmt.Errorf("%d events: %+v", len(got), got)
@@ -220,8 +210,6 @@ func grant(t *testing.T, e *testenv.Env, namespace string, subject rbacv1.Subjec
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		},
 	} {
-		if err := e.Client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, e.Client.Create(t.Context(), object))
 	}
 }

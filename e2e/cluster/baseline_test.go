@@ -53,9 +53,7 @@ func (w *world) loadOlder(t *testing.T, v version) {
 	program, archives := filepath.Join(t.TempDir(), "images"), t.TempDir()
 	run(t, root, "go", "build", "-o", program, "./hack/images")
 	run(t, v.sources, program, "-archives="+archives, "-tag="+v.tag, "-repository="+repository(), "-only="+strings.Join(parts(), ","))
-	if err := w.node.LoadImages(t.Context(), archives); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.node.LoadImages(t.Context(), archives))
 }
 
 // run runs a command in a directory.

@@ -46,9 +46,7 @@ type churn struct {
 func (w *world) newChurn(t *testing.T, namespace string) *churn {
 	t.Helper()
 	c := &churn{client: w.client(t), namespace: namespace}
-	if err := c.round(t.Context(), "first", false); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, c.round(t.Context(), "first", false))
 	c.settles(t, 0)
 	return c
 }
@@ -171,9 +169,7 @@ func (c *churn) settles(t *testing.T, kept int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 }
 
 // passes waits until every user has started and completed three more rounds, one of them hasty.
@@ -201,9 +197,7 @@ func (c *churn) end(t *testing.T) int64 {
 	t.Helper()
 	c.ending.Store(true)
 	c.done.Wait()
-	if err := context.Cause(c.ctx); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, context.Cause(c.ctx))
 	var rounds int64
 	for user := range c.rounds {
 		rounds += c.rounds[user].Load()

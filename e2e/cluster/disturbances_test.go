@@ -92,18 +92,14 @@ func TestDisturbances(t *testing.T) { //nolint:paralleltest // all tests share t
 	if len(rows) != len(disturbances()) {
 		t.Fatalf("%d of %d disturbances ran: the page needs all", len(rows), len(disturbances()))
 	}
-	if err := os.WriteFile(page, []byte(pageHead+strings.Join(rows, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(page, []byte(pageHead+strings.Join(rows, "")), 0o600))
 }
 
 // TestThePageHasTheDisturbances compares the rows of the page, without the measurements. It needs no node.
 func TestThePageHasTheDisturbances(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	rest, ok := strings.CutPrefix(string(content), pageHead)
 	if !ok {
 		t.Errorf("the head of the page is out of date")
@@ -171,9 +167,7 @@ func drain(t *testing.T, l *load) {
 		done <- err
 	}()
 	if !budgets {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, <-done)
 		done <- nil
 	}
 	for _, namespace := range []string{systemNamespace, driverNamespace} {
@@ -186,16 +180,12 @@ func drain(t *testing.T, l *load) {
 		})
 	}
 	l.kubectl(t, "uncordon", node)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, <-done)
 }
 
 func restartKubelet(t *testing.T, l *load) {
 	t.Helper()
-	if err := l.node.RestartKubelet(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, l.node.RestartKubelet())
 	// The node counts as ready until its heartbeats are missed. A new Pod shows that it works again.
 	l.pod(t, l.ns, pod{name: "new", environment: "first-1"})
 	l.wait(t, l.ns, "jsonpath={.status.phase}=Succeeded", "pod/new")
@@ -310,9 +300,7 @@ func changeClock(t *testing.T, l *load) {
 			return
 		}
 		name := fmt.Sprintf("then-%d", i)
-		if err := l.ask(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, l.ask(t.Context(), name))
 		l.wait(t, l.ns, "condition=Provisioned", "bucketclaim/"+name, "bucketaccess/"+name)
 	}
 }

@@ -79,9 +79,7 @@ func TestSmoke(t *testing.T) { //nolint:paralleltest // all tests share the clus
 func (w *world) claimed(t *testing.T, name string) string {
 	t.Helper()
 	classes, err := os.ReadFile(filepath.Join(root, tutorial, "1-classes.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.takeBack(t, "", string(classes))
 	ns := w.namespace(t, name)
 	w.apply(t, "", string(classes))

@@ -75,9 +75,7 @@ func (w *world) newReleases(t *testing.T) *releases {
 	build := exec.CommandContext(t.Context(), "bash", "hack/helm.sh")
 	build.Dir = root
 	path, err := build.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	dir := t.TempDir()
 	of := func(name string) string {
 		return fmt.Sprintf("{repository: %s/%s, tag: %s}", repository(), name, current().tag)
@@ -88,9 +86,7 @@ func (w *world) newReleases(t *testing.T) *releases {
 			of("cosi-driver-s3") + "\n  config: |" + strings.ReplaceAll(driverConfig, "\n", "\n    "),
 	}
 	for name, content := range values {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return &releases{
 		world: w, program: strings.TrimSpace(string(path)),
@@ -212,9 +208,7 @@ func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	t.Helper()
 	h.refusesToGo(t, h.driver, " of claim "+namespace+"/sample, deletionPolicy Delete, being deleted\n", "kubectl describe buckets.objectstorage.k8s.io NAME")
-	if err := h.letGo(t.Context(), append(others, namespace)...); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, h.letGo(t.Context(), append(others, namespace)...))
 }
 
 // goes uninstalls when no objects are left. The CRDs remain until a user deletes them, as documented in

@@ -28,9 +28,7 @@ import (
 func (w *world) issuer(t *testing.T) string {
 	t.Helper()
 	var document struct{ Issuer string }
-	if err := json.Unmarshal([]byte(w.kubectl(t, "get", "--raw", "/.well-known/openid-configuration")), &document); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal([]byte(w.kubectl(t, "get", "--raw", "/.well-known/openid-configuration")), &document))
 	return document.Issuer
 }
 
@@ -146,9 +144,7 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // all tests shar
 	fulltest.Long(t, "the tests of the drivers take their tokens from an API server")
 	w := onCluster(t)
 	w.install(t)
-	if err := w.load(t.Context(), "cosi-driver-azure,cosi-driver-gcs,e2e-identity"); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.load(t.Context(), "cosi-driver-azure,cosi-driver-gcs,e2e-identity"))
 	stores := clouds(w.issuer(t))
 	w.takeBack(t, "", stores)
 	w.apply(t, "", stores)
@@ -171,9 +167,7 @@ func (w *world) withoutAKey(t *testing.T, one identity) {
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": "cloud"}, "data": one.environment(t, w, ns),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.apply(t, ns, string(config))
 	stored := "stored and read as " + one.protocol
 	defer one.clock(t, w, "0s") // not in a Cleanup, where the test's context has ended
@@ -218,9 +212,7 @@ func installWeb(t *testing.T, w *world) {
 	at := "http://" + w.forward(t, storeNamespace, "service/s3", "9000")
 	client := iam.New(iam.Options{BaseEndpoint: &at, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(rootID, rootKey, "")})
 	made, err := client.CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{Url: aws.String(w.issuer(t)), ClientIDList: []string{stsAudience}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	t.Cleanup(func() {
 		gone := &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: made.OpenIDConnectProviderArn}
 		if _, err := client.DeleteOpenIDConnectProvider(context.WithoutCancel(t.Context()), gone); err != nil {
@@ -334,9 +326,7 @@ func (w *world) azure(t *testing.T, method, what, body string) string {
 func (w *world) azureInventory(t *testing.T) azurefake.Inventory {
 	t.Helper()
 	var found azurefake.Inventory
-	if err := json.Unmarshal([]byte(w.azure(t, http.MethodGet, "inventory", "")), &found); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal([]byte(w.azure(t, http.MethodGet, "inventory", "")), &found))
 	return found
 }
 
@@ -364,16 +354,12 @@ func (w *world) gcsKey(t *testing.T) string {
 func setGCSClock(t *testing.T, w *world, ahead string) {
 	t.Helper()
 	config, err := google.JWTConfigFromJSON([]byte(w.gcsKey(t)), "https://www.googleapis.com/auth/cloud-platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	address, stop := w.forwarded(t, storeNamespace, "service/gcs", "9002")
 	defer stop()
 	config.TokenURL = "http://" + address + "/token"
 	token, err := config.TokenSource(t.Context()).Token()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	status, text, err := ask(t.Context(), http.DefaultClient, http.MethodPut, "http://"+address+"/_cooper/clock", ahead, "Bearer "+token.AccessToken)
 	if err != nil || status/100 != 2 {
 		t.Fatalf("set the clock: %d %s %v", status, text, err)
@@ -404,8 +390,6 @@ func gcsEnvironment(t *testing.T, _ *world, _ string) map[string]string {
 		"type": "external_account", "audience": pool + "/providers/kubernetes", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
 		"token_url": gcsURL + "/v1/token", "credential_source": map[string]string{"file": "/identity/token"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return map[string]string{"GCS_ENDPOINT_URL": gcsURL, "GOOGLE_APPLICATION_CREDENTIALS": "/cloud/google.json", "google.json": string(config)}
 }

@@ -152,9 +152,7 @@ func (w *world) manifestsOf(t *testing.T, i installation) string {
 	err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Join(i.controller.sources, "deploy"))), os.RemoveAll(drivers),
 		os.CopyFS(drivers, os.DirFS(filepath.Join(i.pod().sources, "deploy", "drivers"))),
 		os.WriteFile(filepath.Join(drivers, "s3", "config.yaml"), []byte(i.driver.config), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var names []string
 	for at, v := range []version{i.controller, i.sidecar, i.driver} {
 		const named = "newName: %s/%s\n    newTag: %s\n"
@@ -162,12 +160,8 @@ func (w *world) manifestsOf(t *testing.T, i installation) string {
 	}
 	for _, file := range []string{filepath.Join(dir, "kustomization.yaml"), filepath.Join(drivers, "s3", "kustomization.yaml")} {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(strings.NewReplacer(names...).Replace(string(content))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
+		wantNoError(t, os.WriteFile(file, []byte(strings.NewReplacer(names...).Replace(string(content))), 0o600))
 	}
 	return dir
 }

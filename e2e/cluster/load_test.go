@@ -62,9 +62,7 @@ func (w *world) busy(t *testing.T, name, driver string) *load {
 		kept: map[string]bool{}, given: map[string]bool{}, said: map[string]bool{},
 	}
 	for i := range settled {
-		if err := l.ask(t.Context(), fmt.Sprintf("first-%d", i)); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, l.ask(t.Context(), fmt.Sprintf("first-%d", i)))
 	}
 	w.until(t, l.done)
 	l.secrets = l.allSecrets(t)
@@ -213,9 +211,7 @@ func (l *load) claims(ctx context.Context) (map[string]cosiapi.BucketClaim, erro
 func (l *load) allSecrets(t *testing.T) map[string]corev1.Secret {
 	t.Helper()
 	var list corev1.SecretList
-	if err := l.client.List(t.Context(), &list, client.InNamespace(l.ns)); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, l.client.List(t.Context(), &list, client.InNamespace(l.ns)))
 	found := map[string]corev1.Secret{}
 	for _, one := range list.Items {
 		found[one.Name] = one
@@ -226,18 +222,12 @@ func (l *load) allSecrets(t *testing.T) map[string]corev1.Secret {
 // recovered stops the users, makes one more request, and returns the time until all requests were served.
 func (l *load) recovered(t *testing.T) time.Duration {
 	t.Helper()
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, l.stop())
 	began := time.Now()
-	if err := l.ask(t.Context(), "last"); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, l.ask(t.Context(), "last"))
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if err := controlplane.Until(ctx, l.done); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, controlplane.Until(ctx, l.done))
 	return time.Since(began)
 }
 
@@ -245,9 +235,7 @@ func (l *load) recovered(t *testing.T) time.Duration {
 func (l *load) saw(t *testing.T) string {
 	t.Helper()
 	accesses, err := l.accesses(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var slowest time.Duration
 	for _, one := range accesses {
 		provisioned := meta.FindStatusCondition(one.Status.Conditions, cosiapi.ConditionProvisioned)
@@ -293,9 +281,7 @@ func (l *load) check(t *testing.T) {
 func (l *load) wanted(t *testing.T) (buckets, users []string) {
 	t.Helper()
 	var list cosiapi.BucketList
-	if err := l.client.List(t.Context(), &list); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, l.client.List(t.Context(), &list))
 	for _, one := range list.Items {
 		if one.Spec.BucketClaimRef.Namespace == l.ns {
 			buckets = append(buckets, one.Status.BucketID)
@@ -305,9 +291,7 @@ func (l *load) wanted(t *testing.T) (buckets, users []string) {
 		t.Errorf("%d claims have %d Buckets", len(l.kept), len(buckets))
 	}
 	accesses, err := l.accesses(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, one := range accesses {
 		users = append(users, one.Status.AccountID)
 	}
@@ -335,9 +319,7 @@ func (l *load) end(t *testing.T) {
 	t.Helper()
 	l.kubectl(t, "-n", l.ns, "delete", "pods", "--all", "--wait")
 	for _, name := range slices.Collect(maps.Keys(l.kept)) {
-		if err := l.giveBack(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, l.giveBack(t.Context(), name))
 	}
 	l.until(t, l.done)
 	l.until(t, func(context.Context) error {

@@ -31,18 +31,12 @@ import (
 func (w *world) client(t *testing.T) client.Client {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	config.QPS = -1 // the API server limits requests itself
 	scheme, err := reconciler.NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	made, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return made
 }
 
@@ -130,9 +124,7 @@ func (w *world) store(t *testing.T, method, what, body string) string {
 func (w *world) inventory(t *testing.T) s3fake.Inventory {
 	t.Helper()
 	var found s3fake.Inventory
-	if err := json.Unmarshal([]byte(w.store(t, http.MethodGet, "inventory", "")), &found); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal([]byte(w.store(t, http.MethodGet, "inventory", "")), &found))
 	return found
 }
 
@@ -193,9 +185,7 @@ func (w *world) driver(t *testing.T, d driver) {
 	t.Helper()
 	dir := filepath.Join(w.manifests(t), "drivers", d.cloud)
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	named, ours := "cosi-driver-"+d.word, "newName: "+repository()+"/cosi"
 	names := strings.NewReplacer(
 		ours, ours, // the image names that manifests has set
@@ -203,16 +193,10 @@ func (w *world) driver(t *testing.T, d driver) {
 		"cosi-driver-"+d.cloud, named, d.cloud+".cooper.dev", d.word+".cooper.dev")
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(names.Replace(string(content))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
+		wantNoError(t, os.WriteFile(file, []byte(names.Replace(string(content))), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(d.config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(d.config), 0o600))
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.report(t) // before it is deleted
@@ -223,9 +207,7 @@ func (w *world) driver(t *testing.T, d driver) {
 	})
 	w.kubectl(t, "apply", "--server-side", "-k", dir)
 	secret, err := json.Marshal(corev1.Secret{StringData: d.secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.apply(t, named, strings.Replace(string(secret), `"metadata":{`, `"apiVersion":"v1","kind":"Secret","metadata":{"name":"`+named+`-credentials"`, 1))
 	w.rolledOut(t, named)
 }

@@ -41,9 +41,7 @@ func TestMakeTakesNoClusterOfTheShell(t *testing.T) {
 func TestAKubeconfigIsNamedFromTheRoot(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	repository := filepath.Dir(filepath.Dir(here))
 	for path, want := range map[string]string{"/etc/kubeconfig": "/etc/kubeconfig", "my/kubeconfig": repository + "/my/kubeconfig", "../kubeconfig": filepath.Dir(repository) + "/kubeconfig"} {
 		if got, err := fromRoot(path); err != nil || got != want {

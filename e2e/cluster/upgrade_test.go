@@ -129,9 +129,7 @@ func (u *upgrade) keep(t *testing.T) {
 	u.survivors = append(u.survivors, name)
 	claim, access := pair(u.namespace, name)
 	for _, err := range []error{u.churn.create(t.Context(), claim), u.churn.create(t.Context(), access)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 	}
 }
 
@@ -204,18 +202,12 @@ func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object,
 	t.Logf("install: the programs of the %s under other CRDs than those of the %s by one field", programs.name, crds.name)
 	manifests := u.manifestsOf(t, all(programs))
 	dir := filepath.Join(manifests, "crds")
-	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(crds.sources, "deploy", "crds")))); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(crds.sources, "deploy", "crds")))))
 	file := filepath.Join(dir, "objectstorage.k8s.io_bucketaccesses.yaml")
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	crd := map[string]any{}
-	if err := yaml.Unmarshal(content, &crd); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, yaml.Unmarshal(content, &crd))
 	versions, _, _ := unstructured.NestedFieldNoCopy(crd, "spec", "versions")
 	object, _, _ := unstructured.NestedFieldNoCopy(versions.([]any)[0].(map[string]any), "schema", "openAPIV3Schema")
 	properties, found, err := unstructured.NestedFieldNoCopy(object.(map[string]any), "properties", "status", "properties")
@@ -226,9 +218,7 @@ func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object,
 	if content, err = yaml.Marshal(crd); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, content, 0o600))
 	u.roll(t, manifests)
 }
 

@@ -75,6 +75,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // onCluster returns the world, or skips the test with the reason why there is none.
 func onCluster(t *testing.T) *world {
 	t.Helper()
@@ -210,9 +218,7 @@ func (w *world) try(ctx context.Context, stdin string, args ...string) (string, 
 func (w *world) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.try(t.Context(), "", args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return out
 }
 
@@ -283,9 +289,7 @@ func (w *world) until(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if err := controlplane.UntilEvery(ctx, time.Second, check); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, controlplane.UntilEvery(ctx, time.Second, check))
 }
 
 // logs returns the current output of a container.

@@ -122,9 +122,7 @@ func fill(t *testing.T, c caller, name string) {
 func (c caller) bearer(t *testing.T, o operation, name string) *httptest.ResponseRecorder {
 	t.Helper()
 	token, err := c.credential.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	path := "/" + azurefake.DefaultAccount + "/" + name
 	if o.blob != "" {
 		path += "/" + o.blob

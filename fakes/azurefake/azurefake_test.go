@@ -26,6 +26,14 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func start(t *testing.T, o azurefake.Options) *azurefake.Server {
 	t.Helper()
 	return faketest.Start(t, azurefake.New, o)
@@ -40,13 +48,9 @@ func root(t *testing.T, s *azurefake.Server, name string) *container.Client {
 	t.Helper()
 	key, _ := s.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	c, err := container.NewClientWithSharedKeyCredential(s.AccountURL(azurefake.DefaultAccount)+"/"+name, cred, &container.ClientOptions{ClientOptions: noRetry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return c
 }
 
@@ -65,18 +69,12 @@ func signed(t *testing.T, s *azurefake.Server, name string, v sas.BlobSignatureV
 	t.Helper()
 	key, _ := s.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	v.ContainerName = name
 	q, err := v.SignWithSharedKey(cred)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	c, err := container.NewClientWithNoCredential(s.AccountURL(azurefake.DefaultAccount)+"/"+name+"?"+q.Encode(), &container.ClientOptions{ClientOptions: noRetry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return c
 }
 
@@ -128,9 +126,7 @@ func TestBlobsByAccountKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := b.DownloadStream(t.Context(), &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: 6, Count: 3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := io.ReadAll(got.Body)
 	if err != nil || string(raw) != "wor" {
 		t.Errorf("range: %q, %v", raw, err)
@@ -163,12 +159,8 @@ func TestStoredPoliciesAreEvaluatedLive(t *testing.T) {
 	s := start(t, azurefake.Options{})
 	c := made(t, s, "data")
 	later := time.Now().Add(time.Hour)
-	if err := setPolicy(t, c, identifier("ba-1", "rl", later)); err != nil {
-		t.Fatal(err)
-	}
-	if err := upload(t.Context(), c, "x", "text"); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, setPolicy(t, c, identifier("ba-1", "rl", later)))
+	wantNoError(t, upload(t.Context(), c, "x", "text"))
 	client := signed(t, s, "data", sas.BlobSignatureValues{Identifier: "ba-1"})
 	get := func() error { _, err := client.NewBlobClient("x").GetProperties(t.Context(), nil); return err }
 	wantCode(t, "read", get(), "")
@@ -179,17 +171,11 @@ func TestStoredPoliciesAreEvaluatedLive(t *testing.T) {
 	_, err = both.NewBlobClient("x").GetProperties(t.Context(), nil)
 	wantCode(t, "a field given twice", err, "AuthenticationFailed")
 
-	if err := setPolicy(t, c, identifier("ba-1", "racwdl", later)); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, setPolicy(t, c, identifier("ba-1", "racwdl", later)))
 	wantCode(t, "write after the policy has w", upload(t.Context(), client, "y", "text"), "")
-	if err := setPolicy(t, c, identifier("ba-1", "rl", time.Now().Add(-time.Minute))); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, setPolicy(t, c, identifier("ba-1", "rl", time.Now().Add(-time.Minute))))
 	wantCode(t, "expired", get(), "AuthenticationFailed")
-	if err := setPolicy(t, c); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, setPolicy(t, c))
 	wantCode(t, "removed", get(), "AuthenticationFailed")
 	var six []*container.SignedIdentifier
 	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
@@ -207,18 +193,14 @@ func TestContainerLife(t *testing.T) {
 	_, err := c.Create(t.Context(), nil)
 	wantCode(t, "create twice", err, "ContainerAlreadyExists")
 	held, err := lease.NewContainerClient(c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := held.AcquireLease(t.Context(), -1, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.Delete(t.Context(), nil)
 	wantCode(t, "delete a leased container", err, "LeaseIdMissing")
 	other, err := lease.NewContainerClient(c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, err = other.AcquireLease(t.Context(), 15, nil)
 	wantCode(t, "lease twice", err, "LeaseAlreadyPresent")
 	if _, err := held.ReleaseLease(t.Context(), nil); err != nil {
@@ -262,25 +244,17 @@ func TestStateSurvivesInADirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, azurefake.Options{Dir: dir})
 	c := made(t, s, "data")
-	if err := setPolicy(t, c, identifier("ba-1", "r", time.Now().Add(time.Hour))); err != nil {
-		t.Fatal(err)
-	}
-	if err := upload(t.Context(), c, "x", "text"); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, setPolicy(t, c, identifier("ba-1", "r", time.Now().Add(time.Hour))))
+	wantNoError(t, upload(t.Context(), c, "x", "text"))
 	if _, err := c.NewBlockBlobClient("staged").StageBlock(t.Context(), "QUFB", readSeekCloser("block"), nil); err != nil {
 		t.Fatal(err)
 	}
 	before := s.Inventory()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Close())
 	again := start(t, azurefake.Options{Dir: dir})
 	client := signed(t, again, "data", sas.BlobSignatureValues{Identifier: "ba-1"})
 	got, err := client.NewBlobClient("x").DownloadStream(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if raw, err := io.ReadAll(got.Body); err != nil || string(raw) != "text" {
 		t.Errorf("read back %q, %v", raw, err)
 	}
@@ -293,9 +267,7 @@ func TestStateSurvivesInADirectory(t *testing.T) {
 func TestFaultsAndCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t, azurefake.Options{})
-	if err := s.Faults.Add(fault.Rule{Operation: "CreateContainer", Code: "ServerBusy", Times: 1}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Faults.Add(fault.Rule{Operation: "CreateContainer", Code: "ServerBusy", Times: 1}))
 	c := root(t, s, "data")
 	_, err := c.Create(t.Context(), nil)
 	if !bloberror.HasCode(err, bloberror.ServerBusy) {

@@ -23,9 +23,7 @@ func startAzurite(t testing.TB) blobService {
 	t.Helper()
 	endpoint := azuritetest.Start(t)
 	cred, err := container.NewSharedKeyCredential(azuritetest.Account, azuritetest.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return blobService{endpoint + "/" + azuritetest.Account, cred}
 }
 
@@ -64,14 +62,10 @@ func compareListed(t *testing.T, name string, got []string) {
 	slices.Sort(got)
 	file := filepath.Join("testdata", name)
 	if os.Getenv("AZURITE_WRITE") != "" {
-		if err := os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o600))
 	}
 	listed, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(listed)), "\n"), got); diff != "" {
 		t.Errorf("Azurite differs otherwise than %s says (-listed +got):\n%s", file, diff)
 	}

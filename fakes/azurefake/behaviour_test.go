@@ -66,9 +66,7 @@ func (s blobService) converse(t *testing.T) *conversation {
 	if err == nil {
 		_, err = c.Create(t.Context(), nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return &conversation{
 		service: s, container: name, signature: ofAccount(letters, "sco")(t, s, name),
 		said: map[string]string{"url": s.url + "/" + name, "container": name},
@@ -102,9 +100,7 @@ func (c *conversation) send(t *testing.T, call request) response {
 	}
 	query := strings.Trim(c.fill(call.query)+"&"+c.signature, "&")
 	req, err := http.NewRequestWithContext(t.Context(), call.method, path+"?"+query, bytes.NewReader([]byte(c.fill(call.body))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if call.headers["X-Ms-Version"] == "" {
 		req.Header.Set("X-Ms-Version", "2021-12-02")
 	}
@@ -117,13 +113,9 @@ func (c *conversation) send(t *testing.T, call request) response {
 		req.Header[strings.ToLower(name)] = strings.Split(value, "\n")
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_ = resp.Body.Close() // it was read
 	for name, header := range map[string]string{"etag": "ETag", "modified": "Last-Modified", "snapshot": "X-Ms-Snapshot", "version": "X-Ms-Version-Id", "lease": "X-Ms-Lease-Id"} {
 		if value := resp.Header.Get(header); value != "" {
@@ -181,9 +173,7 @@ func TestBehaviour(t *testing.T) {
 	server := start(t, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s := blobService{server.AccountURL(azurefake.DefaultAccount), cred}
 	table, refused := behaviours(), 0
 	for name, row := range table {

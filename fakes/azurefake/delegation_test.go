@@ -34,14 +34,10 @@ type hosted struct {
 func startHosted(t *testing.T) hosted {
 	t.Helper()
 	config, ca, err := azurefake.SelfSigned("*.blob.localhost")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s := start(t, azurefake.Options{TLS: config})
 	at, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	h := hosted{Server: s, options: noRetry(), host: azurefake.DefaultAccount + ".blob.localhost:" + at.Port()}
@@ -59,13 +55,9 @@ func startHosted(t *testing.T) hosted {
 func (h hosted) signer(t *testing.T, role string) (azurefake.Principal, string, *service.Client) {
 	t.Helper()
 	p, err := h.AddPrincipal(azurefake.Principal{Name: "signer"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	assignment, err := h.Assign(p.ObjectID, role, h.ResourceID(azurefake.DefaultAccount))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	client, isClient := h.options.Transport.(*http.Client)
 	if !isClient {
 		t.Fatalf("the transport is %T", h.options.Transport)
@@ -75,9 +67,7 @@ func (h hosted) signer(t *testing.T, role string) (azurefake.Principal, string, 
 		"client_id":  {p.ClientID}, "client_secret": {p.Secret}, "scope": {"https://storage.azure.com/.default"},
 	}}
 	svc, err := service.NewClient("https://"+h.host, cred, &service.ClientOptions{ClientOptions: h.options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return p, assignment, svc
 }
 
@@ -86,9 +76,7 @@ func delegationKey(t *testing.T, svc *service.Client, start, expiry time.Time) *
 	key, err := svc.GetUserDelegationCredential(t.Context(), service.KeyInfo{
 		Start: to.Ptr(start.UTC().Format(sas.TimeFormat)), Expiry: to.Ptr(expiry.UTC().Format(sas.TimeFormat)),
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return key
 }
 
@@ -97,13 +85,9 @@ func (h hosted) delegated(t *testing.T, key *service.UserDelegationCredential, v
 	t.Helper()
 	v.ContainerName = "data"
 	q, err := v.SignWithUserDelegation(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	c, err := container.NewClientWithNoCredential("https://"+h.host+"/data?"+q.Encode(), &container.ClientOptions{ClientOptions: h.options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return c
 }
 
@@ -140,9 +124,7 @@ func TestUserDelegationSAS(t *testing.T) {
 	wantCode(t, "read with a key that is not valid yet", err, "AuthenticationFailed")
 
 	// The signature never allows more than its signer may do.
-	if err := h.Unassign(assignment); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, h.Unassign(assignment))
 	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
 	wantCode(t, "read when the signer has lost the role", err, "AuthorizationPermissionMismatch")
 	if _, err := h.Assign(principal.ObjectID, "Storage Blob Data Reader", h.ResourceID(azurefake.DefaultAccount)); err != nil {
@@ -151,9 +133,7 @@ func TestUserDelegationSAS(t *testing.T) {
 	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
 	wantCode(t, "read when the signer may read", err, "")
 	wantCode(t, "write when the signer may only read", upload(t.Context(), all, "x", "text"), "AuthorizationPermissionMismatch")
-	if err := h.RemovePrincipal(principal.ObjectID); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, h.RemovePrincipal(principal.ObjectID))
 	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
 	wantCode(t, "read when the signer is gone", err, "AuthenticationFailed")
 }
@@ -177,9 +157,7 @@ func TestRevokingDelegationKeys(t *testing.T) {
 	fresh := delegationKey(t, svc, now, now.Add(time.Hour))
 	wantCode(t, "an old key", read(old), "")
 	wantCode(t, "a fresh key", read(fresh), "")
-	if err := h.RevokeDelegationKeys(azurefake.DefaultAccount); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, h.RevokeDelegationKeys(azurefake.DefaultAccount))
 	wantCode(t, "the old key after the revocation", read(old), "AuthenticationFailed")
 	wantCode(t, "the fresh key after the revocation", read(fresh), "AuthenticationFailed")
 	again := delegationKey(t, svc, now.Add(-2*time.Hour), now.Add(time.Hour))
@@ -228,9 +206,7 @@ func TestAudiences(t *testing.T) {
 			"grant_type": {"client_credentials"}, "client_id": {p.ClientID}, "client_secret": {p.Secret}, "scope": {scope},
 		}}
 		c, err := container.NewClient("https://"+h.host+"/data", cred, &container.ClientOptions{ClientOptions: h.options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		wantCode(t, "a token for "+scope, upload(t.Context(), c, "x", "text"), code)
 	}
 }
@@ -249,18 +225,12 @@ func TestLoginsWithParametersOfNoMeaning(t *testing.T) {
 	} {
 		form := url.Values{"grant_type": {"client_credentials"}, "client_id": {p.ClientID}, "client_secret": {p.Secret}, "scope": {"https://storage.azure.com/.default"}}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL()+"/"+h.TenantID()+"/oauth2/v2.0/token", strings.NewReader(form.Encode()+"&"+more))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		response, err := h.options.Transport.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		raw, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		_ = response.Body.Close() // it was read
 		if !strings.Contains(string(raw), want) || want != "access_token" && !strings.Contains(string(raw), "invalid_request") {
 			t.Errorf("with %s: %d %s", more, response.StatusCode, raw)

@@ -46,9 +46,7 @@ func description(t *testing.T) []described {
 	var out []described
 	for _, file := range files {
 		parsed, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		for _, declaration := range parsed.Decls {
 			f, ok := declaration.(*ast.FuncDecl)
 			if !ok || f.Recv == nil || !strings.HasSuffix(f.Name.Name, "CreateRequest") {

@@ -36,9 +36,7 @@ type issuer struct {
 func startIssuer(t *testing.T) *issuer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	made := &issuer{key: key}
 	mux := http.NewServeMux()
 	reply := func(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
@@ -69,9 +67,7 @@ func sign(t *testing.T, key *rsa.PrivateKey, claims jwt.MapClaims) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 	token.Header["kid"] = "one"
 	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return text
 }
 
@@ -79,15 +75,11 @@ func sign(t *testing.T, key *rsa.PrivateKey, claims jwt.MapClaims) string {
 func (s subscription) workload(t *testing.T, clientID, token string) azcore.TokenCredential {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, []byte(token), 0o600))
 	credential, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: s.options, ClientID: clientID, TenantID: s.TenantID(), TokenFilePath: file, DisableInstanceDiscovery: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return credential
 }
 
@@ -117,16 +109,12 @@ func TestFederatedLogin(t *testing.T) {
 	admin := s.caller(t, "Managed Identity Contributor")
 	group := s.ResourceGroup()
 	made, err := admin.identities(t).CreateOrUpdate(t.Context(), group, "app", anIdentity(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	client := *made.Properties.ClientID
 	good := sign(t, cluster.key, cluster.claims())
 	wantLogin(t, "before the credential is made", token(t.Context(), s.workload(t, client, good)), "AADSTS700211")
 	_, err = admin.federated(t).CreateOrUpdate(t.Context(), group, "app", "fed", aFederation(cluster.URL, "system:serviceaccount:shop:app", "api://AzureADTokenExchange"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	in := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for what, test := range map[string]struct {
 		change func(jwt.MapClaims)
@@ -171,9 +159,7 @@ func TestIdentitiesSurviveARestart(t *testing.T) {
 	c := first.caller(t, "Owner")
 	group := first.ResourceGroup()
 	made, err := c.identities(t).CreateOrUpdate(t.Context(), group, "app", anIdentity("a"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err = c.federated(t).CreateOrUpdate(t.Context(), group, "app", "fed", aFederation("https://issuer", "me", "aud"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +167,7 @@ func TestIdentitiesSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := first.Inventory()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, first.Close())
 	second := startSubscription(t, azurefake.Options{Dir: dir})
 	wantSame(t, before, second.Inventory())
 }

@@ -72,13 +72,9 @@ func TestBlobsAreFoundByTags(t *testing.T) {
 	}
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := service.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	svc, err := service.NewClientWithSharedKeyCredential(server.AccountURL(azurefake.DefaultAccount), cred, &service.ClientOptions{ClientOptions: noRetry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var all []string
 	marker := to.Ptr("")
 	for marker != nil {

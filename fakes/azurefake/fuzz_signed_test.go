@@ -60,9 +60,7 @@ func fuzzed(f *testing.F) (*azurefake.Server, *container.SharedKeyCredential) {
 	server := faketest.Open(f, azurefake.New, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		f.Fatal(err)
-	}
+	wantNoError(f, err)
 	return server, cred
 }
 
@@ -74,9 +72,7 @@ func byKey(t testing.TB, d direct, cred *container.SharedKeyCredential) *contain
 	options := noRetry()
 	options.Transport = d
 	c, err := container.NewClientWithSharedKeyCredential(fuzzURL, cred, &container.ClientOptions{ClientOptions: options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return c
 }
 
@@ -129,9 +125,7 @@ func FuzzSignatures(f *testing.F) {
 			ContainerName: "fuzz", BlobName: name, Permissions: "r", ExpiryTime: time.Now().UTC().Add(time.Hour), ContentDisposition: disposition,
 		}
 		query, err := values.SignWithSharedKey(cred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		signed := func(query string) int {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 			r.URL = &url.URL{Path: "/" + azurefake.DefaultAccount + "/fuzz/" + name, RawQuery: query}
@@ -228,9 +222,7 @@ func sharedKeySignature(t *testing.T, r *http.Request, server *azurefake.Server,
 		"\nx-ms-date:" + r.Header.Get("X-Ms-Date") + "\nx-ms-version:" + r.Header.Get("X-Ms-Version") + "\n" + resource
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	secret, err := base64.StdEncoding.DecodeString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write([]byte(text)) // never fails
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -29,9 +29,7 @@ func FuzzUnsigned(f *testing.F) {
 			return
 		}
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://azure.example/", strings.NewReader("<x/>"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		r.Method, r.URL = method, &url.URL{Path: path, RawQuery: query}
 		r.Header.Set("Authorization", authorization)
 		if authorization == "" {

@@ -21,13 +21,9 @@ import (
 func text(t *testing.T, b *blob.Client) string {
 	t.Helper()
 	out, err := b.DownloadStream(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return string(raw)
 }
 
@@ -42,9 +38,7 @@ func TestSnapshotsKeepWhatWas(t *testing.T) {
 	}
 	wantCode(t, "overwrite", upload(t.Context(), c, "x", "after"), "")
 	snapshot, err := b.WithSnapshot(*made.Snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if was, is := text(t, snapshot), text(t, b); was != "before" || is != "after" {
 		t.Errorf("the snapshot holds %q and the blob %q", was, is)
 	}
@@ -72,9 +66,7 @@ func TestVersionsKeepWhatWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	earlier, err := b.BlobClient().WithVersionID(*first.VersionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if was, is := text(t, earlier), text(t, b.BlobClient()); was != "one" || is != "two" {
 		t.Errorf("the version holds %q and the blob %q", was, is)
 	}
@@ -98,18 +90,14 @@ func TestASnapshotIsAVersion(t *testing.T) {
 	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")
 	b := c.NewBlockBlobClient("x")
 	first, err := b.Upload(t.Context(), readSeekCloser("one"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	snapshot, err := b.CreateSnapshot(t.Context(), nil)
 	if err != nil || snapshot.VersionID == nil || *snapshot.VersionID == *first.VersionID {
 		t.Fatalf("the version after the snapshot: %v, %v", snapshot.VersionID, err)
 	}
 	for _, version := range []string{*first.VersionID, *snapshot.VersionID} {
 		at, err := b.BlobClient().WithVersionID(version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if was := text(t, at); was != "one" {
 			t.Errorf("version %s holds %q", version, was)
 		}
@@ -117,9 +105,7 @@ func TestASnapshotIsAVersion(t *testing.T) {
 	_, err = b.Delete(t.Context(), &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
 	wantCode(t, "deleting the blob and its snapshots", err, "")
 	last, err := b.BlobClient().WithVersionID(*snapshot.VersionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if was := text(t, last); was != "one" {
 		t.Errorf("the last version holds %q after the deletion", was)
 	}
@@ -176,9 +162,7 @@ func TestPagesOfVersions(t *testing.T) {
 	pages := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr(int32(1)), Include: container.ListBlobsInclude{Versions: true}})
 	for pages.More() {
 		page, err := pages.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if len(page.Segment.BlobItems) > 1 {
 			t.Fatalf("%d items on a page of one", len(page.Segment.BlobItems))
 		}
@@ -188,9 +172,7 @@ func TestPagesOfVersions(t *testing.T) {
 				continue
 			}
 			version, err := c.NewBlobClient(*item.Name).WithVersionID(*item.VersionID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			_, err = version.Delete(t.Context(), nil)
 			wantCode(t, "deleting a version of "+*item.Name, err, "")
 		}
@@ -249,9 +231,7 @@ func TestAppendBlobsGrow(t *testing.T) {
 	_, err = c.NewBlockBlobClient("log").StageBlock(t.Context(), "YQ==", readSeekCloser("x"), nil)
 	wantCode(t, "a block for an append blob", err, "InvalidBlobType")
 	before, err := b.GetProperties(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if sealed, err := b.Seal(t.Context(), nil); err != nil || *sealed.ETag != *before.ETag {
 		t.Fatalf("sealing gives ETag %v, and it was %v: %v", sealed.ETag, before.ETag, err)
 	}
@@ -265,16 +245,12 @@ func TestBlobLeasesGuard(t *testing.T) {
 	wantCode(t, "upload", upload(t.Context(), c, "x", "text"), "")
 	b := c.NewBlockBlobClient("x")
 	holder, err := lease.NewBlobClient(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := holder.AcquireLease(t.Context(), -1, nil); err != nil {
 		t.Fatal(err)
 	}
 	other, err := lease.NewBlobClient(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, err = other.AcquireLease(t.Context(), 15, nil)
 	wantCode(t, "a second lease", err, "LeaseAlreadyPresent")
 	wantCode(t, "writing without the lease", upload(t.Context(), c, "x", "other"), "LeaseIdMissing")

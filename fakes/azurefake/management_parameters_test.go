@@ -68,31 +68,21 @@ func (c caller) managedCalls() map[string]managed {
 func (c caller) manage(t *testing.T, method, path, query string, body any) (int, string) {
 	t.Helper()
 	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if body == nil {
 		raw = nil
 	}
 	token, err := c.credential.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), method, c.URL()+path+"?api-version=2024-01-01"+query, strings.NewReader(string(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+token.Token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.options.Transport.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	defer func() { _ = response.Body.Close() }() // it is read
 	said, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return response.StatusCode, string(said)
 }
 
@@ -125,13 +115,9 @@ func full(of reflect.Type) reflect.Value {
 func fieldsOf(t *testing.T, asked any, listed accept.List) []string {
 	t.Helper()
 	raw, err := json.Marshal(full(reflect.TypeOf(asked)).Interface())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var document any
-	if err := json.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &document))
 	var out []string
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
@@ -156,13 +142,9 @@ func fieldsOf(t *testing.T, asked any, listed accept.List) []string {
 func withField(t *testing.T, asked any, field string) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	body := map[string]any{}
-	if err := json.Unmarshal(raw, &body); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &body))
 	at, names := body, strings.Split(field, ".")
 	for _, name := range names[:len(names)-1] {
 		switch below := at[name].(type) {

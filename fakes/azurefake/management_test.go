@@ -37,9 +37,7 @@ type subscription struct {
 func startSubscription(t *testing.T, o azurefake.Options) subscription {
 	t.Helper()
 	config, ca, err := azurefake.SelfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	o.TLS = config
 	s := start(t, o)
 	roots := x509.NewCertPool()
@@ -65,9 +63,7 @@ type caller struct {
 func (s subscription) caller(t *testing.T, roles ...string) caller {
 	t.Helper()
 	p, err := s.AddPrincipal(azurefake.Principal{Name: "caller-" + uuid.NewString()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, role := range roles {
 		if _, err := s.Assign(p.ObjectID, role, s.GroupID()); err != nil {
 			t.Fatal(err)
@@ -76,9 +72,7 @@ func (s subscription) caller(t *testing.T, roles ...string) caller {
 	credential, err := azidentity.NewClientSecretCredential(s.TenantID(), p.ClientID, p.Secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: s.options, DisableInstanceDiscovery: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return caller{s, p, credential}
 }
 
@@ -88,9 +82,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return v
 	}
 }
@@ -429,14 +421,10 @@ func TestManagementRefusals(t *testing.T) {
 	s := startSubscription(t, azurefake.Options{})
 	c := s.caller(t, "Owner")
 	bad, err := azidentity.NewClientSecretCredential(s.TenantID(), c.ClientID, "not the secret", &azidentity.ClientSecretCredentialOptions{ClientOptions: s.options, DisableInstanceDiscovery: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	wantLogin(t, "a wrong secret", token(t.Context(), bad), "AADSTS7000215")
 	stranger, err := azidentity.NewClientSecretCredential(s.TenantID(), uuid.NewString(), "secret", &azidentity.ClientSecretCredentialOptions{ClientOptions: s.options, DisableInstanceDiscovery: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	wantLogin(t, "an unknown client", token(t.Context(), stranger), "AADSTS700016")
 	builtIn := armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
 		RoleName: to.Ptr("mine"), AssignableScopes: to.SliceOfPtrs(s.GroupID()), Permissions: []*armauthorization.Permission{{}},
@@ -462,9 +450,7 @@ func TestManagementRefusals(t *testing.T) {
 			request.Header.Set("Authorization", change.header)
 		}
 		response, err := s.options.Transport.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != change.status {
 			t.Errorf("%s: status %d, want %d", what, response.StatusCode, change.status)
@@ -475,9 +461,7 @@ func TestManagementRefusals(t *testing.T) {
 	wantCode(t, "management with a role for blobs", err, "AuthorizationFailed")
 	onlyManagement := s.caller(t, "Owner")
 	wantCode(t, "blobs with a role for management", upload(t.Context(), onlyManagement.container(t, "x"), "x", "text"), "AuthorizationPermissionMismatch")
-	if err := s.RemovePrincipal(c.ObjectID); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.RemovePrincipal(c.ObjectID))
 	_, err = c.accounts(t).ListKeys(t.Context(), s.ResourceGroup(), azurefake.DefaultAccount, nil)
 	wantCode(t, "after the caller is removed", err, "InvalidAuthenticationToken")
 }

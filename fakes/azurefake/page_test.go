@@ -102,9 +102,7 @@ func comparePage(t *testing.T, found string) {
 	pageLock.Lock()
 	defer pageLock.Unlock()
 	raw, err := os.ReadFile(referencePage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	begin := fmt.Sprintf(pageBegin, t.Name())
 	before, rest, ok := strings.Cut(string(raw), begin)
 	is, after, closed := strings.Cut(rest, pageEnd)
@@ -113,9 +111,7 @@ func comparePage(t *testing.T, found string) {
 	}
 	want := "\n" + found + "\n"
 	if os.Getenv("COOPER_UPDATE") != "" {
-		if err := os.WriteFile(referencePage, []byte(before+begin+want+pageEnd+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(referencePage, []byte(before+begin+want+pageEnd+after), 0o600))
 		return
 	}
 	if diff := gocmp.Diff(strings.Split(is, "\n"), strings.Split(want, "\n")); diff != "" {

@@ -226,9 +226,7 @@ func TestEveryParameter(t *testing.T) {
 	server := start(t, azurefake.Options{Deletion: -1}) // containers are made again
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s := blobService{server.AccountURL(azurefake.DefaultAccount), cred}
 	all := description(t)
 	queries, others := map[string]bool{}, map[string]bool{"x-ms-range": true, "if-range": true, "x-ms-aspect": true}

@@ -135,9 +135,7 @@ func (s blobService) filled(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("row-%d", containers.Add(1))
 	c, err := container.NewClientWithSharedKeyCredential(s.url+"/"+name, s.cred, &container.ClientOptions{ClientOptions: noRetry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, err = c.Create(t.Context(), nil)
 	if err == nil {
 		_, err = c.NewBlockBlobClient("block").Upload(t.Context(), readSeekCloser("hello"), nil)
@@ -148,9 +146,7 @@ func (s blobService) filled(t *testing.T) string {
 	if err == nil {
 		_, err = c.NewBlockBlobClient("staged").StageBlock(t.Context(), base1, readSeekCloser("hello"), &blockblob.StageBlockOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return name
 }
 
@@ -167,17 +163,13 @@ func (s blobService) ask(t *testing.T, o operation, name, signature string) (int
 	}
 	query := strings.Trim(o.query+"&"+signature, "&")
 	req, err := http.NewRequestWithContext(t.Context(), o.method, path+"?"+query, bytes.NewReader([]byte(o.body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	req.Header.Set("X-Ms-Version", "2021-12-02")
 	for name, value := range o.headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, _ = io.Copy(io.Discard, resp.Body) // only status and code are compared
 	_ = resp.Body.Close()
 	return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
@@ -192,9 +184,7 @@ func ofService(permissions string, change ...func(*sas.BlobSignatureValues)) fun
 			c(&v)
 		}
 		q, err := v.SignWithSharedKey(s.cred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return q.Encode()
 	}
 }
@@ -208,9 +198,7 @@ func ofAccount(permissions, types string, change ...func(*sas.AccountSignatureVa
 			c(&v)
 		}
 		q, err := v.SignWithSharedKey(s.cred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return q.Encode()
 	}
 }
@@ -220,9 +208,7 @@ func tampered(sign func(*testing.T, blobService, string) string) func(*testing.T
 	return func(t *testing.T, s blobService, name string) string {
 		t.Helper()
 		q, err := url.ParseQuery(sign(t, s, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		sig := []byte(q.Get("sig"))
 		sig[0] = map[bool]byte{true: 'B', false: 'A'}[sig[0] == 'A']
 		q.Set("sig", string(sig))
@@ -330,9 +316,7 @@ func TestPermissions(t *testing.T) {
 	server := start(t, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s := blobService{server.AccountURL(azurefake.DefaultAccount), cred}
 	table, refused := rows(), 0
 	for _, r := range table {
@@ -364,9 +348,7 @@ func TestEachPermissionRemoved(t *testing.T) {
 	server := start(t, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s, rows, refused := blobService{server.AccountURL(azurefake.DefaultAccount), cred}, 0, 0
 	for name, o := range operations() {
 		for kind, needed := range map[string]string{"service": o.service, "account": o.account} {

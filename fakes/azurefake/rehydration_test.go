@@ -60,9 +60,7 @@ func TestRehydrationTakesHours(t *testing.T) {
 		t.Errorf("rehydrated, it has %v, %v, %v: %v", got.AccessTier, got.ArchiveStatus, got.RehydratePriority, err)
 	}
 	page, err := c.NewListBlobsFlatPager(nil).NextPage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, item := range page.Segment.BlobItems {
 		if *item.Properties.AccessTier != blob.AccessTierCool || item.Properties.ArchiveStatus != nil {
 			t.Errorf("%s is listed with %v, %v", *item.Name, *item.Properties.AccessTier, item.Properties.ArchiveStatus)
@@ -84,16 +82,12 @@ func TestADeletionEndsARehydration(t *testing.T) {
 		wantCode(t, "set the tier", err, "")
 	}
 	was, err := b.GetProperties(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, err = b.Delete(t.Context(), nil)
 	wantCode(t, "delete", err, "")
 	ahead.Store(int64(24 * time.Hour))
 	version, err := b.WithVersionID(*was.VersionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, err = version.DownloadStream(t.Context(), nil)
 	wantCode(t, "the version a day later", err, "BlobArchived")
 	_, err = version.SetTier(t.Context(), blob.AccessTierHot, nil)
@@ -112,9 +106,7 @@ func TestVersionsInAHierarchy(t *testing.T) {
 		pages := c.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Include: container.ListBlobsInclude{Versions: true}, MaxResults: &size})
 		for pages.More() {
 			page, err := pages.NextPage(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			for _, item := range page.Segment.BlobItems {
 				if item.VersionID == nil {
 					t.Errorf("%s is listed without its version", *item.Name)
@@ -138,9 +130,7 @@ func TestTheSecondaryLocation(t *testing.T) {
 	wantCode(t, "upload", upload(t.Context(), made(t, server, "data"), "x", "text"), "")
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := service.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for what, url := range map[string]string{
 		"path style":    "http://azure.example/" + azurefake.DefaultAccount + "-secondary",
 		"the host name": "http://" + azurefake.DefaultAccount + "-secondary.blob.localhost",
@@ -148,9 +138,7 @@ func TestTheSecondaryLocation(t *testing.T) {
 		options := noRetry()
 		options.Transport = direct{server, nil}
 		svc, err := service.NewClientWithSharedKeyCredential(url, cred, &service.ClientOptions{ClientOptions: options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		c := svc.NewContainerClient("data")
 		if got := text(t, c.NewBlobClient("x")); got != "text" {
 			t.Errorf("%s: the blob holds %q", what, got)
@@ -171,13 +159,9 @@ func TestPropertiesOfTheService(t *testing.T) {
 	client := func(s *azurefake.Server) *service.Client {
 		key, _ := s.Keys(azurefake.DefaultAccount)
 		cred, err := service.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		svc, err := service.NewClientWithSharedKeyCredential(s.AccountURL(azurefake.DefaultAccount), cred, &service.ClientOptions{ClientOptions: noRetry()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return svc
 	}
 	retention := &service.RetentionPolicy{Enabled: to.Ptr(true), Days: to.Ptr(int32(5))}
@@ -186,18 +170,14 @@ func TestPropertiesOfTheService(t *testing.T) {
 		DefaultServiceVersion: to.Ptr("2020-04-08"),
 	})
 	wantCode(t, "set", err, "")
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, server.Close())
 	again := start(t, azurefake.Options{Dir: dir})
 	got, err := client(again).GetProperties(t.Context(), nil)
 	if err != nil || !*got.Logging.Read || *got.Logging.RetentionPolicy.Days != 5 || *got.DefaultServiceVersion != "2020-04-08" || *got.HourMetrics.Enabled {
 		t.Errorf("after a restart: %+v, %v", got.StorageServiceProperties, err)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fuzzURL+"/x", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	response, err := direct{again, nil}.Do(request)
 	if err != nil || response.Header.Get("X-Ms-Version") != "2020-04-08" {
 		t.Errorf("a request without a version is of %q, %v", response.Header.Get("X-Ms-Version"), err)

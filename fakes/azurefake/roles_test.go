@@ -46,9 +46,7 @@ func (l login) GetToken(_ context.Context, _ policy.TokenRequestOptions) (azcore
 func TestRolesAreEnforced(t *testing.T) {
 	t.Parallel()
 	config, ca, err := azurefake.SelfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	s := start(t, azurefake.Options{TLS: config})
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
@@ -56,22 +54,16 @@ func TestRolesAreEnforced(t *testing.T) {
 	options := noRetry()
 	options.Transport = client
 	p, err := s.AddPrincipal(azurefake.Principal{Name: "signer"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	account := azurefake.DefaultAccount
 	assignment, err := s.Assign(p.ObjectID, "Storage Blob Data Contributor", s.ResourceID(account))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	cred := login{client, s.URL() + "/" + s.TenantID() + "/oauth2/v2.0/token", url.Values{
 		"grant_type": {"client_credentials"},
 		"client_id":  {p.ClientID}, "client_secret": {p.Secret}, "scope": {"https://storage.azure.com/.default"},
 	}}
 	svc, err := service.NewClient(s.AccountURL(account), cred, &service.ClientOptions{ClientOptions: options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := svc.NewContainerClient("data").Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -79,28 +71,18 @@ func TestRolesAreEnforced(t *testing.T) {
 		Start:  to.Ptr(time.Now().UTC().Add(-time.Minute).Format(sas.TimeFormat)),
 		Expiry: to.Ptr(time.Now().UTC().Add(time.Hour).Format(sas.TimeFormat)),
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	q, err := sas.BlobSignatureValues{ContainerName: "data", Permissions: "rwl", ExpiryTime: time.Now().UTC().Add(time.Hour)}.SignWithUserDelegation(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	// The SDK takes the account from the host, which does not contain it in path style, so its signature is for another
 	// account.
 	c, err := container.NewClientWithNoCredential(s.AccountURL(account)+"/data?"+q.Encode(), &container.ClientOptions{ClientOptions: options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	wantCode(t, "a signature for another account", upload(t.Context(), c, "x", "text"), "AuthenticationFailed")
 	bearer := svc.NewContainerClient("data")
 	wantCode(t, "write by role", upload(t.Context(), bearer, "x", "text"), "")
-	if err := s.Unassign(assignment); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Unassign(assignment))
 	wantCode(t, "write without the role", upload(t.Context(), bearer, "x", "text"), "AuthorizationPermissionMismatch")
-	if err := s.RemovePrincipal(p.ObjectID); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.RemovePrincipal(p.ObjectID))
 	wantCode(t, "write after the principal", upload(t.Context(), bearer, "x", "text"), "InvalidAuthenticationInfo")
 }

@@ -34,46 +34,32 @@ func TestSeed(t *testing.T) {
 	t.Parallel()
 	s := startSubscription(t, azurefake.Options{})
 	for range 2 { // the second time it is there already
-		if err := s.Seed([]byte(seed)); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, s.Seed([]byte(seed)))
 	}
 	want := s.Inventory()
 	reader, err := azidentity.NewClientSecretCredential(s.TenantID(), "11111111-1111-1111-1111-111111111111", "reader-secret",
 		&azidentity.ClientSecretCredentialOptions{ClientOptions: s.options, DisableInstanceDiscovery: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	options := &container.ClientOptions{ClientOptions: s.options}
 	open := func(name string) *container.Client {
 		c, err := container.NewClient(s.AccountURL(azurefake.DefaultAccount)+"/"+name, reader, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return c
 	}
 	key, _ := s.Keys(azurefake.DefaultAccount)
 	owner, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	token, err := sas.BlobSignatureValues{ContainerName: "photos", Identifier: "writers"}.SignWithSharedKey(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	writer, err := container.NewClientWithNoCredential(s.AccountURL(azurefake.DefaultAccount)+"/photos?"+token.Encode(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for range 2 {
 		wantCode(t, "write by the stored policy", upload(t.Context(), writer, "cat", "meow"), "")
 		_, err = open("photos").NewBlobClient("cat").GetProperties(t.Context(), nil)
 		wantCode(t, "read by the role", err, "")
 		wantCode(t, "write with a role to read", upload(t.Context(), open("photos"), "dog", "x"), "AuthorizationPermissionMismatch")
 		wantCode(t, "write to another container", upload(t.Context(), open("logs"), "dog", "x"), "AuthorizationPermissionMismatch")
-		if err := s.Reset(); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, s.Reset())
 		if diff := cmp.Diff(want, s.Inventory()); diff != "" || len(s.Calls()) > 0 {
 			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(s.Calls()), diff)
 		}

@@ -14,9 +14,7 @@ func TestStaleReads(t *testing.T) {
 	t.Parallel()
 	s := startSubscription(t, azurefake.Options{Past: true})
 	identities := s.caller(t, "Owner").identities(t)
-	if err := s.Faults.Add(fault.Rule{Operation: "UserAssignedIdentities.Get", Effect: fault.Stale, Lag: 2}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Faults.Add(fault.Rule{Operation: "UserAssignedIdentities.Get", Effect: fault.Stale, Lag: 2}))
 	if _, err := identities.CreateOrUpdate(t.Context(), s.ResourceGroup(), "one", anIdentity(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -261,9 +261,7 @@ func (w *world) fill(s string) string {
 func (w *world) call(t *testing.T, r row) *httptest.ResponseRecorder {
 	t.Helper()
 	email, err := w.NewAccount("", "caller-account")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.grant(t, "serviceAccount:"+email, r)
 	if strings.Contains(r.call.as, "key") || strings.Contains(r.call.as, "secret") || r.call.as == "AWS4" {
 		return w.signed(t, email, r)
@@ -281,9 +279,7 @@ func (w *world) token(t *testing.T, email string, r row) string {
 		scope = "https://www.googleapis.com/auth/cloud-platform"
 	}
 	token, err := w.TokenFor(email, life, scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	switch r.call.as {
 	case "anonymous":
 		return ""
@@ -311,9 +307,7 @@ func (w *world) grant(t *testing.T, member string, r row) {
 		return
 	}
 	role, err := w.NewRole("", "rowRole", r.call.permissions...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	switch r.call.where {
 	case "project":
 		err = w.Grant("", member, role)
@@ -330,9 +324,7 @@ func (w *world) grant(t *testing.T, member string, r row) {
 		}
 		w.known["ifMetagenerationMatch=1"] = "ifMetagenerationMatch=2" // a policy is part of the metadata
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 }
 
 // send serves one request with a bearer token, without one for "".
@@ -365,9 +357,7 @@ func (w *world) request(tb testing.TB, op operation) *http.Request {
 func (w *world) signed(t *testing.T, email string, r row) *httptest.ResponseRecorder {
 	t.Helper()
 	k, err := w.NewHMAC(email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	deactivate := operation{method: "PUT", path: hmac + "/" + k.AccessID, body: `{"state":"INACTIVE"}`}
 	creds := aws.Credentials{AccessKeyID: k.AccessID, SecretAccessKey: k.Secret}
 	switch r.call.as {
@@ -387,9 +377,7 @@ func (w *world) signed(t *testing.T, email string, r row) *httptest.ResponseReco
 	sum := sha256.Sum256([]byte(w.fill(r.body)))
 	hash := hex.EncodeToString(sum[:])
 	req.Header.Set("X-Amz-Content-Sha256", hash)
-	if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(t.Context(), creds, req, hash, "s3", "auto", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(t.Context(), creds, req, hash, "s3", "auto", time.Now()))
 	rec := httptest.NewRecorder()
 	w.ServeHTTP(rec, req)
 	return rec

@@ -29,6 +29,14 @@ type fake struct {
 	*gcsfake.Server
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func start(t *testing.T, o gcsfake.Options) fake {
 	t.Helper()
 	s := faketest.Start(t, gcsfake.New, o)
@@ -38,9 +46,7 @@ func start(t *testing.T, o gcsfake.Options) fake {
 func (f fake) adminKey(t *testing.T) []byte {
 	t.Helper()
 	key, err := f.AdminKey("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return key
 }
 
@@ -49,9 +55,7 @@ func (f fake) storage(t *testing.T, key []byte, more ...option.ClientOption) *st
 	t.Helper()
 	options := append([]option.ClientOption{option.WithEndpoint(f.URL() + "/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key)}, more...)
 	c, err := storage.NewClient(t.Context(), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -63,9 +67,7 @@ func (f fake) storage(t *testing.T, key []byte, more ...option.ClientOption) *st
 func (f fake) iam(t *testing.T, key []byte) *iam.Service {
 	t.Helper()
 	s, err := iam.NewService(t.Context(), option.WithEndpoint(f.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return s
 }
 
@@ -73,9 +75,7 @@ func (f fake) iam(t *testing.T, key []byte) *iam.Service {
 func (f fake) bucket(t *testing.T, name string) *storage.BucketHandle {
 	t.Helper()
 	b := f.storage(t, f.adminKey(t)).Bucket(name)
-	if err := b.Create(t.Context(), f.ProjectID(), &storage.BucketAttrs{UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, b.Create(t.Context(), f.ProjectID(), &storage.BucketAttrs{UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}}))
 	return b
 }
 
@@ -84,17 +84,11 @@ func (f fake) account(t *testing.T, id string) (email string, key []byte) {
 	t.Helper()
 	accounts := f.iam(t, f.adminKey(t)).Projects.ServiceAccounts
 	a, err := accounts.Create("projects/"+f.ProjectID(), &iam.CreateServiceAccountRequest{AccountId: id}).Context(t.Context()).Do()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	k, err := accounts.Keys.Create(a.Name, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := base64.StdEncoding.DecodeString(k.PrivateKeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return a.Email, raw
 }
 
@@ -153,16 +147,12 @@ func TestOfficialClientDoesItsOrdinaryWork(t *testing.T) {
 		UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}, PublicAccessPrevention: storage.PublicAccessPreventionEnforced,
 		Lifecycle: storage.Lifecycle{Rules: []storage.LifecycleRule{{Action: storage.LifecycleAction{Type: "Delete"}, Condition: storage.LifecycleCondition{AgeInDays: 3}}}},
 	}
-	if err := b.Create(ctx, f.ProjectID(), attrs); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, b.Create(ctx, f.ProjectID(), attrs))
 	if err := b.Create(ctx, f.ProjectID(), attrs); status(err) != http.StatusConflict {
 		t.Errorf("create again: %v, want 409", err)
 	}
 	got, err := b.Attrs(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if got.Location != "EUROPE-WEST1" || got.StorageClass != "NEARLINE" || !got.VersioningEnabled || got.Labels["cosi-name"] != "x" || len(got.Lifecycle.Rules) != 1 || got.PublicAccessPrevention != storage.PublicAccessPreventionEnforced {
 		t.Errorf("attributes came back as %+v", got)
 	}
@@ -206,9 +196,7 @@ func emptyBucket(t *testing.T, b *storage.BucketHandle, want int) {
 		if errors.Is(err, iterator.Done) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if err := b.Object(o.Name).Generation(o.Generation).Delete(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -225,12 +213,8 @@ func TestAKeyOpensWhatItsBindingsAllow(t *testing.T) {
 	b := f.bucket(t, "data")
 	other := f.bucket(t, "other")
 	email, key := f.account(t, "reader-one")
-	if err := write(ctx, b.Object("o"), []byte("hello"), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(ctx, other.Object("o"), []byte("secret"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, write(ctx, b.Object("o"), []byte("hello"), 0))
+	wantNoError(t, write(ctx, other.Object("o"), []byte("secret"), 0))
 	bind(t, b, "roles/storage.objectViewer", "serviceAccount:"+email)
 	client := f.storage(t, key)
 	mine := client.Bucket("data").Object("o")
@@ -250,9 +234,7 @@ func TestAKeyOpensWhatItsBindingsAllow(t *testing.T) {
 		t.Errorf("a deleted account reads: %v, want 401", err)
 	}
 	p, err := b.IAM().V3().Policy(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if text := p.Bindings[len(p.Bindings)-1].Members[0]; !strings.HasPrefix(text, "deleted:serviceAccount:"+email+"?uid=") {
 		t.Errorf("the member of a deleted account is shown as %q", text)
 	}
@@ -267,13 +249,9 @@ func TestMinIOClientWorksWithAnHMACKey(t *testing.T) {
 	bind(t, b, "roles/storage.objectUser", "serviceAccount:"+email)
 	bind(t, b, "roles/storage.legacyBucketReader", "serviceAccount:"+email)
 	k, err := f.storage(t, f.adminKey(t)).CreateHMACKey(ctx, f.ProjectID(), email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	c, err := minio.New(strings.TrimPrefix(f.URL(), "http://"), &minio.Options{Creds: credentials.NewStaticV4(k.AccessID, k.Secret, ""), Region: "auto"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if ok, err := c.BucketExists(ctx, "data"); !ok || err != nil {
 		t.Errorf("bucket exists: %v, %v", ok, err)
 	}
@@ -283,9 +261,7 @@ func TestMinIOClientWorksWithAnHMACKey(t *testing.T) {
 			t.Fatalf("put %s: %v", name, err)
 		}
 		o, err := c.GetObject(ctx, "data", name, minio.GetObjectOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		got, err := io.ReadAll(o)
 		if err = errors.Join(err, o.Close()); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("get %s: %d bytes, %v", name, len(got), err)

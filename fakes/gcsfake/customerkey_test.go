@@ -117,9 +117,7 @@ func TestCustomerSuppliedKeys(t *testing.T) {
 			t.Fatalf("write %s: %v", name, err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Close())
 	f = start(t, options)
 	b = f.storage(t, f.adminKey(t)).Bucket("data")
 	wants := func(what string, o *storage.ObjectHandle, want []byte, code int) {

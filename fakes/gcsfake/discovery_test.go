@@ -75,9 +75,7 @@ func (d *discoveryDocument) methods(r discoveryResource, into map[string]discove
 func discovered(t *testing.T) map[string]discoveryMethod {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	out := map[string]discoveryMethod{}
 	for file, wanted := range map[string][]string{
 		"storage/v1/storage-api.json":                           {"storage."},
@@ -87,13 +85,9 @@ func discovered(t *testing.T) map[string]discoveryMethod {
 		"sts/v1/sts-api.json":                                   {"sts."},
 	} {
 		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		var d discoveryDocument
-		if err := json.Unmarshal(raw, &d); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, json.Unmarshal(raw, &d))
 		methods := map[string]discoveryMethod{}
 		d.methods(d.discoveryResource, methods)
 		for id, m := range methods {
@@ -151,13 +145,9 @@ func TestAccessControlLists(t *testing.T) {
 	defer w.close(t)
 	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"fine"}`})
 	nobody, err := w.NewAccount("", "caller-account")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	stranger, err := w.Token(nobody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, path := range []string{"/acl", "/defaultObjectAcl", "/o/o/acl"} {
 		for _, method := range []string{"GET", "POST"} {
 			if got := w.send(t, w.admin, operation{method: method, path: b + path}); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "uniform bucket-level access") {

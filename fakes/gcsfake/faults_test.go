@@ -41,9 +41,7 @@ func TestFaults(t *testing.T) {
 			client := f.storage(t, f.adminKey(t))
 			client.SetRetry(storage.WithPolicy(storage.RetryNever))
 			f.ForgetCalls()
-			if err := f.Faults.Add(tc.rule); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, f.Faults.Add(tc.rule))
 			err := write(t.Context(), client.Bucket("docs").Object("k"), []byte("x"), 0)
 			switch {
 			case tc.status == lost && err == nil:

@@ -55,9 +55,7 @@ func FuzzForms(f *testing.F) {
 	w := newWorld(f)
 	f.Cleanup(func() { w.close(f) })
 	k, err := w.NewHMAC(w.AdminEmail(""))
-	if err != nil {
-		f.Fatal(err)
-	}
+	wantNoError(f, err)
 	f.Add("--z\r\nContent-Disposition: form-data; name=key\r\n\r\no\r\n--z\r\nContent-Disposition: form-data; name=file\r\n\r\ntext\r\n--z--", `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"docs"},["starts-with","$key",""],["content-length-range",1,9]]}`)
 	f.Add("--z\r\n", `{"conditions":[["eq","$key"],[],{}]}`)
 	f.Fuzz(func(t *testing.T, rest, document string) {
@@ -233,9 +231,7 @@ func FuzzSignedURLs(f *testing.F) {
 	w := newWorld(f)
 	f.Cleanup(func() { w.close(f) })
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		f.Fatal(err)
-	}
+	wantNoError(f, err)
 	if got := w.send(f, w.admin, operation{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"` + certificateOf(key) + `"}`}); got.Code != http.StatusOK {
 		f.Fatal(got.Body.String())
 	}

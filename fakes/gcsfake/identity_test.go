@@ -78,9 +78,7 @@ func TestParallelPolicyChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 8 {
 		email, err := f.NewAccount("", fmt.Sprintf("account-%d", n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		wg.Go(func() {
 			for {
 				p, err := bucket.IAM().Policy(t.Context())
@@ -117,15 +115,11 @@ func TestConditionsInBothVersions(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	email, err := w.NewAccount("", "reader-one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	doc := fmt.Sprintf(`{"version":3,"bindings":[{"role":"roles/storage.objectViewer","members":["serviceAccount:%s"],"condition":{"title":"dir only","expression":"resource.name.startsWith('projects/_/buckets/docs/objects/dir/')"}}]}`, email)
 	w.must(t, operation{method: "PUT", path: b + "/iam", body: doc})
 	token, err := w.Token(email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if got := w.send(t, token, operation{method: "GET", path: b + "/o/dir%2Fa"}); got.Code != http.StatusOK {
 		t.Errorf("inside of the condition: %d", got.Code)
 	}
@@ -139,9 +133,7 @@ func TestConditionsInBothVersions(t *testing.T) {
 	var read struct {
 		ETag string `json:"etag"`
 	}
-	if err := json.Unmarshal(plain.Body.Bytes(), &read); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(plain.Body.Bytes(), &read))
 	if got := w.send(t, w.admin, operation{method: "PUT", path: b + "/iam", body: `{"version":1,"etag":"` + read.ETag + `","bindings":[]}`}); got.Code != http.StatusBadRequest {
 		t.Errorf("a change in version 1 of a policy with conditions: %d, want 400", got.Code)
 	}
@@ -198,13 +190,9 @@ type issuer struct {
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	point, err := key.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	i := &issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -228,9 +216,7 @@ func (i *issuer) token(t *testing.T, claims jwt.MapClaims) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, all)
 	token.Header["kid"] = "k"
 	text, err := token.SignedString(i.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return text
 }
 
@@ -246,9 +232,7 @@ func exchange(t *testing.T, w *world, audience, token string) (access, code stri
 		Access string `json:"access_token"`
 		Error  string `json:"error"`
 	}
-	if err := json.Unmarshal(got.Body.Bytes(), &out); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(got.Body.Bytes(), &out))
 	return out.Access, out.Error
 }
 
@@ -257,9 +241,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	i, stranger := newIssuer(t), newIssuer(t)
-	if err := w.AddPool(gcsfake.Pool{ID: "cooper-fake.svc.id.goog", Issuer: i.URL}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.AddPool(gcsfake.Pool{ID: "cooper-fake.svc.id.goog", Issuer: i.URL}))
 	pool := "//iam.googleapis.com/projects/111111111111/locations/global/workloadIdentityPools/cooper-fake.svc.id.goog"
 	audience := pool + "/providers/kubernetes"
 	w.must(t, operation{method: "PUT", path: b + "/iam", body: `{"bindings":[{"role":"roles/storage.objectViewer","members":["principal:` + pool + `/subject/ns/shop/sa/app"]}]}`})
@@ -303,33 +285,23 @@ func TestSignedURLs(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	bucket := f.bucket(t, "data")
-	if err := write(t.Context(), bucket.Object("o"), []byte("hello"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, write(t.Context(), bucket.Object("o"), []byte("hello"), 0))
 	email, raw := f.account(t, "url-signer")
 	var key struct {
 		Private string `json:"private_key"`
 	}
-	if err := json.Unmarshal(raw, &key); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &key))
 	signed, err := storage.SignedURL("data", "o", &storage.SignedURLOptions{
 		GoogleAccessID: email, PrivateKey: []byte(key.Private), Method: http.MethodGet, Expires: time.Now().Add(time.Hour), Scheme: storage.SigningSchemeV4,
 		Insecure: true, Hostname: strings.TrimPrefix(f.URL(), "http://"), Style: storage.PathStyle(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	get := func(address string) int {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if err := resp.Body.Close(); err != nil {
 			t.Error(err)
 		}

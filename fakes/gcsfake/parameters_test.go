@@ -225,9 +225,7 @@ func (op operation) with(t *testing.T, name, parameter, value string) operation 
 	if !isField {
 		path, query, _ := strings.Cut(op.path, "?")
 		q, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		q.Set(parameter, value)
 		op.path = path + "?" + q.Encode()
 		op.path = strings.NewReplacer("%7B", "{", "%7D", "}").Replace(op.path)
@@ -259,9 +257,7 @@ func (op operation) with(t *testing.T, name, parameter, value string) operation 
 	}
 	at[names[len(names)-1]] = v
 	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	op.body = string(raw)
 	return op
 }
@@ -380,9 +376,7 @@ func actsIn(t *testing.T, op operation) *httptest.ResponseRecorder {
 			path = "/storage/v1/b/bin/o/again"
 		}
 		var doc struct{ Generation string }
-		if err := json.Unmarshal(w.send(t, w.admin, operation{method: "GET", path: path}).Body.Bytes(), &doc); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, json.Unmarshal(w.send(t, w.admin, operation{method: "GET", path: path}).Body.Bytes(), &doc))
 		w.known[name] = doc.Generation
 	}
 	return w.send(t, w.admin, op)
@@ -421,9 +415,7 @@ const page = "../../docs/reference/gcsfake.md"
 func TestThePageListsEveryParameter(t *testing.T) {
 	t.Parallel()
 	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	const heading = "\n## Every method, parameter and field\n"
 	before, _, ok := strings.Cut(string(was), heading)
 	if !ok {
@@ -431,9 +423,7 @@ func TestThePageListsEveryParameter(t *testing.T) {
 	}
 	want := before + heading + list(t)
 	if os.Getenv("COOPER_UPDATE") != "" {
-		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(page, []byte(want), 0o600))
 		was = []byte(want)
 	}
 	if diff := gocmp.Diff(want, string(was)); diff != "" {

@@ -133,14 +133,10 @@ go run ./hack/stores builds fake-gcs-server. Written by
 		fmt.Fprintf(&page, "| %s | %d | %d |\n", name, op.status, peerDifferences[name])
 	}
 	if os.Getenv("COOPER_UPDATE") != "" {
-		if err := os.WriteFile(differencesPage, []byte(page.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(differencesPage, []byte(page.String()), 0o600))
 	}
 	got, err := os.ReadFile(differencesPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if diff := cmp.Diff(page.String(), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", differencesPage, diff)
 	}
@@ -152,9 +148,7 @@ func startPeer(t *testing.T, program string) string {
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(t.Context(), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error", "-external-url", "http://"+address)
 	cmd.Stderr = t.Output() // it reports there why it exits
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, cmd.Start())
 	ended := make(chan error)
 	go func() {
 		ended <- cmd.Wait()
@@ -169,9 +163,7 @@ func startPeer(t *testing.T, program string) string {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			tick.Stop()
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, conn.Close())
 			return address
 		}
 		select {
@@ -195,22 +187,16 @@ func peerResponse(t *testing.T, address, own string, op operation) int {
 			path = strings.ReplaceAll(path, name, v)
 		}
 		req, err := http.NewRequestWithContext(t.Context(), op.method, "http://"+address+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		for line := range strings.SplitSeq(op.headers, "\n") {
 			if name, value, ok := strings.Cut(line, ": "); ok {
 				req.Header.Set(name, value)
 			}
 		}
 		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		raw, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if err := resp.Body.Close(); err != nil {
 			t.Error(err)
 		}

@@ -32,9 +32,7 @@ func softDeleted(t *testing.T, b *storage.BucketHandle) []*storage.ObjectAttrs {
 		if errors.Is(err, iterator.Done) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		out = append(out, o)
 	}
 }
@@ -49,16 +47,10 @@ func TestSoftDelete(t *testing.T) {
 	b := f.bucket(t, "data")
 	var err error
 	for _, text := range []string{"first", "second"} {
-		if err := write(t.Context(), b.Object("o"), []byte(text), 0); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, write(t.Context(), b.Object("o"), []byte(text), 0))
 	}
-	if err := b.Object("o").Delete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, b.Object("o").Delete(t.Context()))
+	wantNoError(t, f.Close())
 	f = start(t, options)
 	b = f.storage(t, f.adminKey(t)).Bucket("data")
 	found := softDeleted(t, b)
@@ -100,15 +92,9 @@ func TestSoftDeleteCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	b := f.storage(t, f.adminKey(t)).Bucket("plain")
-	if err := b.Create(t.Context(), f.ProjectID(), &storage.BucketAttrs{SoftDeletePolicy: &storage.SoftDeletePolicy{RetentionDuration: 0}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(t.Context(), b.Object("o"), []byte("x"), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Object("o").Delete(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, b.Create(t.Context(), f.ProjectID(), &storage.BucketAttrs{SoftDeletePolicy: &storage.SoftDeletePolicy{RetentionDuration: 0}}))
+	wantNoError(t, write(t.Context(), b.Object("o"), []byte("x"), 0))
+	wantNoError(t, b.Object("o").Delete(t.Context()))
 	if found := softDeleted(t, b); len(found) != 0 {
 		t.Errorf("soft-deleted are %+v", found)
 	}
@@ -132,9 +118,7 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	b := f.bucket(t, "data")
-	if err := write(t.Context(), b.Object("from"), []byte("text"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, write(t.Context(), b.Object("from"), []byte("text"), 0))
 	if _, err := b.Object("from").Move(t.Context(), storage.MoveObjectDestination{Object: "to"}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,27 +152,17 @@ func TestSignedURLsWithoutAKey(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	bucket := f.bucket(t, "data")
-	if err := write(t.Context(), bucket.Object("o"), []byte("hello"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, write(t.Context(), bucket.Object("o"), []byte("hello"), 0))
 	signer, err := f.NewAccount("", "url-signer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	bind(t, bucket, "roles/storage.objectViewer", "serviceAccount:"+signer)
 	caller, err := f.NewAccount("", "signing-caller")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	token, err := f.Token(caller)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	host := strings.TrimPrefix(f.URL(), "http://")
 	client, err := storage.NewClient(t.Context(), option.WithHTTPClient(&http.Client{Transport: redirected{host, token}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	defer func() { _ = client.Close() }()
 	sign := func() (string, error) {
 		return client.Bucket("data").SignedURL("o", &storage.SignedURLOptions{
@@ -199,21 +173,13 @@ func TestSignedURLsWithoutAKey(t *testing.T) {
 	if _, err := sign(); err == nil || !strings.Contains(err.Error(), "iam.serviceAccounts.signBlob") {
 		t.Errorf("signed without permission: %v", err)
 	}
-	if err := f.Grant("", "serviceAccount:"+caller, "roles/iam.serviceAccountTokenCreator"); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Grant("", "serviceAccount:"+caller, "roles/iam.serviceAccountTokenCreator"))
 	address, err := sign()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	got, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil || string(got) != "hello" {
 		t.Errorf("read %q, %v", got, err)
@@ -231,16 +197,12 @@ func TestUndelete(t *testing.T) {
 	accounts := f.iam(t, f.adminKey(t)).Projects.ServiceAccounts
 	name := "projects/-/serviceAccounts/" + email
 	before, err := accounts.Get(name).Context(t.Context()).Do()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := accounts.Delete(name).Context(t.Context()).Do(); err != nil {
 		t.Fatal(err)
 	}
 	former := f.URL()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Close())
 	f = start(t, gcsfake.Options{Dir: dir})
 	accounts = f.iam(t, f.adminKey(t)).Projects.ServiceAccounts
 	undelete := func(id string) error {
@@ -250,16 +212,12 @@ func TestUndelete(t *testing.T) {
 	if err := undelete("123456789012345678901"); status(err) != http.StatusNotFound {
 		t.Errorf("what never was comes back: %v", err)
 	}
-	if err := undelete(before.UniqueId); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, undelete(before.UniqueId))
 	if err := undelete(before.UniqueId); status(err) != http.StatusNotFound {
 		t.Errorf("what is there comes back: %v", err)
 	}
 	token, err := f.Token(email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if got := (&world{Server: f.Server}).send(t, token, operation{method: "GET", path: "/storage/v1/b/data/o"}); got.Code != http.StatusOK {
 		t.Errorf("the account that came back lists: %d", got.Code)
 	}
@@ -380,13 +338,9 @@ func TestBatches(t *testing.T) {
 	parts := multipart.NewReader(got.Body, params["boundary"])
 	for n, want := range []string{"200 OK", "204 No Content", "404 Not Found", "409 Conflict"} {
 		part, err := parts.NextPart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		raw, err := io.ReadAll(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if id := part.Header.Get("Content-Id"); id != fmt.Sprintf("<response-call+%d>", n) || !strings.HasPrefix(string(raw), "HTTP/1.1 "+want+"\r\n") {
 			t.Errorf("call %d: %s %s, want %s", n, id, raw, want)
 		}

@@ -34,20 +34,14 @@ func TestSeed(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	for range 2 { // the second time it is there already
-		if err := f.Seed([]byte(seed)); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, f.Seed([]byte(seed)))
 	}
 	admin := f.storage(t, f.adminKey(t))
 	token, err := f.Token("reader@cooper-fake.iam.gserviceaccount.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	want := f.Inventory()
 	reader, err := storage.NewClient(t.Context(), option.WithEndpoint(f.URL()+"/storage/v1/"), option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for range 2 {
 		if err := write(t.Context(), admin.Bucket("photos").Object("cat"), []byte("meow"), 0); err != nil {
 			t.Error(err)
@@ -61,9 +55,7 @@ func TestSeed(t *testing.T) {
 		if _, err := reader.Bucket("logs").Object("dog").Attrs(t.Context()); status(err) != http.StatusForbidden {
 			t.Errorf("the reader looks into another bucket: %v", err)
 		}
-		if err := f.Reset(); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, f.Reset())
 		if diff := cmp.Diff(want, f.Inventory()); diff != "" || len(f.Calls()) > 0 {
 			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(f.Calls()), diff)
 		}

@@ -24,13 +24,9 @@ func selfSigned(t *testing.T, raw []byte, claims jwt.MapClaims) string {
 		Private string `json:"private_key"`
 		Email   string `json:"client_email"`
 	}
-	if err := json.Unmarshal(raw, &key); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &key))
 	private, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(key.Private))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	now := time.Now()
 	all := jwt.MapClaims{"iss": key.Email, "sub": key.Email, "aud": "https://storage.googleapis.com/", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
 	maps.Copy(all, claims)
@@ -38,9 +34,7 @@ func selfSigned(t *testing.T, raw []byte, claims jwt.MapClaims) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, all)
 	token.Header["kid"] = key.ID
 	text, err := token.SignedString(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return text
 }
 
@@ -51,9 +45,7 @@ func TestSelfSigned(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	key, err := w.AdminKey("http://127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	in := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	const scope = "https://www.googleapis.com/auth/cloud-platform"
 	services := map[string]operation{
@@ -118,12 +110,8 @@ func TestClientsGiveUpOnWhatIsNotServed(t *testing.T) {
 	ctx := t.Context()
 	client := f.storage(t, f.adminKey(t))
 	fine := client.Bucket("fine")
-	if err := fine.Create(ctx, f.ProjectID(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(ctx, fine.Object("o"), []byte("x"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, fine.Create(ctx, f.ProjectID(), nil))
+	wantNoError(t, write(ctx, fine.Object("o"), []byte("x"), 0))
 	_, acl := fine.ACL().List(ctx)
 	_, notifications := fine.Notifications(ctx)
 	_, contexts := fine.Object("o").Update(ctx, storage.ObjectAttrsToUpdate{Contexts: &storage.ObjectContexts{Custom: map[string]storage.ObjectCustomContextPayload{"a": {Value: "b"}}}})
@@ -152,9 +140,7 @@ func TestTheAdministratorOfAllProjects(t *testing.T) {
 	}
 	// The administrator of another project stays in it.
 	token, err := f.Token(f.AdminEmail("project-two"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if got := (&world{Server: f.Server}).send(t, token, operation{method: "GET", path: "/storage/v1/b?project=project-one"}); got.Code != http.StatusForbidden {
 		t.Errorf("the administrator of the second project lists the buckets of the first: %d", got.Code)
 	}

@@ -26,9 +26,7 @@ func (w *world) ask(t *testing.T, method, path, body string) map[string]any {
 	}
 	out := map[string]any{}
 	if got.Body.Len() > 0 {
-		if err := json.Unmarshal(got.Body.Bytes(), &out); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, json.Unmarshal(got.Body.Bytes(), &out))
 	}
 	return out
 }
@@ -326,18 +324,14 @@ func TestMembersOfAllKinds(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	i := newIssuer(t)
-	if err := w.AddPool(gcsfake.Pool{ID: "cooper-fake.svc.id.goog", Issuer: i.URL}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.AddPool(gcsfake.Pool{ID: "cooper-fake.svc.id.goog", Issuer: i.URL}))
 	members := []string{
 		"principal://iam.googleapis.com/locations/global/workforcePools/p/subject/s", "principalSet://iam.googleapis.com/locations/global/workforcePools/p/group/g",
 		"principalSet://cloudresourcemanager.googleapis.com/projects/1", "principalSet://cloudresourcemanager.googleapis.com/organizations/1/type/ServiceAccount",
 		"deleted:principal://iam.googleapis.com/locations/global/workforcePools/p/subject/s", "serviceAccount:cooper-fake.svc.id.goog[shop/app]",
 	}
 	raw, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.must(t, setBinding(`"members":`+string(raw)))
 	audience := "//iam.googleapis.com/projects/111111111111/locations/global/workloadIdentityPools/cooper-fake.svc.id.goog/providers/kubernetes"
 	token, code := exchange(t, w, audience, i.token(t, nil))

@@ -31,13 +31,9 @@ import (
 func conformance(t *testing.T, name string) []byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "cloud.google.com/go/storage").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "internal", "test", "conformance", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return raw
 }
 
@@ -48,14 +44,10 @@ func conformanceAccount(t *testing.T, at time.Time) *world {
 		Project string `json:"project_id"`
 		Private string `json:"private_key"`
 	}
-	if err := json.Unmarshal(conformance(t, "service-account"), &account); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(conformance(t, "service-account"), &account))
 	block, _ := pem.Decode([]byte(account.Private))
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	key, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
 		t.Fatalf("the key is a %T", parsed)
@@ -79,17 +71,13 @@ func TestGooglesSignatures(t *testing.T) {
 			Headers                                     map[string]string
 		} `json:"signingV4Tests"`
 	}
-	if err := json.Unmarshal(conformance(t, "v4_signatures.json"), &vectors); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(conformance(t, "v4_signatures.json"), &vectors))
 	if len(vectors.Signing) < 29 {
 		t.Fatalf("%d vectors", len(vectors.Signing))
 	}
 	for _, v := range vectors.Signing {
 		at, err := time.Parse(time.RFC3339, v.Timestamp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		w := conformanceAccount(t, at)
 		send := func(address string) string {
 			req := httptest.NewRequestWithContext(t.Context(), v.Method, address, http.NoBody)
@@ -120,9 +108,7 @@ func serverAt(t *testing.T, project string, at time.Time) *world {
 	t.Helper()
 	s := faketest.Open(t, gcsfake.New, gcsfake.Options{Projects: []gcsfake.Project{{ID: project}}, Now: func() time.Time { return at }})
 	token, err := s.Token(s.AdminEmail(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return &world{Server: s, admin: token, known: map[string]string{}}
 }
 
@@ -230,9 +216,7 @@ func TestHMACSignatures(t *testing.T) {
 	w := serverAt(t, "cooper-fake", at)
 	defer w.close(t)
 	k, err := w.NewHMAC(w.AdminEmail(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"docs"}`})
 	serve := func(req *http.Request) (int, string) {
 		rec := httptest.NewRecorder()

@@ -29,9 +29,7 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
 	bucket := f.bucket(t, "data")
-	if err := write(t.Context(), bucket.Object("a b+ü/o"), []byte("hello"), 0); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, write(t.Context(), bucket.Object("a b+ü/o"), []byte("hello"), 0))
 	email, raw := f.account(t, "url-signer")
 	stranger, _ := f.account(t, "stranger")
 	bind(t, bucket, "roles/storage.objectUser", "serviceAccount:"+email)
@@ -39,9 +37,7 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 	var key struct {
 		Private string `json:"private_key"`
 	}
-	if err := json.Unmarshal(raw, &key); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &key))
 	type change = func(*storage.SignedURLOptions)
 	for name, tc := range map[string]struct {
 		sign change
@@ -85,20 +81,14 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 				object = "new"
 			}
 			signed, err := storage.SignedURL("data", object, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			req, err := http.NewRequestWithContext(t.Context(), o.Method, strings.Replace(signed, "https:", "http:", 1), http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			if tc.change != nil {
 				tc.change(req)
 			}
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if err != nil || resp.StatusCode != tc.status || !strings.Contains(string(body), tc.says) {
@@ -118,14 +108,10 @@ func TestSubresourcesOfTheFormerProcess(t *testing.T) {
 	var file struct {
 		Private string `json:"private_key"`
 	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(raw, &file))
 	block, _ := pem.Decode([]byte(file.Private))
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	key, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
 		t.Fatalf("the key is a %T", parsed)
@@ -133,19 +119,13 @@ func TestSubresourcesOfTheFormerProcess(t *testing.T) {
 	expires := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	sum := sha256.Sum256([]byte("GET\n\n\n" + expires + "\n/data?location"))
 	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	query := "&" + url.Values{"GoogleAccessId": {email}, "Expires": {expires}, "Signature": {base64.StdEncoding.EncodeToString(signature)}}.Encode()
 	for asked, want := range map[string]int{"location": 200, "location&lifecycle": 403, "lifecycle": 403} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL()+"/data?"+asked+query, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("?%s is %d, want %d", asked, resp.StatusCode, want)

@@ -16,13 +16,9 @@ func TestStaleReads(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{Past: true})
 	accounts := f.iam(t, f.adminKey(t)).Projects.ServiceAccounts
-	if err := f.Faults.Add(fault.Rule{Operation: "iam.projects.serviceAccounts.get", Effect: fault.Stale, Lag: 2}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Faults.Add(fault.Rule{Operation: "iam.projects.serviceAccounts.get", Effect: fault.Stale, Lag: 2}))
 	made, err := accounts.Create("projects/"+f.ProjectID(), &iam.CreateServiceAccountRequest{AccountId: "somebody"}).Context(t.Context()).Do()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for read := 1; read <= 3; read++ {
 		_, err := accounts.Get(made.Name).Context(t.Context()).Do()
 		if seen := err == nil; seen != (read == 3) {

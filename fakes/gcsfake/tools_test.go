@@ -26,9 +26,7 @@ func tool(t *testing.T, name string) (fake, *processtest.Shell, gcsfake.HMAC, []
 	bind(t, b, "roles/storage.objectUser", "serviceAccount:"+email)
 	bind(t, b, "roles/storage.legacyBucketReader", "serviceAccount:"+email)
 	k, err := f.NewHMAC(email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return f, sh, k, key
 }
 
@@ -41,9 +39,7 @@ func TestAWSCLI(t *testing.T) {
 	}
 	s3 := func(args ...string) []string { return append([]string{"--endpoint-url", f.URL(), "s3"}, args...) }
 	sh.Set("AWS_CONFIG_FILE=" + filepath.Join(sh.Dir, "aws.config"))
-	if err := os.WriteFile(filepath.Join(sh.Dir, "aws.config"), []byte("[default]\ns3 =\n  signature_version = s3v4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(filepath.Join(sh.Dir, "aws.config"), []byte("[default]\ns3 =\n  signature_version = s3v4\n"), 0o600))
 	sh.Must("aws", s3("cp", "large.bin", "s3://tools/a/large.bin")...)
 	sh.Must("aws", s3("cp", "small.txt", "s3://tools/a/small.txt", "--metadata", "k=v")...)
 	if out := sh.Must("aws", s3("ls", "s3://tools/a/")...); !strings.Contains(out, "large.bin") {
@@ -67,9 +63,7 @@ func TestRcloneWithAnHMACKey(t *testing.T) {
 		"RCLONE_CONFIG_FAKE_ACCESS_KEY_ID="+k.AccessID, "RCLONE_CONFIG_FAKE_SECRET_ACCESS_KEY="+k.Secret)
 	// This rclone always sends an ACL, private, which a bucket with uniform access refuses, at Google as here.
 	plain := f.storage(t, f.adminKey(t)).Bucket("plain")
-	if err := plain.Create(t.Context(), f.ProjectID(), nil); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, plain.Create(t.Context(), f.ProjectID(), nil))
 	bind(t, plain, "roles/storage.objectUser", "serviceAccount:"+email)
 	bind(t, plain, "roles/storage.legacyBucketReader", "serviceAccount:"+email)
 	copyAndBack(t, sh, "fake:plain/r")
@@ -79,9 +73,7 @@ func TestRcloneWithAJSONKey(t *testing.T) {
 	t.Parallel()
 	f, sh, _, key := tool(t, "rclone")
 	path := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(path, key, 0o600))
 	sh.Set("RCLONE_CONFIG_FAKE_TYPE=google cloud storage", "RCLONE_CONFIG_FAKE_SERVICE_ACCOUNT_FILE="+path,
 		"RCLONE_CONFIG_FAKE_BUCKET_POLICY_ONLY=true", "RCLONE_CONFIG_FAKE_ENDPOINT="+f.URL()+"/storage/v1/")
 	copyAndBack(t, sh, "fake:tools/r")
@@ -95,13 +87,9 @@ func TestGcloud(t *testing.T) {
 	}
 	f, sh, _, _ := tool(t, "gcloud")
 	token, err := f.Token(f.AdminEmail(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, []byte(token), 0o600))
 	sh.Set("CLOUDSDK_CONFIG="+t.TempDir(), "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="+file, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE="+f.URL()+"/storage/v1/",
 		"CLOUDSDK_CORE_PROJECT="+f.ProjectID(), "CLOUDSDK_CORE_DISABLE_PROMPTS=1", "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=true", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK=true")
 	gcloud := func(args ...string) string { return sh.Must("gcloud", append([]string{"storage"}, args...)...) }

@@ -110,9 +110,7 @@ func TestAmbiguousPresigned(t *testing.T) {
 		creds := aws.Credentials{AccessKeyID: w.Root().AccessKeyID, SecretAccessKey: w.Root().SecretAccessKey}
 		url, signed, err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping, o.DisableHeaderHoisting = true, true }).
 			PresignHTTP(t.Context(), creds, req, "UNSIGNED-PAYLOAD", "s3", "us-east-1", time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		rec, sent := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPut, url, http.NoBody)
 		sent.Header = signed
 		w.ServeHTTP(rec, sent)

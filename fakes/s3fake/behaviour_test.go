@@ -242,9 +242,7 @@ func (w *world) call(t *testing.T, r row) *httptest.ResponseRecorder {
 	if r.policy != "" {
 		u.Policy = `{"Version":"2012-10-17","Statement":[` + r.policy + `]}`
 	}
-	if err := w.ImportUser(u); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.ImportUser(u))
 	switch r.key {
 	case "anonymous":
 		c = s3fake.Credentials{}
@@ -303,9 +301,7 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 	if creds.AccessKeyID != "" {
 		raw := req.URL.RawQuery
 		defer func() { req.URL.RawQuery = raw }() // the signer omits what it cannot parse
-		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
-			tb.Fatal(err)
-		}
+		wantNoError(tb, v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()))
 	}
 	return req
 }

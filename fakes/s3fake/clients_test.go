@@ -29,6 +29,14 @@ type fake struct {
 	http *http.Client
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // start runs a server for the length of the test.
 func start(t *testing.T, o s3fake.Options) fake {
 	t.Helper()
@@ -42,9 +50,7 @@ func start(t *testing.T, o s3fake.Options) fake {
 func startTLS(t *testing.T, o s3fake.Options) fake {
 	t.Helper()
 	config, ca, err := s3fake.SelfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	o.TLS = config
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
@@ -84,9 +90,7 @@ func (f fake) user(t *testing.T, name, policy string) s3fake.Credentials {
 		}
 	}
 	out, err := client.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return s3fake.Credentials{AccessKeyID: *out.AccessKey.AccessKeyId, SecretAccessKey: *out.AccessKey.SecretAccessKey}
 }
 
@@ -122,9 +126,7 @@ func (f fake) minio(t *testing.T, c s3fake.Credentials) *minio.Client {
 		Creds: miniocreds.NewStaticV4(c.AccessKeyID, c.SecretAccessKey, ""), Secure: scheme == "https",
 		Region: f.Region(), Transport: f.http.Transport,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return m
 }
 

@@ -195,17 +195,13 @@ func TestConditionsOfPresignedURLs(t *testing.T) {
 		c := s3fake.Credentials{AccessKeyID: "AKIAPRESIGNED" + strings.Repeat("A", n), SecretAccessKey: "secret"}
 		err := w.ImportUser(s3fake.ImportedUser{Name: strings.ReplaceAll(name, " ", "-"), Credentials: c, Policy: `{"Version":"2012-10-17","Statement":[
 			{"Effect":"Allow","Action":"s3:*","Resource":"*"},{"Effect":"Deny","Action":"s3:*","Resource":"*","Condition":{` + tc.denied + `}}]}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 			req := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/docs/presigned?X-Amz-Expires=3600", strings.NewReader("x"))
 			url, _, err := signer.PresignHTTP(t.Context(), aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, req, "UNSIGNED-PAYLOAD", "s3", "us-east-1", time.Now().Add(-tc.age))
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			got := httptest.NewRecorder()
 			w.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader("x")))
 			if got.Code != tc.want {
@@ -224,9 +220,7 @@ func TestTLSVersion(t *testing.T) {
 		err := w.ImportUser(s3fake.ImportedUser{Name: tls.VersionName(version)[4:], Credentials: c, Policy: `{"Version":"2012-10-17","Statement":[
 			{"Effect":"Allow","Action":"s3:*","Resource":"*"},
 			{"Effect":"Deny","Action":"s3:*","Resource":"*","Condition":{"NumericLessThan":{"s3:TlsVersion":"1.3"}}}]}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		req := signedRequest(t, "https://127.0.0.1", aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, operation{method: http.MethodGet, path: "/docs/k"})
 		req.TLS = &tls.ConnectionState{Version: version}
 		got := httptest.NewRecorder()
@@ -241,9 +235,7 @@ func TestGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := s3fake.Credentials{AccessKeyID: "AKIAMEMBER", SecretAccessKey: "secret"}
-	if err := w.ImportUser(s3fake.ImportedUser{Name: "member", Credentials: c}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "member", Credentials: c}))
 	read := func(want int) {
 		t.Helper()
 		if got := w.send(t, c, operation{method: http.MethodGet, path: "/docs/k"}); got.Code != want {

@@ -54,9 +54,7 @@ func TestDifferences(t *testing.T) {
 	if !update {
 		return
 	}
-	if err := os.WriteFile(differencesPage, page.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(differencesPage, page.Bytes(), 0o600))
 }
 
 const differencesHead = `# s3fake, MinIO and versitygw

@@ -39,9 +39,7 @@ func TestFaults(t *testing.T) {
 			f := start(t, s3fake.Options{})
 			f.bucket(t, "docs")
 			f.ForgetCalls()
-			if err := f.Faults.Add(tc.rule); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, f.Faults.Add(tc.rule))
 			_, err := f.s3(f.Root()).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("docs"), Key: aws.String("k"), Body: bytes.NewReader([]byte("x"))})
 			switch {
 			case tc.code == "lost" && err == nil:
@@ -64,12 +62,8 @@ func TestFaultsReachIAM(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})
 	plan, err := fault.ParsePlan([]byte("rules:\n- {operation: 'iam:Create*', resource: u, code: Throttling, times: 1}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Faults.Set(plan); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
+	wantNoError(t, f.Faults.Set(plan))
 	client := f.iam(f.Root())
 	_, err = client.CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("u")})
 	if got := code(t, err); got != "Throttling" {

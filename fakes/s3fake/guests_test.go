@@ -18,17 +18,13 @@ func TestOtherAccounts(t *testing.T) {
 	const account = "111122223333"
 	dir := t.TempDir()
 	s, err := s3fake.New(s3fake.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	users := map[string]s3fake.ImportedUser{
 		"reader": {Policy: allow("s3:GetObject", "*")}, "admin": {Policy: allow("*", "*")}, "nobody": {},
 	}
 	for name, u := range users {
 		u.Name, u.Account, u.AccessKeyID, u.SecretAccessKey = name, account, "AKIA"+strings.ToUpper(name), "secret"
-		if err := s.ImportUser(u); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, s.ImportUser(u))
 		users[name] = u
 	}
 	w := &world{Server: s, known: map[string]string{}}
@@ -47,9 +43,7 @@ func TestOtherAccounts(t *testing.T) {
 			t.Fatalf("set up %s: %d %s", step.path, got.Code, got.Body)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Close())
 	s = faketest.Open(t, s3fake.New, s3fake.Options{Dir: dir})
 	w = &world{Server: s, known: map[string]string{}}
 	get := func(path string) operation { return operation{method: http.MethodGet, path: path} }

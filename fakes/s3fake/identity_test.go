@@ -33,9 +33,7 @@ type issuer struct {
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	i := &issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -70,9 +68,7 @@ func (i *issuer) tokenFrom(t *testing.T, begins time.Time, subject, audience str
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	token.Header["kid"] = "k"
 	signed, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return signed
 }
 
@@ -83,22 +79,16 @@ func TestWebIdentity(t *testing.T) {
 	f.bucket(t, "docs")
 	admin := f.iam(f.Root())
 	p, err := admin.CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{Url: &i.URL, ClientIDList: []string{"sts.amazonaws.com"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	name := i.URL[len("https://"):]
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"` + *p.OpenIDConnectProviderArn + `"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"` + name + `:sub":"system:serviceaccount:ns:sa"}}}]}`
 	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("r"), PolicyName: aws.String("p"), PolicyDocument: aws.String(allow("s3:ListBucket", "*"))}); err != nil {
 		t.Fatal(err)
 	}
 	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	client := sts.NewFromConfig(f.config(s3fake.Credentials{}), func(o *sts.Options) { o.Credentials = aws.AnonymousCredentials{} })
 	const account, audience = "system:serviceaccount:ns:sa", "sts.amazonaws.com"
 	tests := map[string]struct {
@@ -164,18 +154,14 @@ func TestPodIdentity(t *testing.T) {
 	admin := f.iam(f.Root())
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("r"), PolicyName: aws.String("p"), PolicyDocument: aws.String(allow("s3:ListBucket", "*"))}); err != nil {
 		t.Fatal(err)
 	}
 	client := eks.NewFromConfig(f.config(f.Root()))
 	in := &eks.CreatePodIdentityAssociationInput{ClusterName: aws.String("dev"), Namespace: aws.String("ns"), ServiceAccount: aws.String("sa"), RoleArn: role.Role.Arn}
 	made, err := client.CreatePodIdentityAssociation(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	in.ClientRequestToken = nil // which the SDK has set
 	_, err = client.CreatePodIdentityAssociation(t.Context(), in)
 	if got := code(t, err); got != "ResourceInUseException" {

@@ -35,13 +35,9 @@ var (
 func serializers(t *testing.T) []byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/s3").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "serializers.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return raw
 }
 
@@ -113,18 +109,14 @@ func TestTheMemberListIsComplete(t *testing.T) {
 	t.Parallel()
 	const page, heading = "../../docs/reference/s3fake.md", "\n## Every operation and member\n"
 	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	before, _, ok := strings.Cut(string(was), heading)
 	if !ok {
 		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	want := before + heading + memberList(t)
 	if os.Getenv("COOPER_UPDATE") != "" {
-		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(page, []byte(want), 0o600))
 		was = []byte(want)
 	}
 	if diff := gocmp.Diff(want, string(was)); diff != "" {

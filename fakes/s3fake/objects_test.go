@@ -34,9 +34,7 @@ func TestClientsStoreObjects(t *testing.T) {
 					t.Fatalf("put %d bytes: %v", size, err)
 				}
 				out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("docs"), Key: aws.String("a b/ü")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				wantNoError(t, err)
 				got, err := io.ReadAll(out.Body)
 				if err != nil || !bytes.Equal(got, want) {
 					t.Fatalf("aws-sdk-go-v2 got %d bytes, want %d: %v", len(got), len(want), err)
@@ -46,9 +44,7 @@ func TestClientsStoreObjects(t *testing.T) {
 					t.Fatalf("minio-go puts %d bytes: %v", size, err)
 				}
 				o, err := m.GetObject(t.Context(), "docs", "m", minio.GetObjectOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				wantNoError(t, err)
 				if got, err := io.ReadAll(o); err != nil || !bytes.Equal(got, want) {
 					t.Fatalf("minio-go got %d bytes, want %d: %v", len(got), len(want), err)
 				}
@@ -59,9 +55,7 @@ func TestClientsStoreObjects(t *testing.T) {
 				t.Fatalf("minio-go puts a stream of unknown size: %v", err)
 			}
 			o, err := m.GetObject(t.Context(), "docs", "stream", minio.GetObjectOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			if got, err := io.ReadAll(o); err != nil || !bytes.Equal(got, unknown) {
 				t.Fatalf("the stream came back with %d bytes, want %d: %v", len(got), len(unknown), err)
 			}
@@ -154,9 +148,7 @@ func TestCopySourceIsAForm(t *testing.T) {
 			continue
 		}
 		out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("docs"), Key: aws.String("copy")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if got, err := io.ReadAll(out.Body); err != nil || string(got) != key {
 			t.Errorf("%s is a copy of %q, want %q: %v", source, got, key, err)
 		}

@@ -84,9 +84,7 @@ func versityPeer(t *testing.T, path string) *peer {
 	t.Helper()
 	dir := processtest.ShortTempDir(t)
 	for _, sub := range []string{"data", "versions", "iam"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 	}
 	socket, iamAddress, address := filepath.Join(dir, "iam.sock"), freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 	root := []string{"-a", peerKey, "-s", peerSecret, "--keep-alive"}
@@ -145,9 +143,7 @@ func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.Res
 	if _, err := io.Copy(rec.Body, resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	if err := resp.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, resp.Body.Close())
 	return rec
 }
 
@@ -226,9 +222,7 @@ func startPeer(t *testing.T, path string, env []string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
 	cmd.Env = append(os.Environ(), env...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, cmd.Start())
 	t.Cleanup(func() {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Errorf("end %s: %v", path, err)
@@ -243,9 +237,7 @@ func await(t *testing.T, address string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	at, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

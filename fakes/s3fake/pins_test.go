@@ -27,9 +27,7 @@ func TestNamesakesInheritNothing(t *testing.T) {
 	heir := func(key string) s3fake.Credentials {
 		t.Helper()
 		c := s3fake.Credentials{AccessKeyID: key, SecretAccessKey: "secret"}
-		if err := w.ImportUser(s3fake.ImportedUser{Name: "heir", Credentials: c}); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "heir", Credentials: c}))
 		return c
 	}
 	may := func(c s3fake.Credentials, want int) {

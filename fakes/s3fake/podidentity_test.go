@@ -43,29 +43,17 @@ type assumed struct {
 func (f fake) assumeForPod(t *testing.T, c s3fake.Credentials, token string) (assumed, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL()+"/clusters/dev/assume-role-for-pod-identity", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	sum := sha256.Sum256(body)
 	creds := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
-	if err := v4.NewSigner().SignHTTP(t.Context(), creds, req, hex.EncodeToString(sum[:]), "eks-auth", "us-east-1", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, v4.NewSigner().SignHTTP(t.Context(), creds, req, hex.EncodeToString(sum[:]), "eks-auth", "us-east-1", time.Now()))
 	resp, err := f.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := resp.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
+	wantNoError(t, resp.Body.Close())
 	var out assumed
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatalf("%s: %v", raw, err)
@@ -81,9 +69,7 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	admin := f.iam(f.Root())
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	// The role's policy holds for the pod's own namespace alone, which the session's tags say.
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:ListBucket","Resource":"*","Condition":{"StringEquals":{"aws:PrincipalTag/kubernetes-namespace":"ns"}}}]}`
 	if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("r"), PolicyName: aws.String("p"), PolicyDocument: &policy}); err != nil {
@@ -103,9 +89,7 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	// The token of a request makes a repeated one the same.
 	in.ServiceAccount, in.ClientRequestToken = aws.String("repeated"), aws.String("token")
 	first, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	again, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in)
 	if err != nil || *again.Association.AssociationId != *first.Association.AssociationId {
 		t.Errorf("the same request again: %v", err)
@@ -120,9 +104,7 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	}
 	node, nobody := f.user(t, "node", allow("eks-auth:AssumeRoleForPodIdentity", "*")), f.user(t, "nobody", "")
 	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	const audience = "pods.eks.amazonaws.com"
 	hour := time.Now().Add(time.Hour)
 	tests := map[string]struct {
@@ -165,9 +147,7 @@ func TestConditionsOnWhatIsGiven(t *testing.T) {
 	f := start(t, s3fake.Options{Clusters: map[string]string{"dev": "https://oidc.example.com"}})
 	admin, document := f.iam(f.Root()), aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}`)
 	bound, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("bound"), PolicyDocument: document})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for user, boundary := range map[string]*string{"bounded": bound.Policy.Arn, "free": nil} {
 		if _, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &user, PermissionsBoundary: boundary}); err != nil {
 			t.Fatal(err)
@@ -175,9 +155,7 @@ func TestConditionsOnWhatIsGiven(t *testing.T) {
 	}
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: &trust})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	under := func(actions, condition string) s3fake.Credentials {
 		return f.user(t, uuid.NewString(), `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:*","Resource":"*"},`+
 			`{"Effect":"Allow","Action":"`+actions+`","Resource":"*","Condition":{`+condition+`}}]}`)

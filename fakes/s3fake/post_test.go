@@ -55,22 +55,16 @@ func form(t *testing.T, c s3fake.Credentials, conditions string, fields map[stri
 		if v == "-" {
 			continue
 		}
-		if err := w.WriteField(k, v); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, w.WriteField(k, v))
 	}
 	if file != noFile {
 		part, err := w.CreateFormFile("file", "name.txt")
 		if err == nil {
 			_, err = part.Write([]byte(file))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.Close())
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/docs", &b)
 	req.Header.Set("Content-Type", w.FormDataContentType())
 	return req
@@ -84,9 +78,7 @@ func postWorld(t *testing.T) (w *world, writer, reader s3fake.Credentials) {
 	reader = s3fake.Credentials{AccessKeyID: "AKIAREADERREADERREAD", SecretAccessKey: "secret"}
 	for name, u := range map[string]s3fake.ImportedUser{"writer": {Credentials: writer, Policy: allow("s3:PutObject", "*")}, "reader": {Credentials: reader, Policy: allow("s3:GetObject", "*")}} {
 		u.Name = name
-		if err := w.ImportUser(u); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, w.ImportUser(u))
 	}
 	return w, writer, reader
 }

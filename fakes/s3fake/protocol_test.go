@@ -158,17 +158,13 @@ func (f fake) exchange(t *testing.T, request string) (int, string) {
 		dial = (&tls.Dialer{Config: transport.TLSClientConfig}).DialContext
 	}
 	conn, err := dial(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	defer conn.Close()
 	if _, err := conn.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	defer resp.Body.Close()
 	var b strings.Builder
 	if _, err := bufio.NewReader(resp.Body).WriteTo(&b); err != nil {
@@ -277,9 +273,7 @@ func TestManagedPoliciesOfAWS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := s3fake.Credentials{AccessKeyID: "AKIAPOWERUSER", SecretAccessKey: "secret"}
-	if err := w.ImportUser(s3fake.ImportedUser{Name: "power", Credentials: c}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "power", Credentials: c}))
 	const ofAWS = "PolicyArn=arn:aws:iam::aws:policy/"
 	steps := []struct {
 		who    s3fake.Credentials

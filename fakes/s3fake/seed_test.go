@@ -48,9 +48,7 @@ func TestSeed(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})
 	for range 2 { // the second time it is there already
-		if err := f.Seed([]byte(seed)); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, f.Seed([]byte(seed)))
 	}
 	want := f.Inventory()
 	photos := aws.String("photos")
@@ -75,12 +73,8 @@ func TestSeed(t *testing.T) {
 		if _, err := reader.GetObject(t.Context(), &s3.GetObjectInput{Bucket: photos, Key: aws.String("cat")}); err != nil {
 			t.Error(err)
 		}
-		if err := f.Faults.Add(fault.Rule{Code: "SlowDown"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reset(); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, f.Faults.Add(fault.Rule{Code: "SlowDown"}))
+		wantNoError(t, f.Reset())
 		if diff := cmp.Diff(want, f.Inventory(), cmpopts.EquateEmpty()); diff != "" || len(f.Calls()) > 0 {
 			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(f.Calls()), diff)
 		}

@@ -67,9 +67,7 @@ func (w *world) travellers(t *testing.T, policy string) aws.Credentials {
 		}
 	}
 	c := s3fake.Credentials{AccessKeyID: "AKIATRAVELLER000", SecretAccessKey: "secret"}
-	if err := w.ImportUser(s3fake.ImportedUser{Name: "walker", Credentials: c, Policy: policy}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "walker", Credentials: c, Policy: policy}))
 	return aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
 }
 

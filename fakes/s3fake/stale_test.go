@@ -52,13 +52,9 @@ func TestStaleReads(t *testing.T) {
 				clock := time.Now()
 				f := start(t, s3fake.Options{Past: true, Now: func() time.Time { return clock }})
 				iams, s3s := f.iam(f.Root()), f.s3(f.Root())
-				if err := f.ImportUser(s3fake.ImportedUser{Name: "known", Credentials: s3fake.Credentials{AccessKeyID: "AKIAKNOWN0KNOWN0KNOW", SecretAccessKey: "s"}}); err != nil {
-					t.Fatal(err)
-				}
+				wantNoError(t, f.ImportUser(s3fake.ImportedUser{Name: "known", Credentials: s3fake.Credentials{AccessKeyID: "AKIAKNOWN0KNOWN0KNOW", SecretAccessKey: "s"}}))
 				rule.Operation, rule.Effect = test.operation, fault.Stale
-				if err := f.Faults.Add(rule); err != nil {
-					t.Fatal(err)
-				}
+				wantNoError(t, f.Faults.Add(rule))
 				if _, err := test.change(t.Context(), iams, s3s); err != nil {
 					t.Fatal(err)
 				}

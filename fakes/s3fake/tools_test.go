@@ -33,9 +33,7 @@ func TestAWSCLI(t *testing.T) {
 	s3 := func(args ...string) []string { return append([]string{"--endpoint-url", f.URL(), "s3"}, args...) }
 	// Debian's CLI still presigns with Signature Version 2 for us-east-1 unless told otherwise.
 	config := filepath.Join(sh.Dir, "config")
-	if err := os.WriteFile(config, []byte("[default]\ns3 =\n  signature_version = s3v4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(config, []byte("[default]\ns3 =\n  signature_version = s3v4\n"), 0o600))
 	sh.Set("AWS_CONFIG_FILE=" + config)
 	sh.Must("aws", s3("cp", "large.bin", "s3://errands/a/large.bin")...)
 	sh.Must("aws", s3("cp", "small.txt", "s3://errands/a/small.txt", "--metadata", "k=v")...)

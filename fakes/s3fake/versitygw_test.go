@@ -255,9 +255,7 @@ func runSuite(t *testing.T, binary, suite string) string {
 	}
 	text := ansi.ReplaceAllString(string(raw), "")
 	if out := os.Getenv("VERSITYGW_OUT"); out != "" {
-		if err := os.WriteFile(filepath.Join(out, strings.ReplaceAll(t.Name(), "/", "_")+".log"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(filepath.Join(out, strings.ReplaceAll(t.Name(), "/", "_")+".log"), []byte(text), 0o600))
 	}
 	return text
 }

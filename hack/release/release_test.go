@@ -41,6 +41,14 @@ func git(t *testing.T, directory string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // checkout returns a checkout with a history that has the tags v0.1.0 and v0.2.0-rc.1.
 func checkout(t *testing.T) string {
 	t.Helper()
@@ -95,17 +103,13 @@ func TestRefusals(t *testing.T) {
 func write(name string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 }
 
 func remove(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.RemoveAll(filepath.Join(dir, ".git")))
 }
 
 // TestChangelog has a commit whose title contains markup.
@@ -118,17 +122,11 @@ func TestChangelog(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			found, err := look(t.Context(), checkout(t), version)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			r := &release{options: options{version: version}, source: found, files: t.TempDir()}
-			if err := r.writeChangelog(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, r.writeChangelog(t.Context()))
 			got, err := os.ReadFile(filepath.Join(r.files, "CHANGELOG"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			if !strings.HasPrefix(string(got), "# "+version+"\n\n"+want) {
 				t.Errorf("got\n%s\nwant it to begin with\n%s", got, want)
 			}
@@ -154,9 +152,7 @@ func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 			t.Parallel()
 			r := &release{options: options{version: tc.version}, source: source{directory: t.TempDir(), previous: tc.before}}
 			page := filepath.Join(r.source.directory, apiPage)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(page), 0o700), os.WriteFile(page, []byte(tc.page), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, errors.Join(os.MkdirAll(filepath.Dir(page), 0o700), os.WriteFile(page, []byte(tc.page), 0o600)))
 			if err := r.checkAPI(t.Context()); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -173,9 +169,7 @@ func thisTree(t *testing.T) string {
 	const root = "../.."
 	dir := t.TempDir()
 	work, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	// Not a clone: the checkout may belong to another user, and may be shallow.
 	git(t, dir, "init", "--quiet", "--initial-branch=main")
 	git(t, work, "--git-dir", filepath.Join(dir, ".git"), "--work-tree", work, "add", "--all")
@@ -210,15 +204,11 @@ func TestRelease(t *testing.T) {
 	programs(t, made, o.platforms)
 	images(t, made)
 	text, err := os.ReadFile(filepath.Join(made, "install.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if !strings.Contains(string(text), "image: cooper/cosi-controller:"+version+"\n") || strings.Contains(string(text), ":dev") {
 		t.Error("install.yaml installs another version")
 	}
-	if err := os.WriteFile(filepath.Join(made, sumsFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(filepath.Join(made, sumsFile), nil, 0o600))
 	if err := publish(filepath.Join(again.dist, version), made); err == nil || !strings.Contains(err.Error(), "differs in CHANGELOG, ") {
 		t.Errorf("over another release: %v", err)
 	}
@@ -226,9 +216,7 @@ func TestRelease(t *testing.T) {
 
 func mustRun(t *testing.T, o options) {
 	t.Helper()
-	if err := run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, run(t.Context(), o))
 	if left, err := filepath.Glob(filepath.Join(o.dist, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left is %v (%v)", left, err)
 	}
@@ -244,9 +232,7 @@ func papers(t *testing.T, made string) {
 		t.Errorf("sha256sum: %v\n%s", err, out)
 	}
 	sums, err := readSums(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var statement struct {
 		Subject []struct {
 			Name   string            `json:"name"`
@@ -256,12 +242,8 @@ func papers(t *testing.T, made string) {
 	var found bill
 	for name, into := range map[string]any{"provenance": &statement, "spdx": &found} {
 		text, err := os.ReadFile(filepath.Join(made, "cooper-"+version+"."+name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, into); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
+		wantNoError(t, json.Unmarshal(text, into))
 	}
 	judge := exec.CommandContext(t.Context(), "go", "-C", "../../judges", "test", "./documents", "-run=^TestBill$", "-count=1")
 	judge.Env = append(os.Environ(), "COOPER_BILL="+filepath.Join(made, "cooper-"+version+".spdx.json"))
@@ -273,9 +255,7 @@ func papers(t *testing.T, made string) {
 		attested[s.Name] = s.Digest["sha256"]
 	}
 	entries, err := os.ReadDir(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, entry := range entries {
 		name := entry.Name()
 		if want, ok := attested[name]; !ok || want != "" && want != sums[name] {
@@ -293,9 +273,7 @@ func papers(t *testing.T, made string) {
 func programs(t *testing.T, made string, platforms []string) {
 	t.Helper()
 	bill, err := os.ReadFile(filepath.Join(made, "cooper-"+version+".spdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	native := "linux-" + runtime.GOARCH
 	found, err := filepath.Glob(filepath.Join(made, "*-"+version+"-*"))
 	if err != nil || len(found)%len(platforms) > 0 || len(found) == 0 {
@@ -303,9 +281,7 @@ func programs(t *testing.T, made string, platforms []string) {
 	}
 	for _, file := range found {
 		info, err := buildinfo.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		for _, m := range info.Deps {
 			if !strings.Contains(string(bill), fmt.Sprintf(`"name": %q`, m.Path)) {
 				t.Errorf("%s of %s is not in the bill", m.Path, file)
@@ -332,15 +308,11 @@ func images(t *testing.T, made string) {
 	for _, archive := range archives {
 		name := strings.TrimSuffix(filepath.Base(archive), "-"+version+".oci.tar")
 		released, err := filepath.Glob(filepath.Join(made, name+"-"+version+"-linux-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		var want, got []string
 		for _, file := range released {
 			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			want = append(want, fmt.Sprintf("%x", sha256.Sum256(content)))
 		}
 		for _, blob := range files(t, archive, func(in string) bool { return strings.HasPrefix(in, "blobs/") }) {
@@ -363,9 +335,7 @@ func images(t *testing.T, made string) {
 func files(t *testing.T, archive string, wanted func(string) bool) map[string][]byte {
 	t.Helper()
 	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	defer file.Close()
 	return filesIn(t, file, wanted)
 }
@@ -378,9 +348,7 @@ func filesIn(t *testing.T, archive io.Reader, wanted func(string) bool) map[stri
 		if errors.Is(err, io.EOF) {
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if header.Typeflag != tar.TypeReg || !wanted(header.Name) {
 			continue
 		}
@@ -397,17 +365,11 @@ func TestPlugin(t *testing.T) {
 	for _, platform := range r.platforms {
 		p := program{name: plugin, platform: platform, file: plugin + "-" + version + "-" + strings.ReplaceAll(platform, "/", "-")}
 		r.programs = append(r.programs, p, program{name: "cooper", platform: platform})
-		if err := r.write(p.file, platform); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, r.write(p.file, platform))
 	}
-	if err := r.packPlugin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, r.packPlugin(t.Context()))
 	text, err := os.ReadFile(filepath.Join(r.files, "krew-cosi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var manifest struct {
 		Spec struct {
 			Version   string
@@ -417,9 +379,7 @@ func TestPlugin(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &manifest); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, yaml.Unmarshal(text, &manifest))
 	if manifest.Spec.Version != version || len(manifest.Spec.Platforms) != len(r.platforms) {
 		t.Errorf("it is of another version, or of other platforms:\n%s", text)
 	}
@@ -432,17 +392,11 @@ func TestPlugin(t *testing.T) {
 			t.Errorf("the SHA-256 of %s: want %s (%v), got %s", archive, sum, err, p.SHA256)
 		}
 		packed, err := os.Open(filepath.Join(r.files, archive))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		unzipped, err := gzip.NewReader(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		got := filesIn(t, unzipped, func(string) bool { return true })
-		if err := packed.Close(); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, packed.Close())
 		want := p.Selector.MatchLabels["os"] + "/" + p.Selector.MatchLabels["arch"]
 		if string(got[p.Bin]) != want || len(got["LICENSE"]) == 0 || len(got) != 2 {
 			t.Errorf("%s has %d files, and the program %q in place of %q", archive, len(got), got[p.Bin], want)

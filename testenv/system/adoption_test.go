@@ -111,9 +111,7 @@ func installed(t *testing.T, env *testenv.Env) map[string]any {
 			group, version, _ := strings.Cut(group, "/")
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
-			if err := env.Client.List(t.Context(), list); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, env.Client.List(t.Context(), list))
 			for _, object := range list.Items {
 				if !strings.HasPrefix(object.GetName(), "cosi-") || kind == "ConfigMap" && ofKustomize.MatchString(object.GetName()) {
 					continue

@@ -34,9 +34,7 @@ func TestDeploy(t *testing.T) {
 		apply(t, env, "default", "-f", "../../deploy/policies/classes.yaml")
 	}
 	clients, err := kubernetes.NewForConfig(env.ControlPlane.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	deployments, err := clients.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=cosi"})
 	if err != nil || len(deployments.Items) != 6 {
 		t.Fatalf("want the controller, cosi-obc and four drivers, got %d deployments, %v", len(deployments.Items), err)
@@ -232,13 +230,9 @@ func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"s3", "azure", "gcs", "static"} {
 		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "lease.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		want, err := deploy.DriverLease(driver + ".cooper.dev")
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("lease.yaml of %s (-that of s3 +its own):\n%s", driver, diff)
 		}
@@ -250,13 +244,9 @@ func TestCredentialRoles(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"s3", "gcs", "static"} {
 		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "credentials.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		want, err := deploy.DriverCredentials("cosi-driver-" + driver)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("credentials.yaml of %s (-that of s3 +its own):\n%s", driver, diff)
 		}

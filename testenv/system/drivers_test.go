@@ -22,9 +22,7 @@ import (
 func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	sidecar := env.ClientFor(config)
 	tenant, _ := newTenant(t, env)
 	annotate(t, env, tenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
@@ -48,16 +46,12 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: tenant, Name: "photos", UID: "1"},
 			},
 		}
-		if err := env.Client.Status().Update(t.Context(), access); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, env.Client.Status().Update(t.Context(), access))
 		secret := newSecret(tenant, name, ofAccess(access), func(s *corev1.Secret) {
 			s.Finalizers, s.Annotations = []string{cosiapi.ProtectionFinalizer}, map[string]string{"cooper.dev/driver": driver}
 		})
 		for _, object := range []client.Object{bucket, secret} {
-			if err := env.Client.Create(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, env.Client.Create(t.Context(), object))
 		}
 		buckets[driver], secrets[driver] = bucket, secret
 	}
@@ -65,9 +59,7 @@ func objectsOfDrivers(t *testing.T, env *testenv.Env) {
 	pretender := newSecret(tenant, "pretender", ofAccess(accesses[own]), func(s *corev1.Secret) {
 		s.Annotations = map[string]string{"cooper.dev/driver": other}
 	})
-	if err := env.Client.Create(t.Context(), pretender); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Create(t.Context(), pretender))
 	changeAs := func(c client.Client, o client.Object) error {
 		return c.Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"metadata":{"annotations":{"a":"b"}}}`), client.DryRunAll)
 	}
@@ -123,9 +115,7 @@ func ownerOf(t *testing.T, env *testenv.Env, namespace string) client.Client {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}},
 	}
-	if err := env.Client.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Create(t.Context(), binding))
 	owner := env.ClientFor(env.User(name))
 	until(t, "the owner's role counts", func(ctx context.Context) error {
 		return owner.List(ctx, &cosiapi.BucketAccessList{}, client.InNamespace(namespace))

@@ -112,9 +112,7 @@ func (f *flow) run(t *testing.T) {
 	f.Create(f.claim, f.access)
 	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
 	f.WaitCondition(f.claim, cosiapi.ConditionProvisioned)
-	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret))
 	if got := string(f.secret.Data["COSI_PROTOCOL"]); got != "S3" {
 		t.Errorf("the Secret's protocol is %q: %v", got, f.secret.Data)
 	}
@@ -182,13 +180,9 @@ func TestASidecarThatMayWatchSecretsRepairsThem(t *testing.T) {
 	f := newFlow(t, o)
 	f.Create(f.claim, f.access)
 	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
-	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret))
 	f.secret.Data["COSI_PROTOCOL"] = []byte("FTP")
-	if err := f.Client().Update(t.Context(), f.secret); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, f.Client().Update(t.Context(), f.secret))
 	f.Env.Eventually("the Secret is repaired", func(ctx context.Context) error {
 		if err := f.Client().Get(ctx, client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
 			return err

@@ -38,9 +38,7 @@ func TestHelm(t *testing.T) {
 	helm(t, env, driver...)
 
 	clients, err := kubernetes.NewForConfig(env.ControlPlane.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, deployment := range []*appsv1.Deployment{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-system", Name: "cosi-controller"}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-driver-s3", Name: "cosi-driver-s3"}},
@@ -177,22 +175,16 @@ func crdOfBuckets() *unstructured.Unstructured {
 func older(t *testing.T, env *testenv.Env, chart string) {
 	t.Helper()
 	former := filepath.Join(t.TempDir(), "cosi-controller")
-	if err := os.CopyFS(former, os.DirFS(chart)); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.CopyFS(former, os.DirFS(chart)))
 	file := filepath.Join(former, "files", "crds", "objectstorage.k8s.io_buckets.yaml")
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	before, rest, _ := strings.Cut(string(content), "  - additionalPrinterColumns:\n")
 	_, after, found := strings.Cut(rest, "    name: v1alpha2\n")
 	if !found {
 		t.Fatalf("the CRD is written in another way:\n%s", content)
 	}
-	if err := os.WriteFile(file, []byte(before+"  - name: v1alpha2\n"+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, []byte(before+"  - name: v1alpha2\n"+after), 0o600))
 	helm(t, env, "upgrade", "cosi-controller", former, "--namespace=cosi-system")
 }
 
@@ -210,9 +202,7 @@ func helm(t *testing.T, env *testenv.Env, args ...string) string {
 func tryHelm(t *testing.T, env *testenv.Env, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "bash", "../../hack/helm.sh").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig(env.Config(), "default"),
 		"HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())

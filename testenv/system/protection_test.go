@@ -32,9 +32,7 @@ func copiesOfSecrets(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	namespace, tenant := newTenant(t, env)
 	everywhere, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	namespaced := userWith(t, env, namespace, "namespaced-sidecar", deploy.SidecarRole)
 	restorer := userWith(t, env, namespace, "restorer", "edit", deploy.OverrideRole)
 	access := newAccess(namespace, "app", "keys")
@@ -87,9 +85,7 @@ func isCopy(err error) bool {
 func applyAs(t *testing.T, c client.Client, s *corev1.Secret) error {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	object := &unstructured.Unstructured{Object: content}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	return c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
@@ -105,9 +101,7 @@ func userWith(t *testing.T, env *testenv.Env, namespace, name string, roles ...s
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}},
 		}
-		if err := env.Client.Create(t.Context(), binding); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, env.Client.Create(t.Context(), binding))
 	}
 	return env.ClientFor(env.User(name))
 }
@@ -171,9 +165,7 @@ func TestExportedManifest(t *testing.T) {
 	}
 	manifest := func() *unstructured.Unstructured {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(exported)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		object := &unstructured.Unstructured{Object: content}
 		object.SetGroupVersionKind(cosiapi.GroupVersion().WithKind("BucketClaim"))
 		object.SetManagedFields(nil)

@@ -35,9 +35,7 @@ import (
 func samples(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("../../deploy/samples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var folders []string
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != "classes" {
@@ -114,9 +112,7 @@ func applySample(t *testing.T, s *systemtest.System, c client.Client, folder str
 	var all []*unstructured.Unstructured
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		objects, err := system.ParseManifest(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -149,9 +145,7 @@ func delivered(t *testing.T, s *systemtest.System, name string) map[string]map[s
 func dataOf(t *testing.T, s *systemtest.System, secret string) map[string][]byte {
 	t.Helper()
 	found := &corev1.Secret{}
-	if err := s.Client().Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: s.Namespace, Name: secret}, found); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Client().Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: s.Namespace, Name: secret}, found))
 	return found.Data
 }
 
@@ -159,9 +153,7 @@ func dataOf(t *testing.T, s *systemtest.System, secret string) map[string][]byte
 func podsOf(t *testing.T, object *unstructured.Unstructured) []corev1.PodSpec {
 	t.Helper()
 	read := func(into any) {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into))
 	}
 	switch object.GetKind() {
 	case "Pod":
@@ -313,9 +305,7 @@ func mounted(t *testing.T, pod corev1.PodSpec, volume string, secrets map[string
 		}
 	}
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	return dir
 }

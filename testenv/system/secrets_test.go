@@ -72,9 +72,7 @@ func unnamed(s *corev1.Secret) { s.GenerateName = "any-" }
 func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:serviceaccounts:"+ofDriver, "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	sidecar := env.ClientFor(config)
 	ofTenant, _ := newTenant(t, env)
 	annotate(t, env, ofTenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
@@ -151,9 +149,7 @@ func confined(err error) bool {
 // drivers as its comments say.
 func namespaced(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}))
 	for _, driver := range []string{"s3", "azure", "gcs"} {
 		sample := sampleFor(t, driver)
 		apply(t, env, "default", "--dry-run=server", "--force-conflicts", "-k", sample)
@@ -163,9 +159,7 @@ func namespaced(t *testing.T, env *testenv.Env) {
 		}
 	}
 	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-azure"}}
-	if err := env.Client.Delete(t.Context(), everywhere); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Delete(t.Context(), everywhere))
 	withoutStore(t, env, "cosi-driver-azure")
 }
 
@@ -173,22 +167,14 @@ func namespaced(t *testing.T, env *testenv.Env) {
 func sampleFor(t *testing.T, driver string) string {
 	t.Helper()
 	drivers := t.TempDir()
-	if err := os.CopyFS(drivers, os.DirFS("../../deploy/drivers")); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.CopyFS(drivers, os.DirFS("../../deploy/drivers")))
 	sample := filepath.Join(drivers, "s3-namespaced")
 	files, err := filepath.Glob(filepath.Join(sample, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte("s3"), []byte(driver)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
+		wantNoError(t, os.WriteFile(file, bytes.ReplaceAll(content, []byte("s3"), []byte(driver)), 0o600))
 	}
 	return sample
 }
@@ -198,15 +184,11 @@ func sampleFor(t *testing.T, driver string) string {
 func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 	t.Helper()
 	manifests, err := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "kustomize", sample).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var bindings []string
 	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
 		binding := rbacv1.RoleBinding{} // a ClusterRoleBinding has the same fields
-		if err := yaml.Unmarshal([]byte(document), &binding); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, yaml.Unmarshal([]byte(document), &binding))
 		if binding.RoleRef.Name != "" {
 			bindings = append(bindings, binding.Namespace+"/"+binding.RoleRef.Name)
 		}
@@ -232,9 +214,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 func withoutStore(t *testing.T, env *testenv.Env, driver string) {
 	t.Helper()
 	config, err := env.ControlPlane.User("system:serviceaccount:"+driver+":"+driver, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	sidecar := env.ClientFor(config)
 	read := func(namespace, name string) error {
 		return client.IgnoreNotFound(sidecar.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.Secret{}))

@@ -29,6 +29,14 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestTheControllerWorksInItsNamespaceAndCanBeRestarted(t *testing.T) {
 	t.Parallel()
 	s := systemtest.Start(t, system.Options{})
@@ -44,9 +52,7 @@ func TestTheControllerWorksInItsNamespaceAndCanBeRestarted(t *testing.T) {
 	s.StartComponent(s.Controller())
 	waitBound(t, s, second)
 
-	if err := s.Client().Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Client().Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
 	if len(foreign.Finalizers) > 0 || foreign.Status.BoundBucketName != "" {
 		t.Errorf("a claim outside of the system's namespaces was worked on: %+v", foreign)
 	}
@@ -96,9 +102,7 @@ func TestADriverServesOnAShortSocketUntilItIsStopped(t *testing.T) {
 	if err := dial(t, path); err != nil {
 		t.Error(err)
 	}
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, s.Stop())
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory of sockets is still there (%v)", err)
 	}
@@ -143,9 +147,7 @@ func TestASystemOnItsOwnControlPlaneStopsIt(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the tests of testenv/controlplane start and stop control planes")
 	s, err := system.Start(t.Context(), system.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if err := s.Client().List(t.Context(), &cosiapi.BucketList{}); err != nil {
 		t.Error(err)
 	}

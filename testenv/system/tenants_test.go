@@ -88,9 +88,7 @@ func staysAsItIs(t *testing.T, env *testenv.Env, namespace string, tenant client
 	t.Helper()
 	kept := newClaim(namespace, "kept", &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: "standard"}})
 	kept.Finalizers = []string{"example.com/held"}
-	if err := tenant.Create(t.Context(), kept); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, tenant.Create(t.Context(), kept))
 	annotate(t, env, namespace, nil)
 	until(t, "the class is lost", func(ctx context.Context) error {
 		again := newClaim(namespace, "again", &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: "standard"}})
@@ -146,9 +144,7 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: object-storage, requested: "+resource) {
 			t.Errorf("%s: one more than %d: want forbidden by the quota, got %v", resource, hard.Value(), err)
 		}
-		if err := tenant.Delete(t.Context(), object("n0")); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, tenant.Delete(t.Context(), object("n0")))
 		until(t, "there is room for another again", func(ctx context.Context) error { return tenant.Create(ctx, object("another")) })
 	}
 }
@@ -157,18 +153,14 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 func newTenant(t *testing.T, env *testenv.Env) (string, client.Client) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
-	if err := env.Client.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Create(t.Context(), namespace))
 	name := "user-of-" + namespace.Name
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}},
 	}
-	if err := env.Client.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Create(t.Context(), binding))
 	return namespace.Name, env.ClientFor(env.User(name))
 }
 
@@ -176,13 +168,9 @@ func newTenant(t *testing.T, env *testenv.Env) (string, client.Client) {
 func annotate(t *testing.T, env *testenv.Env, name string, annotations map[string]string) {
 	t.Helper()
 	namespace := &corev1.Namespace{}
-	if err := env.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace))
 	namespace.Annotations = annotations
-	if err := env.Client.Update(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, env.Client.Update(t.Context(), namespace))
 }
 
 func newAccess(namespace, name, class string) *cosiapi.BucketAccess {

@@ -63,9 +63,7 @@ func TestUninstallLeavesTheCRDs(t *testing.T) {
 func uninstallSteps(t *testing.T) [][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/howto/deploy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	_, section, found := strings.Cut(string(page), "## Uninstall\n")
 	if !found {
 		t.Fatal("the page does not say how to uninstall")
