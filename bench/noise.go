@@ -45,7 +45,7 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 		{name: fmt.Sprintf("with %d failing claims", o.noise), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, fails, o.noise) }, watched: true},
 		{name: fmt.Sprintf("with %d claims with hanging calls", hanging), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, hangs, hanging) }},
 	} {
-		took, steady, err := s.beside(ctx, n, o.singles, o.idle)
+		took, steady, err := s.measureDuring(ctx, n, o.singles, o.idle)
 		if err != nil {
 			return []table{t}, fmt.Errorf("%s: %w", n.name, err)
 		}
@@ -70,8 +70,8 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 	return []table{t}, nil
 }
 
-// beside measures single pairs during a noise, and the requests that the noise alone causes.
-func (s *system) beside(ctx context.Context, n noise, singles int, span time.Duration) (took timing, steady tally, err error) {
+// measureDuring measures single pairs during a noise, and the requests of the noise alone.
+func (s *system) measureDuring(ctx context.Context, n noise, singles int, span time.Duration) (took timing, steady tally, err error) {
 	end, err := n.make(ctx)
 	if err != nil {
 		return took, steady, err

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Words as in a shell, of whose characters only quotes and the backslash mean anything: -run A|B is no pipe.
+# Words as in a shell. Only quotes and the backslash are special characters: -run A|B is no pipe.
 words=$(xargs -r printf '%s\n' <<<"${TESTFLAGS:-}")
 flags=()
 [ -z "$words" ] || mapfile -t flags <<<"$words"
@@ -93,7 +93,7 @@ test_others() {
   return "$status"
 }
 
-# test_all tests the other modules beside the root's, and prints their output after it.
+# test_all tests the other modules in addition to the root's, and prints their output after it.
 test_all() {
   local others status=0 these group
   others=$(mktemp)

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// initial are the conditions of an object that nobody has written to.
+// initial are the conditions of an object that no component has written to.
 func initial() []metav1.Condition {
 	var conds []metav1.Condition
 	for _, conditionType := range []string{cosiapi.ConditionProvisioned, cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisionFailed} {
@@ -84,7 +84,7 @@ func TestAStatusIsNotTakenAway(t *testing.T) {
 func TestBucketsAreSelectedByDriver(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
-	driver := env.Namespace() // a name that nobody else has
+	driver := env.Namespace() // a name that is not used elsewhere
 	for _, name := range []string{driver, "other-" + driver} {
 		bucket := &cosiapi.Bucket{
 			ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -25,7 +25,7 @@ type cell struct {
 	bucket, account string
 }
 
-// process makes a driver as a new process has it. Without a crash it lives for ever.
+// process makes a driver as a new process has it. Without a crash it runs until the test ends.
 func (c *cell) process(t *testing.T, crash *drivertest.Crash) *azuredriver.Driver {
 	t.Helper()
 	options := azuredriver.Options{Config: configOf(c.server), Now: c.clock.Now}

@@ -403,7 +403,7 @@ func TestBadResponsesAndPanics(t *testing.T) {
 					return test.create(), nil
 				},
 			}, driverkit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			for range 2 { // the second call proves that the ID is not locked for ever
+			for range 2 { // the second call proves that the ID is not locked forever
 				_, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "b"})
 				wantStatus(t, err, codes.Internal, test.message)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// process makes a driver as a new process has it, with a sidecar. Without a crash it lives for ever.
+// process makes a driver as a new process has it, with a sidecar. Without a crash it runs until the test ends.
 func process(t *testing.T, on google, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
 	t.Helper()
 	return drivertest.Settled{Driver: bare(t, on, store, crash)}

@@ -63,7 +63,7 @@ func (i installation) with(part string, v version) installation {
 	return i
 }
 
-// An upgrade is a changing installation with users, some of whom keep their buckets.
+// An upgrade is a changing installation with users; some of them keep their buckets.
 type upgrade struct {
 	*world
 

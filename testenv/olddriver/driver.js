@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A driver of COSI v1alpha1 for stores with S3 and IAM, written from the specification as somebody writes it who has
-// never heard of another generation: an ID is known when the thing exists, a repeated grant makes another key, and who
-// asks while a call for the same name is under way gets ABORTED. For tests of what serves such drivers.
+// A driver of COSI v1alpha1 for stores with S3 and IAM, written only from that specification: an ID is returned after the
+// resource exists, a repeated grant creates another key, and a call during another call for the same name returns ABORTED.
+// It is for tests of the components that serve such drivers.
 //
 //   COSI_ENDPOINT=unix:///path/to/driver.sock AWS_ENDPOINT_URL=... AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=... node driver.js
 //
-// Parameters of a bucket become its tags. An access knows one, readOnly. It prints a line when a call begins and ends,
-// and for each request to the store.
+// Parameters of a bucket become its tags. The only parameter of an access is readOnly. The driver prints a line when a
+// call begins and ends, and for each request to the store.
 'use strict';
 
 const { createHash, createHmac } = require('node:crypto');
@@ -142,7 +142,7 @@ async function revoke({ accountId }) {
 // Calls of one name, or ID, do not overlap.
 const pending = new Set();
 
-// serve makes a handler of a call. The fields are required; the last one says what the call is about.
+// serve returns the handler of a call. The fields are required; the last one is the name or ID of the resource.
 function serve(call, ...required) {
   return async ({ request }, callback) => {
     const about = request[required.at(-1)]?.split(/[:/]/).at(-1);

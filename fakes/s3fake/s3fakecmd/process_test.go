@@ -139,7 +139,7 @@ func (l *ledger) check(t *testing.T, c child) {
 }
 
 // TestMemoryStaysBounded uploads a large object in parts and looks at the process's peak memory.
-func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
+func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB and needs the whole machine
 	parts := fulltest.Size(24, 64, 320) // more than limit
 	const partSize, limit = 16 << 20, 256 << 20
 	c := startChild(t)

@@ -20,8 +20,8 @@ import (
 // policyName is the name of the inline policy, which the driver manages exclusively.
 const policyName = "cosi"
 
-// nobody is the name of an account that never exists.
-const nobody = "cosi-nobody"
+// missing is the name of an account that never exists.
+const missing = "cosi-nobody"
 
 // Names of the tags that mark a user as the driver's.
 const (
@@ -115,6 +115,6 @@ func unlessUnknown(err error) error {
 
 // Ping reads a user that does not exist.
 func (u *Users) Ping(ctx context.Context) error {
-	_, _, err := u.readUser(ctx, nobody)
+	_, _, err := u.readUser(ctx, missing)
 	return err
 }

@@ -27,8 +27,8 @@ const (
 	codeNoUser    = "XMinioAdminNoSuchUser"
 	codeNoQuota   = "XMinioAdminNoSuchQuotaConfiguration"
 	statusEnabled = "enabled"
-	// nobody is the name of an account that never exists.
-	nobody = "cosi-nobody"
+	// missing is the name of an account that never exists.
+	missing = "cosi-nobody"
 )
 
 // Users manages the users of one MinIO server. All fields except Cluster are required.
@@ -107,7 +107,7 @@ func (u *Users) call(ctx context.Context, method, operation string, query url.Va
 
 // Ping reads a policy that does not exist.
 func (u *Users) Ping(ctx context.Context) error {
-	_, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {nobody}, "v": {"2"}}, nil)
+	_, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {missing}, "v": {"2"}}, nil)
 	if apierror.Is(err, codeNoPolicy) {
 		return nil
 	}

@@ -38,8 +38,8 @@ const (
 const (
 	// policyPrefix is the prefix of the names of the accesses' inline policies.
 	policyPrefix = "cosi-"
-	// nobody is the name of a role that the driver never creates, because it contains no dots.
-	nobody = "cosi-nobody"
+	// missing is the name of a role that the driver never creates, because it contains no dots.
+	missing = "cosi-nobody"
 	// maxRoleName is the maximum length of a role name.
 	maxRoleName = 64
 	// maxPolicies is the limit for all inline policies of a role together, in characters without white space.
@@ -178,7 +178,7 @@ type associations interface {
 // Ping reads a role that does not exist and the associations of the cluster. It fails if EKS does not know the
 // cluster.
 func (r *Roles) Ping(ctx context.Context) error {
-	if _, _, err := r.read(ctx, nobody); err != nil && !apierror.Denied(err) {
+	if _, _, err := r.read(ctx, missing); err != nil && !apierror.Denied(err) {
 		return err
 	}
 	if r.PodIdentity == nil {
