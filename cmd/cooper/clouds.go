@@ -18,8 +18,8 @@ const limits = ""
 // otherFakes returns the commands that run the fake stores of clouds other than S3.
 func otherFakes() []subcommand {
 	return []subcommand{
-		{name: "fakes gcs", short: "run a Cloud Storage with IAM, alone", prepare: gcsfakecmd.Prepare},
-		{name: "fakes azure", short: "run an Azure Blob service that enforces, alone", prepare: azurefakecmd.Prepare},
+		{name: "fakes gcs", short: "run only the fake Cloud Storage and IAM", prepare: gcsfakecmd.Prepare},
+		{name: "fakes azure", short: "run only the fake Azure Blob Storage", prepare: azurefakecmd.Prepare},
 	}
 }
 

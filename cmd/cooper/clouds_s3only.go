@@ -13,8 +13,7 @@ import (
 // The build tag s3only excludes the SDKs of the other clouds, which are a fifth of the packages.
 
 const limits = `
-This one has the store of S3 alone. With those of Azure and Google Cloud it is built by
-  make bin/cooper CLOUDS=all
+This build includes S3 only. Build with Azure and Google Cloud: make bin/cooper CLOUDS=all
 `
 
 func otherFakes() []subcommand { return nil }

@@ -26,10 +26,10 @@ const downTimeout = time.Minute
 const sampleNamespace = "tutorial"
 
 // upDirectory is the help text of --data in commands that look for a running system.
-const upDirectory = "directory that was given to cooper up; empty means the one that it takes by itself"
+const upDirectory = "directory of the system, as passed to cooper up; empty means the default"
 
 // replaceCRDs is the help text of --replace-crds in all commands.
-const replaceCRDs = "allow that Cooper's CRDs take the place of others' v1alpha2, whose objects lose fields"
+const replaceCRDs = "allow Cooper's CRDs to replace foreign v1alpha2 CRDs; their objects lose fields"
 
 // directory defines --data with the given usage and returns a function that resolves it. keep is true if the
 // user named a directory.
@@ -50,16 +50,16 @@ func directory(flags *pflag.FlagSet, usage string) func() (dir rundir.Dir, keep 
 }
 
 func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	where := directory(flags, "directory that keeps the state for the next start; empty means a fresh system each time, in the user's cache")
+	where := directory(flags, "directory in which state persists between runs; empty starts an empty system in the user's cache directory")
 	o := up.Options{}
 	flags.IntVar(&o.APIPort, "api-port", 0, "port of the Kubernetes API on 127.0.0.1; 0 means a free one")
 	flags.IntVar(&o.S3Port, "s3-port", 0, "port of the fake S3 and IAM on 127.0.0.1; 0 means a free one")
-	flags.IntVar(&o.PagePort, "page-port", 0, "port of the page on 127.0.0.1 that shows the flow; 0 means a free one")
+	flags.IntVar(&o.PagePort, "page-port", 0, "port of the status page on 127.0.0.1; 0 means a free one")
 	otherPorts(flags, &o)
 	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of the sample")
-	flags.DurationVar(&o.SampleTimeout, "sample-timeout", sampleTimeout, "how long the sample may take to be provisioned")
+	flags.DurationVar(&o.SampleTimeout, "sample-timeout", sampleTimeout, "timeout for provisioning the sample")
 	flags.BoolVar(&o.ReplaceCRDs, "replace-crds", false, replaceCRDs)
-	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
+	manifests := flags.String("manifests", "", "file or directory to apply instead of the tutorial's manifests")
 	empty := flags.Bool("no-sample", false, "apply no manifests")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {
 		o.Out, o.Progress = stdout, stderr
@@ -77,7 +77,7 @@ func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer)
 func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	where := directory(flags, upDirectory)
 	namespace := flags.String("namespace", "", "namespace of the access Secret; empty means the sample's")
-	secret := flags.String("secret", "", "name of the access Secret; empty means the sample's first")
+	secret := flags.String("secret", "", "name of the access Secret; empty means the first one of the sample")
 	administrator := flags.Bool("store-administrator", false, "print the root credential of the S3 store instead")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {
 		dir, _, err := where()
@@ -85,7 +85,7 @@ func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer
 			return err
 		}
 		if *administrator && *secret != "" {
-			return errors.New("--store-administrator and --secret contradict each other")
+			return errors.New("--store-administrator and --secret are mutually exclusive")
 		}
 		return up.Environment(ctx, up.EnvironmentOptions{
 			Dir: dir, Namespace: *namespace, Secret: *secret, StoreAdministrator: *administrator,
@@ -111,7 +111,7 @@ func prepareDown(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Write
 func manifestFiles(path string, none bool) (fs.FS, error) {
 	switch {
 	case none && path != "":
-		return nil, errors.New("--manifests and --no-sample contradict each other")
+		return nil, errors.New("--manifests and --no-sample are mutually exclusive")
 	case none:
 		return nil, nil //nolint:nilnil // none was requested
 	case path == "":

@@ -48,7 +48,7 @@ func TestCRDsOfTheUpstreamProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	const refusal = "these CustomResourceDefinitions are not Cooper's"
-	const difference = "fields that Cooper's does not have: spec.bucketClaims.accessMode, status.error, status.readyToUse"
+	const difference = "fields that Cooper's CRD lacks: spec.bucketClaims.accessMode, status.error, status.readyToUse"
 	if got := cooper(t, []string{"KUBECONFIG=" + kubeconfig}, "check"); got.code != 1 || !strings.Contains(got.stderr, refusal) || !strings.Contains(got.stdout, difference) {
 		t.Errorf("cooper check: exit %d, want 1, what differs and why not:\n%s%s", got.code, got.stdout, got.stderr)
 	}

@@ -39,7 +39,7 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	held := up.holders(t, env)
 	for _, lease := range []string{"cosi-controller", "cosi-driver-s3.cooper.dev", "cosi-driver-azure.cooper.dev", "cosi-driver-gcs.cooper.dev"} {
 		if held[lease] == "" {
-			t.Errorf("nobody holds the Lease %s, by which one sees that a part runs: %q", lease, held)
+			t.Errorf("the Lease %s has no holder: %q", lease, held)
 		}
 	}
 
@@ -187,7 +187,7 @@ func useAWS(t *testing.T, env map[string]string) {
 		t.Errorf("aws s3 ls does not list the object:\n%s", got)
 	}
 	if got := run("", "s3", "cp", object, "-"); got != "hello from aws" {
-		t.Errorf("aws s3 cp: want what was stored, got %q", got)
+		t.Errorf("aws s3 cp: want the stored object, got %q", got)
 	}
 }
 
@@ -308,11 +308,11 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 	if _, err := minioClient(t, after).StatObject(t.Context(), after["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{}); err != nil {
 		t.Errorf("the object stored before the kill: %v", err)
 	}
-	if got := cooper(t, nil, "down", "--data", up.data); got.code != 0 || !strings.Contains(got.stderr, "has ended") {
+	if got := cooper(t, nil, "down", "--data", up.data); got.code != 0 || !strings.Contains(got.stderr, "has stopped") {
 		t.Errorf("cooper down: exit %d: %s", got.code, got.stderr)
 	}
 	again.awaitExit(t)
-	if got := cooper(t, nil, "env", "--data", up.data); got.code != 1 || !strings.Contains(got.stderr, "nothing runs on "+up.data) {
+	if got := cooper(t, nil, "env", "--data", up.data); got.code != 1 || !strings.Contains(got.stderr, "no system is running in "+up.data) {
 		t.Errorf("cooper env when nothing runs: exit %d: %s", got.code, got.stderr)
 	}
 }
@@ -344,11 +344,11 @@ func TestBadInput(t *testing.T) {
 	}{
 		"a directory that a living cooper uses": {
 			args: []string{"up", "--data", holder.data}, code: 1,
-			want: []string{"cooper runs already: process", busy, "cooper down --data " + holder.data},
+			want: []string{"cooper is already running: process", busy, "cooper down --data " + holder.data},
 		},
 		"a directory that is not cooper's": {
 			args: []string{"up", "--data", foreign}, code: 1,
-			want: []string{foreign, "nothing was touched"},
+			want: []string{foreign, "was not changed"},
 		},
 		"a busy port for S3": {
 			args: []string{"up", "--data", newData(t), "--s3-port", busyPort}, code: 1,
@@ -356,11 +356,11 @@ func TestBadInput(t *testing.T) {
 		},
 		"a port that is none": {
 			args: []string{"up", "--data", newData(t), "--api-port", "99999"}, code: 1,
-			want: []string{"--api-port 99999 is no port"},
+			want: []string{"--api-port 99999 is not a port"},
 		},
 		"a namespace that cannot be": {
 			args: []string{"up", "--data", newData(t), "--namespace", "Bad_NS"}, code: 1,
-			want: []string{`--namespace "Bad_NS" cannot be the name of a namespace`},
+			want: []string{`--namespace "Bad_NS" is not a valid namespace name`},
 		},
 		"a busy port for the API server": {
 			args: []string{"up", "--data", newData(t), "--api-port", busyPort}, code: 1,
@@ -372,7 +372,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"a manifest that the API server refuses": {
 			args: []string{"up", "--data", newData(t), "--manifests", refused}, code: 1,
-			want: []string{"refused.yaml, document 1: BucketClaim a was refused", "bucketClassName"},
+			want: []string{"refused.yaml, document 1: BucketClaim a was rejected", "bucketClassName"},
 		},
 		"a manifest that is not there": {
 			args: []string{"up", "--data", newData(t), "--manifests", "/does/not/exist"}, code: 1,
@@ -383,7 +383,7 @@ func TestBadInput(t *testing.T) {
 			want: []string{"KUBEBUILDER_ASSETS", "kube-apiserver"},
 		},
 		"a command that does not exist": {
-			args: []string{"upp"}, code: 2, want: []string{`there is no command "upp"`},
+			args: []string{"upp"}, code: 2, want: []string{`unknown command "upp"`},
 		},
 		"a flag that does not exist": {
 			args: []string{"up", "--dtaa", "x"}, code: 2, want: []string{"unknown flag: --dtaa; see --help"},
@@ -392,22 +392,22 @@ func TestBadInput(t *testing.T) {
 			args: []string{"up"}, env: []string{"COOPER_S3_PORT=http"}, code: 2, want: []string{`environment variable COOPER_S3_PORT: invalid argument "http"`},
 		},
 		"a control plane on a port that is none": {
-			args: []string{"control-plane", "--kubeconfigs", foreign, "--port", "99999"}, code: 1, want: []string{"--port 99999 is no port"},
+			args: []string{"control-plane", "--kubeconfigs", foreign, "--port", "99999"}, code: 1, want: []string{"--port 99999 is not a port"},
 		},
-		"a driver whose name would be a path": {
+		"a driver name that is a path": {
 			args: []string{"control-plane", "--kubeconfigs", foreign, "--driver", "../x"}, code: 1, want: []string{"--driver: ", `"../x"`},
 		},
 		"a health address without a port": {
 			args: []string{"control-plane", "--kubeconfigs", foreign, "--health-address", "x"}, code: 1, want: []string{"--health-address: ", "127.0.0.1:8081"},
 		},
 		"fakes without a word more": {
-			args: []string{"fakes"}, code: 2, want: []string{"cooper fakes: say which", "fakes s3 "},
+			args: []string{"fakes"}, code: 2, want: []string{"cooper fakes: missing command", "fakes s3 "},
 		},
 		"a fake that does not exist": {
-			args: []string{"fakes", "ftp"}, code: 2, want: []string{`cooper fakes: there is no "ftp"`, "fakes s3 "},
+			args: []string{"fakes", "ftp"}, code: 2, want: []string{`cooper fakes: unknown command "ftp"`, "fakes s3 "},
 		},
 		"help for a command that does not exist": {
-			args: []string{"help", "upp"}, code: 2, want: []string{`there is no command "upp"`},
+			args: []string{"help", "upp"}, code: 2, want: []string{`unknown command "upp"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

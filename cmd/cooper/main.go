@@ -47,16 +47,16 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return append([]subcommand{
 		{name: "up", short: "run the whole system until Ctrl-C", details: executables, prepare: prepareUp, logs: true},
-		{name: "env", short: "print how to reach what runs, and the granted credential, for eval", prepare: prepareEnv},
-		{name: "down", short: "end what up started", prepare: prepareDown},
-		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", details: executables, prepare: prepareControlPlane},
-		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
-		{name: "check", short: "show whose CRDs a cluster has, missing admission policies, and whether Cooper's CRDs can be installed", prepare: prepareCheck},
-		{name: "migrate", short: "print what is to be done to move buckets of COSI v1alpha1 to v1alpha2; it changes nothing", prepare: prepareMigrate},
+		{name: "env", short: "print shell variables for the API server and the granted credential, for eval", prepare: prepareEnv},
+		{name: "down", short: "stop the system that up started", prepare: prepareDown},
+		{name: "control-plane", short: "run only the Kubernetes API, for components in other processes", details: executables, prepare: prepareControlPlane},
+		{name: "apply", short: "apply manifests to another system and print the granted credentials", prepare: prepareApply},
+		{name: "check", short: "check whether Cooper's CRDs can be installed in a cluster, and report missing admission policies", prepare: prepareCheck},
+		{name: "migrate", short: "print a plan to migrate buckets from COSI v1alpha1 to v1alpha2; changes nothing", prepare: prepareMigrate},
 		{name: "migrate-storage", short: "rewrite all objects in the CRDs' storage version, and clear status.storedVersions", prepare: prepareMigrateStorage},
-		{name: "new driver", short: "write the skeleton of a driver, whose tests pass", prepare: prepareNewDriver},
-		{name: "probe", short: "ask a health address once: exit 0 if it reports that all is well", prepare: prepareProbe},
-		{name: "fakes s3", short: "run the S3 and IAM that up uses, alone", prepare: s3fakecmd.Prepare},
+		{name: "new driver", short: "generate the skeleton of a driver with passing tests", prepare: prepareNewDriver},
+		{name: "probe", short: "request a health address once, and exit 0 if it reports success", prepare: prepareProbe},
+		{name: "fakes s3", short: "run only the fake S3 and IAM", prepare: s3fakecmd.Prepare},
 	}, otherFakes()...)
 }
 
@@ -66,7 +66,7 @@ const executables = `kube-apiserver, etcd, kubectl and kube-controller-manager c
 2. the directory of cooper
 3. the store of setup-envtest
 4. an earlier build in the user's cache directory
-5. a release of envtest, which is downloaded to that store; ENVTEST_INSTALLED_ONLY=true forbids it
+5. a release of envtest, which is downloaded to that store; ENVTEST_INSTALLED_ONLY=true disables the download
 6. a build from source with Go, which takes minutes
 If 1 to 3 and 5 have no kubectl, that of the PATH is used.
 If 1 and 2 have no kube-controller-manager, it is built, since envtest has none.
@@ -105,14 +105,14 @@ func isHelp(arg string) bool { return arg == "help" || arg == "--help" || arg ==
 func lost(args []string, group []subcommand, stdout, stderr io.Writer) int {
 	switch {
 	case len(group) == 0:
-		fmt.Fprintf(stderr, "cooper: there is no command %q\n\n%s", args[0], usage(subcommands()))
+		fmt.Fprintf(stderr, "cooper: unknown command %q\n\n%s", args[0], usage(subcommands()))
 	case len(args) > 1 && isHelp(args[1]):
 		fmt.Fprint(stdout, usage(group))
 		return serve.ExitOK
 	case len(args) > 1:
-		fmt.Fprintf(stderr, "cooper %s: there is no %q\n\n%s", args[0], args[1], usage(group))
+		fmt.Fprintf(stderr, "cooper %s: unknown command %q\n\n%s", args[0], args[1], usage(group))
 	default:
-		fmt.Fprintf(stderr, "cooper %s: say which\n\n%s", args[0], usage(group))
+		fmt.Fprintf(stderr, "cooper %s: missing command\n\n%s", args[0], usage(group))
 	}
 	return serve.ExitUsage
 }
@@ -124,7 +124,7 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	serve.DescribeFlags(flags)
 	err := serve.ParseFlags(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(stdout, "cooper %s: %s\n\n%sEvery flag can be given by the environment variable in brackets.\n\n%s", c.name, c.short, c.details, flags.FlagUsages())
+		fmt.Fprintf(stdout, "cooper %s: %s\n\n%sEach flag can also be set by the environment variable in brackets.\n\n%s", c.name, c.short, c.details, flags.FlagUsages())
 		return serve.ExitOK
 	}
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 func prepareNewDriver(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	o := newdriver.Options{Version: serve.Version()}
-	flags.StringVar(&o.Driver, "name", "", "DNS name of the driver, such as acme.example.com; --name itself can be left out")
+	flags.StringVar(&o.Driver, "name", "", "DNS name of the driver, such as acme.example.com; can also be the first argument")
 	serve.AsArgument(flags.Lookup("name"))
-	flags.StringVar(&o.Module, "module", "", "path of its Go module; empty means one in example.com")
-	flags.StringVar(&o.Dir, "dir", "", "directory to make; empty means cosi-driver-NAME here")
-	flags.StringVar(&o.Checkout, "checkout", "", "directory with the sources of Cooper to build with; empty means the published version of this program")
+	flags.StringVar(&o.Module, "module", "", "path of the Go module; empty means one in example.com")
+	flags.StringVar(&o.Dir, "dir", "", "directory to create; empty means cosi-driver-NAME in the working directory")
+	flags.StringVar(&o.Checkout, "checkout", "", "directory with Cooper's source code to build with; empty means the release of this program")
 	return func(_ context.Context, stdout, _ io.Writer) error {
 		o.Out = stdout
 		return newdriver.Make(o)

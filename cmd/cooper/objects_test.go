@@ -71,7 +71,7 @@ spec: {bucketClassName: forgotten, protocols: [S3]}
 //nolint:tparallel // the parts in between are parallel
 func TestWrongObjects(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "what the messages say is tested where they are written")
+	fulltest.Only(t, "the messages are tested in their packages")
 	up := startUp(t)
 	env := up.environment(t)
 	file := filepath.Join(t.TempDir(), "wrong.yaml")
@@ -81,7 +81,7 @@ func TestWrongObjects(t *testing.T) {
 	up.kubectl(t, env, "apply", "-f", file)
 	t.Run("each", func(t *testing.T) { seeWrongObjects(t, up, env) })
 	if got := up.kubectl(t, env, "get", "secret", "password", "-o", "jsonpath={.data}"); got != `{"password":"b2Ytc29tZWJvZHk="}` {
-		t.Errorf("the Secret of somebody else was changed: %s", got)
+		t.Errorf("a Secret of another owner was changed: %s", got)
 	}
 	up.interrupt(t)
 }
@@ -100,14 +100,14 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 			"bucketaccess/misspelt", "Provisioned", "False", "Refused",
 			[]string{`unknown parameter "alowDelete"; supported parameters: `, "allowDelete"},
 		},
-		"an access whose Secret name is taken": {
+		"an access with a Secret name in use": {
 			"bucketaccess/taken", "ResourcesValidated", "False", "SecretTaken",
 			[]string{
 				`Secret "password" was not created for this BucketAccess. COSI does not touch it.`,
 				"Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.",
 			},
 		},
-		"a class of a driver that nobody runs": {
+		"a class of a driver that does not run": {
 			"bucketclaim/nobody", "Provisioned", "Unknown", "WaitingForBucket",
 			[]string{`Waiting for the sidecar of driver "nobody.example.com" to provision Bucket "`},
 		},

@@ -50,7 +50,7 @@ func TestADriverOfV1alpha1(t *testing.T) {
 		t.Logf("killed at line %d of %d while the driver makes, or at %d of %d while it removes", p.makes, makes, p.removes, removes)
 		w.round(t, fmt.Sprint("killed-", i), p.makes, p.removes)
 		if left := w.inventory(t); left != before {
-			t.Fatalf("the store has what it had not before:\n%s\nbefore:\n%s", left, before)
+			t.Fatalf("the store has new entries:\n%s\nbefore:\n%s", left, before)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int
 		t.Fatalf("get: %v", err)
 	}
 	if got, err := io.ReadAll(object); err != nil || string(got) != "hello" {
-		t.Errorf("get: want what was stored, got %q, %v", got, err)
+		t.Errorf("get: want the stored object, got %q, %v", got, err)
 	}
 	if err := client.RemoveObject(t.Context(), bucket, "hello.txt", minio.RemoveObjectOptions{}); err != nil {
 		t.Fatalf("remove: %v", err)

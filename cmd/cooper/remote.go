@@ -29,15 +29,15 @@ const sampleTimeout = 2 * time.Minute
 
 func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	o := standalone.Options{}
-	flags.StringVar(&o.Data, "data", "", "directory that keeps the state for the next start; empty keeps none")
+	flags.StringVar(&o.Data, "data", "", "directory in which state persists between runs; empty disables persistence")
 	flags.IntVar(&o.Port, "port", 0, "port of the API server; 0 means a free one")
-	flags.BoolVar(&o.AllInterfaces, "all-interfaces", false, "listen on every address, as in a container, and not on 127.0.0.1 alone")
-	flags.StringVar(&o.Kubeconfigs, "kubeconfigs", "", "directory that gets a kubeconfig for each component")
-	flags.StringVar(&o.Server, "server", "", "host and port by which components reach the API server; empty means where it listens")
-	flags.StringVar(&o.HostServer, "host-server", "", "host and port by which people outside of the components' network reach it, for the file "+standalone.HostFile)
-	flags.StringSliceVar(&o.Drivers, "driver", []string{tutorial.DriverName}, "name of a driver whose sidecar may work; repeat it for several")
+	flags.BoolVar(&o.AllInterfaces, "all-interfaces", false, "listen on all addresses instead of 127.0.0.1 only, for example in a container")
+	flags.StringVar(&o.Kubeconfigs, "kubeconfigs", "", "output directory for the kubeconfig of each component")
+	flags.StringVar(&o.Server, "server", "", "host and port of the API server for the components; empty means its listen address")
+	flags.StringVar(&o.HostServer, "host-server", "", "host and port of the API server for clients outside the components' network, for the file "+standalone.HostFile)
+	flags.StringSliceVar(&o.Drivers, "driver", []string{tutorial.DriverName}, "name of a driver, for the permissions of its sidecar; repeat for several")
 	flags.BoolVar(&o.ReplaceCRDs, "replace-crds", false, replaceCRDs)
-	flags.StringVar(&o.HealthAddress, "health-address", "", "TCP address that serves /readyz; empty serves none")
+	flags.StringVar(&o.HealthAddress, "health-address", "", "bind address for /readyz; empty disables it")
 	return func(ctx context.Context, _, stderr io.Writer) error {
 		o.Progress = stderr
 		return standalone.Run(ctx, o)
@@ -46,10 +46,10 @@ func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, 
 
 func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	o, kubeconfig := up.ApplyOptions{}, kubeconfigFlag(flags)
-	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of objects that name none")
-	flags.DurationVar(&o.SampleTimeout, "timeout", sampleTimeout, "how long everything may take to be provisioned")
-	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
-	cloud := flags.String("cloud", "s3", "which of the tutorial's manifests: s3, azure or gcs")
+	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of objects without a namespace")
+	flags.DurationVar(&o.SampleTimeout, "timeout", sampleTimeout, "timeout for provisioning all claims and accesses")
+	manifests := flags.String("manifests", "", "file or directory to apply instead of the tutorial's manifests")
+	cloud := flags.String("cloud", "s3", "cloud of the tutorial's manifests: s3, azure or gcs")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {
 		if o.Kubeconfig = *kubeconfig; o.Kubeconfig == "" {
 			return errNoKubeconfig
@@ -79,11 +79,11 @@ func prepareCheck(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writ
 	}
 }
 
-var errNoKubeconfig = errors.New("--kubeconfig is not set: say how to reach the API server")
+var errNoKubeconfig = errors.New("--kubeconfig is not set: pass the kubeconfig file of the cluster")
 
 // kubeconfigFlag defines --kubeconfig, which defaults to KUBECONFIG.
 func kubeconfigFlag(flags *pflag.FlagSet) *string {
-	path := flags.String("kubeconfig", "", "file that says how to reach the API server")
+	path := flags.String("kubeconfig", "", "kubeconfig file of the cluster")
 	serve.NameVariable(flags.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 	return path
 }
@@ -92,12 +92,12 @@ func prepareMigrate(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Wr
 	o := migrate.Options{}
 	api := apiserver.Access{}
 	api.Flags(flags)
-	flags.StringVar(&o.Backup, "backup", "", "file with the objects of v1alpha1, as kubectl get -o yaml writes them; required")
-	flags.StringVar(&o.From, "from", "", "name of the driver whose buckets are to move; required")
-	flags.StringVar(&o.Driver, "driver", "", "name of the driver that serves them from now on; empty means the same one")
-	flags.StringVar(&o.IDPrefix, "id-prefix", "", "what comes before the old ID of a bucket in the new driver's ID of it, such as BACKEND. for the S3 driver")
-	flags.StringToStringVar(&o.AccessClasses, "bucket-access-class", nil, "OLD=NEW, the BucketAccessClass of v1alpha2 for accesses of one of v1alpha1; repeat it for several")
-	flags.StringVar(&o.Suffix, "suffix", "-v1alpha2", "what is added to the name of an old Secret for that of the new one")
+	flags.StringVar(&o.Backup, "backup", "", "file with the v1alpha1 objects, as written by kubectl get -o yaml; required")
+	flags.StringVar(&o.From, "from", "", "name of the driver to migrate buckets from; required")
+	flags.StringVar(&o.Driver, "driver", "", "name of the driver that serves them after the migration; empty means the same driver")
+	flags.StringVar(&o.IDPrefix, "id-prefix", "", "prefix of the old bucket ID in the new driver's bucket ID, such as BACKEND. for the S3 driver")
+	flags.StringToStringVar(&o.AccessClasses, "bucket-access-class", nil, "OLD=NEW: the v1alpha2 BucketAccessClass that replaces a v1alpha1 one; repeat for several")
+	flags.StringVar(&o.Suffix, "suffix", "-v1alpha2", "suffix that is appended to an old Secret's name for the new Secret")
 	return func(ctx context.Context, stdout, _ io.Writer) error {
 		config, err := api.Config()
 		if err != nil {
@@ -114,7 +114,7 @@ func prepareMigrateStorage(flags *pflag.FlagSet) func(context.Context, io.Writer
 	o := storageversion.Options{PageSize: pageSize}
 	api := apiserver.Access{}
 	api.Flags(flags)
-	flags.StringVar(&o.Version, "storage-version", cosiapi.Version, "Storage version that all CRDs must have.")
+	flags.StringVar(&o.Version, "storage-version", cosiapi.Version, "storage version that all CRDs must have")
 	return func(ctx context.Context, stdout, _ io.Writer) error {
 		o.Out = stdout
 		config, err := api.Config()
@@ -138,6 +138,6 @@ func sampleFiles(path, cloud string) (fs.FS, error) {
 }
 
 func prepareProbe(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	url := flags.String("url", "http://127.0.0.1:8081/readyz", "what to ask for")
+	url := flags.String("url", "http://127.0.0.1:8081/readyz", "URL to request")
 	return func(ctx context.Context, _, _ io.Writer) error { return serve.Probe(ctx, *url) }
 }

@@ -37,7 +37,7 @@ func TestShipped(t *testing.T) {
 	}
 	up := startUpOf(t, cooper, []string{"PATH=" + t.TempDir(), "HOME=" + t.TempDir()}, newData(t))
 	if kubectl, err := os.Readlink(filepath.Join(up.data, "bin", "kubectl")); err != nil || kubectl != filepath.Join(dir, "kubectl") {
-		t.Errorf("kubectl is %q (%v), want the one beside cooper", kubectl, err)
+		t.Errorf("kubectl is %q (%v), want the one in the directory of cooper", kubectl, err)
 	}
 	up.interrupt(t)
 	if want := "using the kube-apiserver and etcd of " + dir; !strings.Contains(up.stderr.String(), want) {

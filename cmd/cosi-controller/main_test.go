@@ -148,7 +148,7 @@ func TestTheControllerEnds(t *testing.T) {
 		"a bad variable":               {[]string{"COOPER_WORKERS=many"}, nil, 2, `environment variable COOPER_WORKERS: invalid argument "many"`},
 		"a bad level":                  {nil, []string{"--log-level=loud"}, 2, `--log-level: "loud" is not one of debug, info, warn, error`},
 		"a bad format":                 {nil, []string{"--log-format=xml"}, 2, `--log-format: "xml" is not one of text, json`},
-		"no way to the API server":     {nil, nil, 1, "say how to reach the API server with --kubeconfig FILE"},
+		"no way to the API server":     {nil, nil, 1, "not running in a Pod: pass the kubeconfig file of the cluster with --kubeconfig"},
 		"a kubeconfig that is missing": {nil, []string{"--kubeconfig=/does/not/exist"}, 1, "--kubeconfig: stat /does/not/exist"},
 		"a kubeconfig that is no YAML": {[]string{"KUBECONFIG=" + broken}, nil, 1, "--kubeconfig: error loading config file"},
 		"an API server that is silent": {nil, []string{"--kubeconfig=" + silent}, 1, "cosi-controller: cannot reach the API server at " + nobody + ": "},

@@ -54,7 +54,7 @@ func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 		status int
 		text   string
 	}{
-		"nobody":                      {"", http.StatusUnauthorized, ""},
+		"no token":                    {"", http.StatusUnauthorized, ""},
 		"an unknown token":            {"not-a-token", http.StatusInternalServerError, ""},
 		"an account without the role": {tokenOf(t, env, namespace, "nobody"), http.StatusForbidden, ""},
 		"an account with the role":    {tokenOf(t, env, namespace, "prometheus"), http.StatusOK, "workqueue_work_duration_seconds"},

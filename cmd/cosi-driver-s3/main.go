@@ -32,7 +32,7 @@ func main() {
 				return nil, err
 			}
 			if err := driver.CheckConfiguration(ctx); err != nil {
-				return nil, fmt.Errorf("the configuration does not fit what was made with an earlier one: %w", err)
+				return nil, fmt.Errorf("the configuration conflicts with existing buckets or accounts: %w", err)
 			}
 			return driver, nil
 		},

@@ -49,8 +49,8 @@ func TestBadStarts(t *testing.T) {
 		"a store without its path":  bad(2, "directory:/path", "--credential-store=directory:"),
 		"a store without a socket":  bad(2, "is not a UNIX socket address", "--credential-store=sidecar:localhost:1"),
 		"keys that are not there":   bad(2, "--credential-key-file: read the keys", "--credential-store=memory", "--credential-key-file=/nowhere"),
-		"secrets outside of a Pod":  bad(2, "this is not a Pod", "--credential-store=kubernetes"),
-		"no way to an API server":   bad(1, "--kubeconfig FILE", "--credential-store=kubernetes:store"),
+		"secrets outside of a Pod":  bad(2, "not running in a Pod", "--credential-store=kubernetes"),
+		"no way to an API server":   bad(1, "pass the kubeconfig file of the cluster with --kubeconfig", "--credential-store=kubernetes:store"),
 		"a file with a mistake":     bad(1, `backends.a.type: "azure"`, "--config="+file),
 		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "backends.default.endpoint"},
 	})

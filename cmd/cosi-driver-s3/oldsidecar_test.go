@@ -54,7 +54,7 @@ func TestAReleasedSidecar(t *testing.T) {
 		process := launch.Start(t)
 		info, err := v1alpha1.NewIdentityClient(connection).DriverGetInfo(t.Context(), &v1alpha1.DriverGetInfoRequest{})
 		if err != nil || info.GetName() != "s3.cooper.dev" {
-			t.Fatalf("the driver says that it is %q: %v", info.GetName(), err)
+			t.Fatalf("the name of the driver is %q: %v", info.GetName(), err)
 		}
 		created, err := driver.DriverCreateBucket(t.Context(), create)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestAReleasedSidecar(t *testing.T) {
 	}
 }
 
-// infoOf returns what the sidecar writes for workloads. It accepts exactly one set of credentials, under the
+// infoOf returns the information that the sidecar writes for workloads. It accepts exactly one set of credentials, under the
 // requested name.
 func infoOf(t *testing.T, name string, granted *v1alpha1.DriverGrantBucketAccessResponse) string {
 	t.Helper()
@@ -132,7 +132,7 @@ func useAsWorkload(t *testing.T, secret string) {
 	}
 	defer object.Body.Close()
 	if text, err := io.ReadAll(object.Body); err != nil || string(text) != "hello" {
-		t.Errorf("want what was stored, got %q, %v", text, err)
+		t.Errorf("want the stored object, got %q, %v", text, err)
 	}
 	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
 		t.Fatal(err)

@@ -34,16 +34,16 @@ func server() serve.Command {
 	api := apiserver.Access{}
 	return serve.Command{
 		Name:  "cosi-obc",
-		Short: "serves ObjectBucketClaims of objectbucket.io/v1alpha1 by COSI",
-		Notes: "\n`cosi-obc adopt` prints how claims of another provisioner move to COSI; see its own --help.\n",
+		Short: "serves ObjectBucketClaims (objectbucket.io/v1alpha1) with COSI",
+		Notes: "\n`cosi-obc adopt` plans the migration of another provisioner's claims to COSI; see its --help.\n",
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			apiserver.MetricsFlags(f, &o.Metrics)
-			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
-			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
+			f.StringVar(&o.HealthAddress, "health-address", ":8081", "bind address for /healthz and /readyz; empty disables it")
+			f.BoolVar(&leaderElect, "leader-elect", true, "use leader election, so several instances can run")
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")
-			f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
-			f.IntVar(&o.Workers, "workers", reconciler.DefaultWorkers, "number of claims worked on at a time")
+			f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "namespaces to reconcile; empty means all")
+			f.IntVar(&o.Workers, "workers", reconciler.DefaultWorkers, "number of concurrent reconciles")
 			f.DurationVar(&o.Resync, "resync", reconciler.DefaultResync, "maximum time between reconciles of an unchanged claim")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
@@ -72,23 +72,23 @@ func adopt() serve.Command {
 	api := apiserver.Access{}
 	return serve.Command{
 		Name:  "cosi-obc adopt",
-		Short: "prints the plan and the manifests by which ObjectBucketClaims of another provisioner move to COSI",
-		Notes: "\nIt changes nothing. What is done already is said to be done, so ask again at any time.\n",
+		Short: "prints a plan and manifests to migrate another provisioner's ObjectBucketClaims to COSI",
+		Notes: "\nIt changes nothing, and marks completed steps as done. It can be run again at any time.\n",
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
-			f.StringVar(&a.StorageClass, "from", "", "StorageClass of the claims, which another provisioner serves; required")
-			f.StringVar(&a.AccessClass, "bucket-access-class", "", "BucketAccessClass of the new credentials, of the driver that reaches the buckets; required")
-			f.StringVar(&a.Namespace, "namespace", "", "only claims of this namespace; empty means all")
-			f.StringVar(&a.Name, "name", "", "only the claim of this name; empty means all")
-			f.StringVar(&a.IDPrefix, "id-prefix", "", "what comes before the name of a bucket in the driver's ID of it, such as BACKEND. for the S3 driver")
-			f.StringVar(&a.Suffix, "suffix", "-cosi", "what is added to the name of a claim for that of the new one")
+			f.StringVar(&a.StorageClass, "from", "", "StorageClass of the other provisioner's claims; required")
+			f.StringVar(&a.AccessClass, "bucket-access-class", "", "BucketAccessClass of the new credentials, for the driver that serves the buckets; required")
+			f.StringVar(&a.Namespace, "namespace", "", "namespace of the claims; empty means all")
+			f.StringVar(&a.Name, "name", "", "name of the claim; empty means all")
+			f.StringVar(&a.IDPrefix, "id-prefix", "", "prefix of the bucket name in the driver's bucket ID, such as BACKEND. for the S3 driver")
+			f.StringVar(&a.Suffix, "suffix", "-cosi", "suffix that is appended to the name of a claim for the new claim")
 		},
 		Run: func(ctx context.Context, _ *slog.Logger) error {
 			switch {
 			case a.StorageClass == "" || a.AccessClass == "":
-				return serve.Usagef("say which claims and which class with --from and --bucket-access-class; see --help")
+				return serve.Usagef("--from and --bucket-access-class are required; see --help")
 			case a.Suffix == "":
-				return serve.Usagef("--suffix must not be empty: the new claim stands beside the old one")
+				return serve.Usagef("--suffix must not be empty: the old and the new claim exist at the same time")
 			}
 			config, err := api.Config()
 			if err != nil {

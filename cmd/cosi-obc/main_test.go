@@ -28,10 +28,10 @@ func TestCosiObcEnds(t *testing.T) {
 		want        string
 	}{
 		"help names the variables":        {nil, []string{"--help"}, 0, "[COOPER_LEADER_ELECT]"},
-		"no way to the API server":        {nil, nil, 1, "say how to reach the API server with --kubeconfig FILE"},
+		"no way to the API server":        {nil, nil, 1, "not running in a Pod: pass the kubeconfig file of the cluster with --kubeconfig"},
 		"a cluster without the kinds":     {[]string{reached}, nil, 1, "has no kind ObjectBucketClaim in objectbucket.io/v1alpha1: apply deploy/obc/crds there first"},
 		"adopt has a help of its own":     {nil, []string{"adopt", "--help"}, 0, "--bucket-access-class"},
-		"adopt wants to know what":        {nil, []string{"adopt"}, 2, "say which claims and which class with --from and --bucket-access-class"},
+		"adopt wants to know what":        {nil, []string{"adopt"}, 2, "--from and --bucket-access-class are required"},
 		"adopt keeps the names apart":     {nil, []string{"adopt", "--from=a", "--bucket-access-class=b", "--suffix="}, 2, "--suffix must not be empty"},
 		"adopt wants a class that exists": {[]string{reached}, []string{"adopt", "--from=a", "--bucket-access-class=b"}, 1, `there is no BucketAccessClass "b": create it first`},
 	} {

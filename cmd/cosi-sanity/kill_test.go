@@ -59,12 +59,12 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Fatalf("the killed run should leave something, got %v, %v", left, err)
 	}
 	code, out, problems := invoke(t, "sweep", "--config", config, "--journal", journal)
-	if code != exitConformant || !strings.Contains(out, "nothing left of the run") {
+	if code != exitConformant || !strings.Contains(out, "no objects of the run are left") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, problems)
 	}
 	left, err = store.Inventory()
 	if err != nil || len(left) != 1 || left[0].Name != "somebody-elses" {
-		t.Errorf("want only somebody else's bucket left, got %v, %v", left, err)
+		t.Errorf("want only the other owner's bucket left, got %v, %v", left, err)
 	}
 	if _, err := os.Stat(journal); err == nil {
 		t.Error("the journal is there still")

@@ -23,19 +23,19 @@ const (
 	exitNotTested     = 3
 )
 
-const usage = `cosi-sanity holds a COSI driver against the conformance suite of v1alpha2, or of v1alpha1.
+const usage = `cosi-sanity tests a COSI driver with the conformance suite of v1alpha2 or v1alpha1.
 
   cosi-sanity --endpoint unix:///run/cosi/cosi.sock      test a running driver
   cosi-sanity --exec './driver --verbose'                start, restart and test a driver
-  cosi-sanity --config sanity.yaml                       the same from a file, with hooks
+  cosi-sanity --config sanity.yaml                       the same, configured by a file, with hooks
   cosi-sanity --contract v1alpha1 --exec ./driver        test a driver of v1alpha1
-  cosi-sanity --list | --explain BKT-CRT-006             what is tested, and why
-  cosi-sanity sweep --journal FILE --config sanity.yaml  remove what a crashed run left
-  cosi-sanity serve-strict --endpoint unix://...sock     a strict driver to test a sidecar with
-  cosi-sanity credential-store --endpoint unix://...sock test a sidecar's store of credentials
+  cosi-sanity --list | --explain BKT-CRT-006             list the cases, or explain one
+  cosi-sanity sweep --journal FILE --config sanity.yaml  remove the leftovers of a crashed run
+  cosi-sanity serve-strict --endpoint unix://...sock     serve a strict driver, to test a sidecar
+  cosi-sanity credential-store --endpoint unix://...sock test a sidecar's credential store
 
-Exit codes: 0 conformant: every applicable MUST passed, and what --fail-on adds; 1 not;
-2 wrong usage or configuration; 3 the driver could not be tested.
+Exit codes: 0 conformant: all applicable MUST cases passed, and those that --fail-on adds;
+1 not conformant; 2 invalid usage or configuration; 3 the driver could not be tested.
 `
 
 func main() {

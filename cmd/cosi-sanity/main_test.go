@@ -151,7 +151,7 @@ func TestFailuresExplainThemselves(t *testing.T) {
 		},
 		"a process that prints a secret": {
 			defect: memdriver.LogsSecrets, focus: "^(UDS-013|UDS-001)$",
-			want: []string{"failed         UDS-013", "the driver printed the value of the field", "SHOULD 0/1", "failed: --fail-on should, and UDS-013 failed"},
+			want: []string{"failed         UDS-013", "the driver printed the value of the field", "SHOULD 0/1", "not conformant with --fail-on should: UDS-013 failed"},
 		},
 		"a file in the directory of the socket": {
 			defect: memdriver.NeighbourFile, focus: "^UDS-006$", want: []string{`created "driver.lock" in the directory of its socket`},
@@ -184,12 +184,12 @@ func TestWrongUsage(t *testing.T) {
 		code      int
 		want      string
 	}{
-		"no target":                {nil, exitUsage, "give --endpoint, --exec, or --config"},
+		"no target":                {nil, exitUsage, "pass --endpoint, --exec, or --config"},
 		"two targets":              {[]string{"--endpoint", "unix:///x.sock", "--exec", "x"}, exitUsage, "not both"},
 		"an unknown flag":          {[]string{"--fokus", "x"}, exitUsage, "unknown flag"},
 		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
 		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},
-		"a focus on nothing":       {[]string{"--exec", "x", "--focus", "NOSUCH"}, exitUsage, "--focus NOSUCH: no case has such an ID; --list shows them"},
+		"a focus on nothing":       {[]string{"--exec", "x", "--focus", "NOSUCH"}, exitUsage, "--focus NOSUCH: no case ID matches; see --list"},
 		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should or advice"},
 		"a TCP address":            {[]string{"--endpoint", "tcp://x"}, exitUsage, "only UNIX sockets"},
 		"an unknown case":          {[]string{"--explain", "BKT-999"}, exitUsage, "--list"},
@@ -231,7 +231,7 @@ func TestUnavailableDriver(t *testing.T) {
 	}
 	code, out, problems := invoke(t, "--config", path)
 	if code != exitNotTested || !strings.Contains(problems, "waiting for the driver at unix://nothing, at most 10ms") {
-		t.Errorf("want exit code %d and what is waited for, got %d\n%s", exitNotTested, code, problems)
+		t.Errorf("want exit code %d and the reason for waiting, got %d\n%s", exitNotTested, code, problems)
 	}
 	for _, want := range []string{"no process listens on unix://nothing after 10ms; check that the driver was started with this address", "no driver responded", "not tested: MUST 0/"} {
 		if !strings.Contains(out, want) {
@@ -276,7 +276,7 @@ func TestSweepOfAKilledRun(t *testing.T) {
 	}
 	left, err := store.Inventory()
 	if err != nil || len(left) != 1 || left[0].Name != "somebody-elses" {
-		t.Errorf("want only somebody else's bucket left, got %v, %v", left, err)
+		t.Errorf("want only the other owner's bucket left, got %v, %v", left, err)
 	}
 }
 

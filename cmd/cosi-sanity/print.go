@@ -31,7 +31,7 @@ func explain(out io.Writer, id string) (int, error) {
 			return exitConformant, err
 		}
 	}
-	return exitUsage, fmt.Errorf("there is no case %s; --list shows all", id)
+	return exitUsage, fmt.Errorf("unknown case %s; see --list", id)
 }
 
 // waiting returns a function that prints what the command waits for.
@@ -96,7 +96,7 @@ func summarize(out io.Writer, report sanity.Report, book journalFile) {
 		_, _ = fmt.Fprintf(out, "%s\n    %s\n", reason, which(reasons[reason], len(report.Results)))
 	}
 	if !clean(report) {
-		_, _ = fmt.Fprintln(out, "\nleft behind; cosi-sanity sweep --journal "+book.file.Name()+" tries again:")
+		_, _ = fmt.Fprintln(out, "\nnot removed; to try again, run cosi-sanity sweep --journal "+book.file.Name()+":")
 		for _, result := range report.Results {
 			for _, leftover := range result.Leftovers {
 				_, _ = fmt.Fprintf(out, "    %s: %s\n", result.Case.ID, leftover)

@@ -25,8 +25,8 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 	var endpoint string
 	var asJSON bool
 	flags := newFlags("cosi-sanity serve-strict", problems)
-	flags.StringVar(&endpoint, "endpoint", os.Getenv("COSI_ENDPOINT"), "address to serve on, unix:///path/to/driver.sock (default: COSI_ENDPOINT)")
-	flags.BoolVar(&asJSON, "json", false, "print violations as JSON, one a line")
+	flags.StringVar(&endpoint, "endpoint", os.Getenv("COSI_ENDPOINT"), "address to listen on, unix:///path/to/driver.sock (default: COSI_ENDPOINT)")
+	flags.BoolVar(&asJSON, "json", false, "print each violation as one line of JSON")
 	if err := flags.Parse(arguments); err != nil {
 		return exitUsage, err
 	}
@@ -49,7 +49,7 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 		Name: "strict.cooper.dev", StaticPrefix: "static-", ServerOptions: checker.ServerOptions(),
 	})
 	server := driver.NewServer()
-	_, _ = fmt.Fprintf(problems, "strict driver %s on %s; interrupt it for the verdict\n", driver.Name(), endpoint)
+	_, _ = fmt.Fprintf(problems, "strict driver %s on %s; press Ctrl-C for the verdict\n", driver.Name(), endpoint)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -62,7 +62,7 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 	_, _ = fmt.Fprintf(problems, "%d calls, %d violations\n", calls, len(violations))
 	switch {
 	case calls == 0:
-		return exitNotTested, errors.New("nobody called")
+		return exitNotTested, errors.New("no calls were received")
 	case len(violations) > 0:
 		return exitNotConformant, nil
 	}

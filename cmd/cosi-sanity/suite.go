@@ -39,8 +39,8 @@ type target struct {
 func (t *target) flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&t.config, "config", "c", "", "YAML file with the target, parameters and hooks")
 	flags.StringVar(&t.endpoint, "endpoint", "", "address of a running driver, unix:///path/to/driver.sock")
-	flags.StringVar(&t.contract, "contract", "", "what to hold the driver against, v1alpha2 or v1alpha1 (default: that of the file, or v1alpha2)")
-	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at blanks")
+	flags.StringVar(&t.contract, "contract", "", "contract to test: v1alpha2 or v1alpha1 (default: from the file, or v1alpha2)")
+	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at spaces")
 }
 
 // load merges the file and the flags. Flags take precedence.
@@ -54,7 +54,7 @@ func (t *target) load() (sanity.Config, error) {
 	}
 	switch {
 	case t.endpoint != "" && t.exec != "":
-		return sanity.Config{}, errors.New("give --endpoint or --exec, not both")
+		return sanity.Config{}, errors.New("--endpoint and --exec are mutually exclusive")
 	case t.endpoint != "":
 		file.Endpoint, file.Command = t.endpoint, nil
 	case t.exec != "":
@@ -64,7 +64,7 @@ func (t *target) load() (sanity.Config, error) {
 		file.Contract = t.contract
 	}
 	if file.Endpoint == "" && len(file.Command) == 0 {
-		return sanity.Config{}, errors.New("no driver to test: give --endpoint, --exec, or --config with one of them")
+		return sanity.Config{}, errors.New("no driver to test: pass --endpoint, --exec, or --config with one of them")
 	}
 	return file.Config()
 }
@@ -105,17 +105,17 @@ func runSuite(ctx context.Context, arguments []string, out, problems io.Writer) 
 }
 
 func (o *options) own(flags *pflag.FlagSet) {
-	flags.StringVar(&o.focus, "focus", "", "run only cases whose ID this regular expression matches")
-	flags.BoolVar(&o.list, "list", false, "list all cases and end")
-	flags.StringVar(&o.explain, "explain", "", "explain a case and end")
+	flags.StringVar(&o.focus, "focus", "", "regular expression that selects cases by ID")
+	flags.BoolVar(&o.list, "list", false, "list all cases and exit")
+	flags.StringVar(&o.explain, "explain", "", "explain a case and exit")
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to this file; - is standard output")
 	flags.StringVar(&o.junit, "junit", "", "write the report as JUnit XML to this file")
-	flags.StringVar(&o.journal, "journal", "", "file that lists what the run made (default: in the temporary directory, removed when all is cleaned up)")
-	flags.StringVar(&o.failOn, "fail-on", "must", "least binding level whose failure fails the run: must, should or advice")
-	flags.StringVar(&o.runID, "run-id", "", "part of all names, 1 to 8 characters of a-z and 0-9 (default: random)")
+	flags.StringVar(&o.journal, "journal", "", "file in which the run records the objects that it creates (default: a temporary file, deleted after cleanup)")
+	flags.StringVar(&o.failOn, "fail-on", "must", "lowest level that can fail the run: must, should or advice")
+	flags.StringVar(&o.runID, "run-id", "", "part of all names that the run creates, 1 to 8 characters of a-z and 0-9 (default: random)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of random choices (default: random, printed)")
-	flags.BoolVar(&o.quiet, "quiet", false, "print failures and the verdict only")
-	flags.BoolVar(&o.version, "version", false, "print the version and end")
+	flags.BoolVar(&o.quiet, "quiet", false, "print only failures and the verdict")
+	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 }
 
 func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error) {
@@ -154,7 +154,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	if o.json != "-" {
 		summarize(out, report, book)
 		if must := report.Count(sanity.Must); code == exitNotConformant && must.Passed == must.Applicable {
-			_, _ = fmt.Fprintf(out, "failed: --fail-on %s, and %s\n", o.failOn, failedOf(report, levels))
+			_, _ = fmt.Fprintf(out, "not conformant with --fail-on %s: %s\n", o.failOn, failedOf(report, levels))
 		}
 	}
 	return code, book.close(clean(report) && ctx.Err() == nil)
@@ -169,7 +169,7 @@ func focus(pattern string, contract sanity.Contract) (func(string) bool, error) 
 		return nil, fmt.Errorf("--focus: %w", err)
 	}
 	if !slices.ContainsFunc(sanity.CasesOf(contract), func(c sanity.Case) bool { return expression.MatchString(c.ID) }) {
-		return nil, fmt.Errorf("--focus %s: no case has such an ID; --list shows them", pattern)
+		return nil, fmt.Errorf("--focus %s: no case ID matches; see --list", pattern)
 	}
 	return expression.MatchString, nil
 }
@@ -246,7 +246,7 @@ func openJournal(path string) (journalFile, error) {
 	}
 	file, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return journalFile{}, fmt.Errorf("journal %s exists: sweep it first (cosi-sanity sweep --journal %s ...), or give another name", path, path)
+		return journalFile{}, fmt.Errorf("journal %s exists: sweep it first (cosi-sanity sweep --journal %s ...), or use another file", path, path)
 	}
 	if err != nil {
 		return journalFile{}, fmt.Errorf("journal: %w", err)

@@ -23,7 +23,7 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 		return exitUsage, err
 	}
 	if path == "" {
-		return exitUsage, errors.New("sweep needs --journal")
+		return exitUsage, errors.New("sweep requires --journal")
 	}
 	config, err := from.load()
 	if err != nil {
@@ -46,11 +46,11 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 		_, _ = fmt.Fprintln(out, "failed ", failed)
 	}
 	if len(swept.Failed) > 0 {
-		return exitNotConformant, fmt.Errorf("%d of %d could not be removed; the journal stays", len(swept.Failed), len(swept.Failed)+len(swept.Removed))
+		return exitNotConformant, fmt.Errorf("%d of %d objects could not be removed; the journal is kept", len(swept.Failed), len(swept.Failed)+len(swept.Removed))
 	}
 	if err := os.Remove(path); err != nil {
 		return exitConformant, fmt.Errorf("journal: %w", err)
 	}
-	_, _ = fmt.Fprintf(out, "%d removed, nothing left of the run\n", len(swept.Removed))
+	_, _ = fmt.Fprintf(out, "%d removed; no objects of the run are left\n", len(swept.Removed))
 	return exitConformant, nil
 }

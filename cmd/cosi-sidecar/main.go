@@ -66,28 +66,28 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.dialect, "driver-dialect", "", "wire dialect of a v1alpha2 driver, which cannot be detected: empty (KEP-1979) or "+sidecar.UpstreamDialect)
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	apiserver.MetricsFlags(f, &s.manager.Metrics)
-	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
-	f.StringVar(&s.manager.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
-	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
-	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; the same for all drivers of a cluster")
-	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment, such as store/s3-driver: the driver name belongs to it")
+	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "bind address for /healthz and /readyz; empty disables it")
+	f.StringVar(&s.manager.PprofAddress, "pprof-address", "", "bind address for profiles at /debug/pprof/, such as 127.0.0.1:6060; empty disables it")
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "use leader election for the driver name, so several instances can run")
+	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; must be the same for all drivers of a cluster")
+	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment that owns the driver name, such as store/s3-driver")
 	f.StringVar(&s.storeAddress, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
 	f.StringVar(&s.storeNamespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
 	o := &s.manager.Sidecar
-	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
-	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time; a quarter of them on those of one class")
+	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "namespaces to reconcile; empty means all")
+	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of concurrent reconciles of Buckets, and of accesses; at most a quarter for one class")
 	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "maximum time between reconciles of an unchanged object")
-	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
-	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted again although nothing changed; 0 means never")
+	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "poll interval of an access that waits for a Secret")
+	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "interval between re-grants of an unchanged access; 0 disables them")
 	f.Float64Var(&o.RegrantRate, "regrant-rate", sidecar.DefaultRegrantRate, "maximum background re-grants per second, such as after a change of the driver")
-	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
+	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "watch access Secrets and repair them at once; requires the role "+deploy.SidecarWatchSecretsRole)
 }
 
 func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	logger := apiserver.LogTo(log)
 	s.connect.Logger, s.manager.Logger = logger, logger
 	if rate := s.manager.Sidecar.RegrantRate; !(rate >= leastRate) {
-		return serve.Usagef("--regrant-rate=%v: give at least %v, one access a day", rate, leastRate)
+		return serve.Usagef("--regrant-rate=%v is too low: use at least %v, one access per day", rate, leastRate)
 	}
 	switch s.dialect {
 	case "":
@@ -100,7 +100,7 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	case !s.leaderElect:
 		s.manager.LeaderNamespace = ""
 	case s.manager.Owner == "":
-		return serve.Usagef("--owner is not set: give the namespace and name of this deployment, such as store/s3-driver, or --leader-elect=false if this is the only instance")
+		return serve.Usagef("--owner is not set: pass the namespace and name of this deployment, such as store/s3-driver, or --leader-elect=false if this is the only instance")
 	}
 	config, err := s.api.Config()
 	if err != nil {

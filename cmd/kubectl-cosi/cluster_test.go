@@ -127,8 +127,8 @@ func TestWhatIsProvisioned(t *testing.T) {
 	s := newSample(t, testenv.Start(t, testenv.Options{}))
 	claim := s.provision()
 	cosi(t, s.tenant, "status").expect(t, 0,
-		"BucketClaim/photos Provisioned", "BucketAccess/photos Provisioned", "Secret/photos-secret Filled", "Unreadable", "You may not read Buckets")
-	cosi(t, s.tenant, "status", "access/photos", "claim/photos").expect(t, 0, "Driver/"+s.driver+" Unreadable", "You may not read its Lease")
+		"BucketClaim/photos Provisioned", "BucketAccess/photos Provisioned", "Secret/photos-secret Filled", "Unreadable", "You are not allowed to read Buckets")
+	cosi(t, s.tenant, "status", "access/photos", "claim/photos").expect(t, 0, "Driver/"+s.driver+" Unreadable", "You are not allowed to read its Lease")
 	all := cosi(t, s.admin, "status", "-A")
 	all.expect(t, all.code, s.Namespace+"/photos Provisioned", "Bucket/"+claim.Status.BoundBucketName+" Provisioned", "NoLease")
 	cosi(t, s.admin, "status", "bucket/"+claim.Status.BoundBucketName, "-n", "default").expect(t, 0, "BucketClaim/photos Provisioned", "Secret/photos-secret")
@@ -200,11 +200,11 @@ func TestWhatIsWrong(t *testing.T) {
 		reason(tc.name, tc.reason)
 		cosi(t, s.tenant, "status", tc.name).expect(t, tc.code, tc.words...)
 	}
-	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "It does not exist, so nothing has run yet")
+	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "It does not exist, so its holder has never run")
 	cosi(t, s.admin, "drivers").expect(t, 0, nobody+" NotInstalled - - BucketClass/nobody-"+s.Namespace)
 	cosi(t, s.tenant, "drivers").expect(t, 0, s.driver+" Unreadable")
 	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects in namespace")
-	cosi(t, s.tenant, "doctor").expect(t, 0, "you may not get, list bucketclasses", "ClusterRole cosi-view-classes", "Whose it is, only an administrator may see", "you may not read it")
+	cosi(t, s.tenant, "doctor").expect(t, 0, "you are not allowed to get, list bucketclasses", "ClusterRole cosi-view-classes", "Only an administrator can check which implementation installed it", "you are not allowed to read it")
 	cosi(t, s.tenant, "status", "pod/a").expect(t, 2, `"pod/a" is none of claim/NAME`)
 	cosi(t, s.tenant, "status", "-o", "xml").expect(t, 2, "is not one of wide, json, yaml, dot")
 }
@@ -228,11 +228,11 @@ func TestDoctor(t *testing.T) {
 		})
 	}
 	// There is no leader election in this process.
-	cosi(t, s.admin, "doctor").expect(t, 0, "look Controller: it has worked, and nobody holds its Lease", "look Driver", "Its sidecar has worked, and nobody holds its Lease")
+	cosi(t, s.admin, "doctor").expect(t, 0, "look Controller: it has run, but its Lease has no holder", "look Driver", "Its sidecar has run, but its Lease has no holder")
 	hold(cosiapi.ControllerLeaseName, 0)
 	hold(cosiapi.LeaseNameFor(s.driver), 0)
 	cosi(t, s.admin, "doctor").expect(t, 0,
-		"ok CustomResourceDefinitions: 5 of v1alpha2 are served, and they are Cooper's.", "ok Clocks", "ok Your rights",
+		"ok CustomResourceDefinitions: all 5 of v1alpha2 are served and are Cooper's.", "ok Clocks", "ok Your permissions",
 		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions in", "none of 3 failed.")
 	cosi(t, s.admin, "drivers").expect(t, 0, s.driver+" Running somebody")
 	for _, subcommand := range []string{"doctor", "drivers"} {
@@ -273,7 +273,7 @@ func TestWatch(t *testing.T) {
 	}()
 	says := func(word string) {
 		t.Helper()
-		s.Env.Eventually("it says "+word, func(context.Context) error {
+		s.Env.Eventually("it shows "+word, func(context.Context) error {
 			if !strings.Contains(out.String(), word) {
 				return fmt.Errorf("it printed\n%s", out)
 			}
@@ -284,7 +284,7 @@ func TestWatch(t *testing.T) {
 	s.provision()
 	says("Filled")
 	if n := strings.Count(out.String(), "There are no"); n != 1 {
-		t.Errorf("it says %d times that there is nothing", n)
+		t.Errorf("it reports %d times that there are no objects", n)
 	}
 	stop()
 	if code := <-ended; code != 0 {

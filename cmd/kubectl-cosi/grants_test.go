@@ -199,11 +199,11 @@ func (w *world) printsCredentials() {
 		!strings.Contains(out, string(secret.Data["AWS_SECRET_ACCESS_KEY"])) {
 		t.Errorf("the variables of the Secret are not printed where there is no terminal")
 	}
-	w.fails("the access has 2: say which with --claim", "env", "mover")
+	w.fails("the access has 2: select one with --claim", "env", "mover")
 	if out := w.must("env", "mover", "--claim", "archive"); !strings.Contains(out, "export BUCKET_NAME="+string(w.secret("mover-archive").Data["BUCKET_NAME"])) {
 		t.Errorf("--claim archive does not print its bucket:\n%s", out)
 	}
-	w.fails(`has no claim "nobody": it has `, "env", "mover", "--claim", "nobody")
+	w.fails(`does not use claim "nobody", but `, "env", "mover", "--claim", "nobody")
 	w.fails("is Azure: take one of shell, dotenv, az, rclone, json", "env", "blobs", "-o", "aws")
 	w.fails(`"claim/app" names no access`, "env", "claim/app")
 	w.fails(`bucketaccesses.objectstorage.k8s.io "nobody" not found`, "env", "nobody")
@@ -255,7 +255,7 @@ func (w *world) rotates() {
 		}
 	}
 	if out := w.must("rotate", "mover"); strings.Contains(out, "is in its Secrets") {
-		t.Errorf("rotate without --wait says:\n%s", out)
+		t.Errorf("rotate without --wait prints:\n%s", out)
 	}
 	w.StopComponent(w.Sidecar(s3driver.DefaultName))
 	w.fails(`BucketAccess "app" has no new credential yet`, "rotate", "app", "--wait", "--timeout", "1s")
@@ -271,7 +271,7 @@ func (w *world) adopts() {
 	}
 	out := w.must("adopt", "old-photos", "--claim", w.Namespace+"/old", "--driver", s3driver.DefaultName, "--protocol", "S3", "--access-class", "g-s3", "--access-mode", "ReadWrite")
 	if strings.Contains(out, "status") || strings.Contains(out, "null") {
-		t.Errorf("the manifests have more than what is to be applied:\n%s", out)
+		t.Errorf("the manifests have unexpected fields:\n%s", out)
 	}
 	w.apply(out)
 	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "old"}}
@@ -286,11 +286,11 @@ func (w *world) adopts() {
 	}{
 		"no claim":                {[]string{"x", "--driver", "a.example.com", "--protocol", "S3"}, `required flag(s) "claim" not set`},
 		"a claim of no namespace": {[]string{"x", "--claim", "a", "--driver", "a.example.com", "--protocol", "S3"}, `--claim: "a" is not NAMESPACE/NAME`},
-		"a protocol of nobody":    {[]string{"x", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "FTP"}, `--protocol: "FTP" is not S3, Azure or GCS`},
+		"an unknown protocol":     {[]string{"x", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "FTP"}, `--protocol: "FTP" is not S3, Azure or GCS`},
 		"a driver of no name":     {[]string{"x", "--claim", "a/b", "--driver", "A b", "--protocol", "S3"}, `--driver: "A b" is not a DNS name`},
 		"an ID with a line":       {[]string{"x\nkind: Pod", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "S3"}, "the bucket ID: "},
 		"an access without modes": {[]string{"x", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "S3", "--access-class", "c"}, "access-mode"},
-		"a mode of nobody":        {[]string{"x", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "S3", "--access-class", "c", "--access-mode", "Any"}, `--access-mode: "Any" is not`},
+		"an unknown mode":         {[]string{"x", "--claim", "a/b", "--driver", "a.example.com", "--protocol", "S3", "--access-class", "c", "--access-mode", "Any"}, `--access-mode: "Any" is not`},
 		"a name that is too long": {[]string{"x", "--claim", "a/" + strings.Repeat("b", 252), "--driver", "a.example.com", "--protocol", "S3"}, "at most 253 characters"},
 	} {
 		t.Run(name, func(t *testing.T) { w.in(t).fails(tc.want, append([]string{"adopt"}, tc.args...)...) })
@@ -319,7 +319,7 @@ func (w *world) saysWhatIsWrong() {
 		}}},
 	}
 	w.Create(waiting)
-	testenv.Until(w.Env, waiting, "it says what it waits for", func(*cosiapi.BucketAccess) error {
+	testenv.Until(w.Env, waiting, "it reports what it waits for", func(*cosiapi.BucketAccess) error {
 		if _, _, err := w.cosi("env", "waiting"); !strings.Contains(err.Error(), `"waiting" is not provisioned: Waiting for BucketClaim "nobody"`) {
 			return err
 		}
@@ -332,7 +332,7 @@ func (w *world) saysWhatIsWrong() {
 	if err := w.Client().Update(t.Context(), hostile); err != nil {
 		t.Fatal(err)
 	}
-	out := w.fails("The secret does not fit the key", "test", "app")
+	out := w.fails("The secret does not match the key", "test", "app")
 	if !strings.Contains(out, "photos  put      FAILED") {
 		t.Errorf("test of a wrong secret prints:\n%s", out)
 	}
@@ -350,7 +350,7 @@ func (w *world) saysWhatIsWrong() {
 	if err := w.Client().Update(t.Context(), hostile); err != nil {
 		t.Fatal(err)
 	}
-	w.fails("Nothing listens there", "test", "app")
+	w.fails("Check that the store is running", "test", "app")
 }
 
 // secret reads a Secret as an administrator.

@@ -81,7 +81,7 @@ func command(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "kubectl-cosi",
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cosi"},
-		Short:             "Show what becomes of BucketClaims and BucketAccesses, and what is wrong",
+		Short:             "Show the state and the problems of BucketClaims and BucketAccesses",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,

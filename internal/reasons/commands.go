@@ -48,39 +48,39 @@ func is(printed, message string) bool {
 // ofCluster returns the texts of errors about objects that a cluster does not have, or not yet.
 func ofCluster() []alike {
 	return []alike{
-		{"kubectl cosi doctor found problems that prevent COSI from working.", "Follow the lines that begin with FAIL.", []string{"findings that need somebody to act: …"}},
+		{"kubectl cosi doctor found problems that prevent COSI from working.", "Follow the lines that begin with FAIL.", []string{"findings that require action: …"}},
 		{"You do not have permission to read the Secret, which env, test and rotate need.", "Ask an administrator of the namespace for a Role with the verb get on Secrets.", []string{
-			"Secret … may not be read: the right to get Secrets in namespace … is needed, and nothing else: …",
+			"cannot read Secret …: you need permission to get Secrets in namespace …: …",
 		}},
 		{"Its bucket or its account has not been created yet, or its creation failed.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
-			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … More than ten rotations in a row are answered once a minute (…)",
+			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … After ten rotations in a row, COSI performs one per minute (…)",
 		}},
-		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … has no claim …: it has …"}},
+		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …, but …"}},
 		{"The Secret was deleted or emptied manually.", "Wait a few minutes. If the error persists, run kubectl cosi doctor.", []string{
-			"Secret … of BucketAccess … does not exist: COSI writes it again within minutes", "Secret … of BucketAccess … holds nothing: COSI fills it again within minutes",
+			"Secret … of BucketAccess … does not exist: COSI writes it again within minutes", "Secret … of BucketAccess … is empty: COSI fills it again within minutes",
 		}},
 		{"The store identifies Pods by their service account, so there is no key.", "Use the bucket in a Pod with the service account that the access names.", []string{
-			"BucketAccess … authenticates by ServiceAccount …: its bucket can be tried in a Pod of that service account alone",
-			"BucketAccess … authenticates by ServiceAccount: it has no credential to replace",
-			"Secret … holds no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account",
+			"BucketAccess … authenticates by ServiceAccount …: it can only be tested in a Pod of that service account",
+			"BucketAccess … authenticates by ServiceAccount: it has no credential to rotate",
+			"Secret … contains no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account",
 		}},
-		{"A BucketAccess that is being deleted gets no new credential.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted, and its credentials go with it"}},
+		{"A BucketAccess that is being deleted gets no new credential.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted with its credentials"}},
 		{"Two users or programs rotate the same access.", "Run kubectl cosi status, and rotate again if the credential is too old.", []string{
-			"somebody asked for another one in the meantime: kubectl cosi status says how that goes",
+			"another rotation was requested in the meantime; see kubectl cosi status",
 		}},
 		{"COSI is not installed, or only in an older version.", "An administrator must install the CustomResourceDefinitions as described in docs/howto/deploy.md.", []string{
 			"this cluster has no COSI …: an administrator must install its CustomResourceDefinitions: …",
 		}},
 		{"The installation would change the meaning of existing objects.", "Follow the message before you install anything.", []string{
-			"nothing is installed, since there are objects of …: …. Migrate those of v1alpha1 first, as docs/howto/migrate-from-v1alpha1.md says; rewrite those of another version with cooper migrate-storage, as docs/howto/upgrade.md says",
-			"nothing is installed, since these CustomResourceDefinitions are not Cooper's: …. Read docs/reference/upstream.md on what becomes of their objects, stop the controller and the sidecars that serve them, and say --replace-crds",
-			"nothing is installed, since these BucketAccessClasses would allow access modes that they disallow now: …. Delete them, and create them again with Cooper's disallowedBucketAccessModes when its CustomResourceDefinitions are there",
+			"cannot install Cooper's CRDs, because there are objects of …: …. First migrate objects of v1alpha1 (docs/howto/migrate-from-v1alpha1.md), and rewrite objects of other versions with cooper migrate-storage (docs/howto/upgrade.md)",
+			"cannot install Cooper's CRDs, because these CustomResourceDefinitions are not Cooper's: …. To replace them, read about the effect on their objects in docs/reference/upstream.md, stop the controller and the sidecars that serve them, and set --replace-crds",
+			"cannot install Cooper's CRDs, because these BucketAccessClasses would allow access modes that they now disallow: …. Delete them, and after the installation create them again with Cooper's field disallowedBucketAccessModes",
 		}},
 		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install the release with that storage version, or request the current one.", []string{
 			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
 		{"The page lists objects with the granted credential. A write-only credential cannot list objects.", "Use a client of the store.", []string{
-			"objects of buckets with protocol … cannot be listed here", "the credential may not list the objects of bucket …: …",
+			"cannot list the objects of buckets with protocol …", "the credential is not allowed to list the objects of bucket …: …",
 		}},
 	}
 }
@@ -89,19 +89,19 @@ func ofCluster() []alike {
 func ofSecrets() []alike {
 	return []alike{
 		{"Each format supports only some protocols, and some support only one bucket.", "Choose another format or one bucket, as the message says.", []string{
-			"there is no format …: say one of …", "the format … has room for one bucket, and the access has …: say which with --claim",
-			"…, and the protocol of claim … is …: take one of …",
-			"Secret … holds a service account key and no HMAC key, which an S3 client needs: take gcloud or rclone",
-			"Secret … holds an HMAC key, which Google's own clients do not take: take aws, rclone, s3cmd or mc",
-			"s3cmd knows no endpoint with a path, such as …",
+			"unknown format …: use one of …", "the format … supports one bucket, but the access has …: select one with --claim",
+			"…, but the protocol of claim … is …: use one of …",
+			"Secret … contains a service account key, but an S3 client requires an HMAC key: use gcloud or rclone",
+			"Secret … contains an HMAC key, which Google's own clients do not support: use aws, rclone, s3cmd or mc",
+			"s3cmd does not support endpoints with a path, such as …",
 		}},
 		{"The Secret contains a value that the format cannot represent safely.", "Choose the format that the message names, or json. If the value does not come from a driver, find out which user or program wrote it.", []string{
-			"Secret …: its … is none of S3, Azure, GCS", "Secret …: the value of … is no URL", "Secret …: the value of … is no URL with a signature",
-			"Secret …: the value of … holds characters that no driver delivers, and is not printed: see who writes that Secret, or read it with -o json",
-			"Secret …: the value of … holds a character that other programs read as something else: take shell or json",
-			"the value of … holds a character that programs read as something else in such a file: take shell or json",
-			"Secret …: the value of … does not say which container: take shell or json",
-			"the key of the service account cannot be written into one line: take gcloud", "what the Secret holds cannot be written as JSON",
+			"Secret …: its … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature",
+			"Secret …: the value of … contains characters that no driver delivers, and is not printed: check which client writes that Secret, or read it with -o json",
+			"Secret …: the value of … contains a character that other programs may misinterpret: use shell or json",
+			"the value of … contains a character that programs may misinterpret in such a file: use shell or json",
+			"Secret …: the value of … does not name the container: use shell or json",
+			"the key of the service account cannot be written on one line: use gcloud", "the Secret cannot be written as JSON",
 			"… cannot be the name of an environment variable",
 		}},
 	}
@@ -110,23 +110,23 @@ func ofSecrets() []alike {
 // ofFlags returns the texts of errors in the command line.
 func ofFlags() []alike {
 	return []alike{{"A flag or an argument is missing or misspelt, or contradicts another one.", "Correct it as the message says. --help lists all flags and arguments.", []string{
-		"…: … is not …", "… is no reason of COSI: docs/reference/reasons.md lists all", "… names no access: say access/NAME",
-		"a name is of one namespace: leave out --all-namespaces, or the names", "… is none of claim/NAME, access/NAME, bucket/NAME",
-		"--output … is not one of wide, json, yaml, dot", "--store-administrator and --secret contradict each other",
-		"--manifests and --no-sample contradict each other", "--suffix must not be empty: the new Secret stands beside the old one",
-		"--suffix … cannot end the name of a Secret: …", "--from is not set: give the name of the driver whose buckets are to move",
-		"--backup is not set: give the file with the objects of v1alpha1; docs/howto/migrate-from-v1alpha1.md says how to write it",
-		"--kubeconfig is not set: say how to reach the API server", "--cloud … is not one of s3, azure, gcs",
-		"--kubeconfigs is not set: give a directory for the files by which components reach the API server",
-		"--port … is no port: give a number from 1 to …, or 0 for a free one", "… … is no port: give a number from 1 to …, or 0 for a free one",
-		"--namespace … cannot be the name of a namespace: …", "--health-address: …; give one such as 127.0.0.1:8081",
-		"… cannot be the name of a driver: use a DNS name of at most … bytes such as acme.example.com",
-		"--module … cannot be the path of a Go module: use one such as example.com/…",
-		"address … of the page: …: give one such as 127.0.0.1:8080",
-		"address … of the page can be reached from elsewhere: it shows what you may read, so give one such as 127.0.0.1:8080",
-		"manifests: no file ends in .yaml; name a directory that holds some, or a file",
-		"no place for files: …; say where with --data DIR",
-		"… is no Kubernetes object: apiVersion, kind and metadata.name are needed",
+		"…: … is not …", "… is not a reason of COSI; see docs/reference/reasons.md", "… is not an access: use access/NAME",
+		"names and --all-namespaces are mutually exclusive", "… is not one of claim/NAME, access/NAME, bucket/NAME",
+		"--output … is not one of wide, json, yaml, dot", "--store-administrator and --secret are mutually exclusive",
+		"--manifests and --no-sample are mutually exclusive", "--suffix must not be empty: the old and the new Secret exist at the same time",
+		"--suffix … is not a valid end of a Secret name: …", "--from is not set: pass the name of the driver to migrate buckets from",
+		"--backup is not set: pass the file with the v1alpha1 objects; see docs/howto/migrate-from-v1alpha1.md",
+		"--kubeconfig is not set: pass the kubeconfig file of the cluster", "--cloud … is not one of s3, azure, gcs",
+		"--kubeconfigs is not set: pass an output directory for the kubeconfig files of the components",
+		"--port … is not a port: use a number from 1 to …, or 0 for a free port", "… … is not a port: use a number from 1 to …, or 0 for a free port",
+		"--namespace … is not a valid namespace name: …", "--health-address: …; use an address such as 127.0.0.1:8081",
+		"… is not a valid driver name: use a DNS name of at most … bytes, such as acme.example.com",
+		"--module … is not a valid Go module path: use one such as example.com/…",
+		"address … of the page: …: use one such as 127.0.0.1:8080",
+		"address … of the page is not a loopback address: the page shows all that you may read, so use an address such as 127.0.0.1:8080",
+		"manifests: no .yaml files found: pass a file, or a directory that contains some",
+		"find the cache directory: …; pass a directory with --data",
+		"… is not a Kubernetes object: apiVersion, kind and metadata.name are required",
 	}}}
 }
 
@@ -134,20 +134,20 @@ func ofFlags() []alike {
 func ofCooper() []alike {
 	return []alike{
 		{"A program is starting or stopping, or cooper up is not running with this directory.", "Start cooper up, or wait a few seconds. Its log shows the progress.", []string{
-			"nothing runs on …: start it with cooper up…", "the process that uses … is just starting or ending; try again", "the API server has not started yet",
-			"process … does not end: …; kill -9 … ends it, and the next cooper up cleans up behind it",
+			"no system is running in …: start one with cooper up…", "the process that uses … is starting or stopping; try again", "the API server has not started yet",
+			"process … does not stop: …; run kill -9 …; the next cooper up removes its leftovers",
 		}},
 		{"A part of cooper up failed, or the machine is slow.", "Read the log that the message names. If the machine is slow, increase the timeout with the flag.", []string{
-			"gave up after …, as --timeout says", "gave up after …, as --sample-timeout says; … says more", "… ended by itself: …; … says more",
-			"Secret … names the endpoint … of an earlier run and is not brought up to date: …; … says more",
+			"timed out after … (--timeout)", "timed out after … (--sample-timeout); see …", "… stopped unexpectedly: …; see …",
+			"Secret … still contains the endpoint … of an earlier run: …; see …",
 		}},
 		{"The sample or the objects of --manifests were rejected, or their driver has not finished.", "Run kubectl cosi status for the namespace, and follow its instructions.", []string{
 			"… cannot be provisioned: …", "… is still not provisioned: … (…)",
-			"there is no Secret …: kubectl get bucketaccess -n … says whether its access is provisioned: …",
+			"Secret … does not exist; check whether its access is provisioned with kubectl get bucketaccess -n …: …",
 		}},
 		{"A new driver needs a new directory, and sources or a release of Cooper.", "Name another directory, or the sources, as the message says.", []string{
-			"… exists, and nothing is overwritten: name another directory with --dir", "--checkout …: these are not the sources of Cooper",
-			"this cooper, …, is no release that go mod tidy could find: name a directory with the sources of Cooper with --checkout",
+			"… already exists and is not overwritten: pass another directory with --dir", "--checkout … does not contain Cooper's source code",
+			"the version of cooper, …, is not a release, so go mod tidy cannot find it: pass a directory with Cooper's source code with --checkout",
 		}},
 	}
 }
@@ -156,16 +156,16 @@ func ofCooper() []alike {
 func ofMigration() []alike {
 	return []alike{
 		{"The backup is from another cluster, was taken at the wrong time, or is not a list of objects.", "Take the backup again as described in docs/howto/migrate-from-v1alpha1.md, or name the correct file.", []string{
-			"--backup … holds no Bucket of v1alpha1: it was taken of another cluster, or too late", "an item of the list is a … and no object",
-			"it holds objects of v1alpha2: it was taken too late; take the one of before the CRDs went",
-			"--backup … is not that of this cluster as it is: …; take it again, or name the other cluster with --kubeconfig",
+			"--backup … contains no v1alpha1 Bucket: it is from another cluster, or from after the CRDs were deleted", "a list item is a …, not an object",
+			"it contains v1alpha2 objects: use the backup from before the v1alpha1 CRDs were deleted",
+			"--backup … does not match this cluster: …; make a new backup, or select the other cluster with --kubeconfig",
 		}},
 		{"Old and new objects cannot be distinguished, because one CustomResourceDefinition contains the versions of both.", "Stop all controllers and sidecars, and fix the CustomResourceDefinitions first.", []string{
-			"CustomResourceDefinition … has … and …: each of its objects is one of both, so that COSI takes the old ones for its own, and whoever deletes the old deletes the new; stop all controllers and sidecars and take … out of it, before anything else",
-			"CustomResourceDefinition … is …: cooper check says what to do",
+			"CustomResourceDefinition … has … and …: each object exists in both versions, so COSI processes the old objects as its own, and deleting one in either version deletes both; first stop all controllers and sidecars, and then remove … from the CustomResourceDefinition",
+			"CustomResourceDefinition … is …: run cooper check for the next steps",
 		}},
 		{"An access of v1alpha2 needs one protocol, and the old object names none that v1alpha2 supports.", "Create the object manually, with the protocol that its workloads use.", []string{
-			"it names no protocol, and its claim has …. Make it by hand", "v1alpha2 has no protocol …",
+			"it does not name a protocol, and its claim has …. Create it manually", "v1alpha2 does not support protocol …",
 		}},
 	}
 }

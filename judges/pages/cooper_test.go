@@ -36,6 +36,9 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 
 	claim, access, secret := box("BucketClaim/tutorial/sample"), box("BucketAccess/tutorial/sample"), box("Secret/tutorial/sample-credentials")
 	must(browser, t, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
+	if cut := ask(browser, t, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".label span")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)`)); len(cut) > 0 {
+		t.Errorf("the boxes truncate %q", cut)
+	}
 	picture(browser, t, "page.png")
 
 	t.Log("by the keyboard alone, to the timeline of the claim")
@@ -73,7 +76,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Log("what failed, and the Event that says so")
+	t.Log("a failed claim and its Event")
 	manifest := filepath.Join(t.TempDir(), "misspelt.yaml")
 	if err := os.WriteFile(manifest, []byte(misspelt), 0o600); err != nil {
 		t.Fatal(err)
@@ -86,14 +89,14 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	follow(browser, t, `a[href="/"]`, access)
 	must(browser, t, chromedp.WaitVisible(box("BucketClaim/tutorial/misspelt")+" rect.failed"), chromedp.WaitVisible("td.failed"))
 	if counts := ask(browser, t, chromedp.TextContent("li.failed")); counts != "✗ 1 failed" {
-		t.Errorf("the page says %q", counts)
+		t.Errorf("the page shows %q", counts)
 	}
 	if events := ask(browser, t, chromedp.TextContent("tbody")); !strings.Contains(events, "versionning") {
-		t.Errorf("no Event says which parameter is wrong: %s", events)
+		t.Errorf("no Event names the wrong parameter: %s", events)
 	}
 	up.kubectl(t, "delete", "-f", manifest, "--timeout=60s")
 
-	t.Log("what goes")
+	t.Log("deletion, in dark mode")
 	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
 	if _, err := chromedp.Call(browser, emulation.SetEmulatedMedia, dark); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type Access struct{ kubeconfig string }
 
 // Flags defines --kubeconfig.
 func (a *Access) Flags(f *pflag.FlagSet) {
-	f.StringVar(&a.kubeconfig, "kubeconfig", "", "file that says how to reach the API server; empty means the cluster this runs in")
+	f.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; empty means the in-cluster configuration")
 	serve.NameVariable(f.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 }
 
@@ -42,7 +42,7 @@ func (a *Access) Config() (*rest.Config, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("this does not run in a Pod: say how to reach the API server with --kubeconfig FILE")
+		return nil, errors.New("not running in a Pod: pass the kubeconfig file of the cluster with --kubeconfig")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the API server as this Pod: %w", err)
@@ -57,7 +57,7 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 func OwnNamespace() (string, error) {
 	data, err := os.ReadFile(namespaceFile)
 	if err != nil {
-		return "", fmt.Errorf("this is not a Pod with a token: %w", err)
+		return "", fmt.Errorf("not running in a Pod with a ServiceAccount token: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

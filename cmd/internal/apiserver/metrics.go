@@ -10,8 +10,8 @@ import (
 
 // MetricsFlags defines the metrics flags of a program with a manager.
 func MetricsFlags(f *pflag.FlagSet, m *ctrlmanager.Metrics) {
-	f.StringVar(&m.Address, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+	f.StringVar(&m.Address, "metrics-address", ":8080", "bind address for /metrics; empty disables it")
 	f.BoolVar(&m.Secure, "metrics-secure", false,
-		"serve /metrics over TLS, to whom the API server allows to get it (ClusterRole cosi-metrics-reader); needs the ClusterRole cosi-metrics-auth")
-	f.StringVar(&m.CertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for --metrics-secure; empty means a certificate that nobody signed")
+		"serve /metrics over TLS and authorize clients (ClusterRole cosi-metrics-reader); requires the ClusterRole cosi-metrics-auth")
+	f.StringVar(&m.CertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key for --metrics-secure; empty means a self-signed certificate")
 }

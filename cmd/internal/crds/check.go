@@ -41,7 +41,7 @@ type Options struct {
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("kinds of the API: %w", err)
+		return fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -86,7 +86,7 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 	case err != nil:
 		fmt.Fprintf(out, "cannot check the admission policies: %v\n", err)
 	case len(missing) > 0:
-		fmt.Fprintf(out, "admission policies are missing or do not deny: %s\n  kubectl apply --server-side -k deploy installs them\n", strings.Join(missing, ", "))
+		fmt.Fprintf(out, "admission policies are missing or do not deny: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
 	}
 }
 
@@ -140,9 +140,9 @@ func (f finding) String() string {
 		what string
 		list []string
 	}{
-		{"fields that Cooper's does not have", f.lost},
-		{"fields that only Cooper's has", f.gained},
-		{"versions in which objects are stored, and which Cooper's does not have", f.stored},
+		{"fields that Cooper's CRD lacks", f.lost},
+		{"fields that only Cooper's CRD has", f.gained},
+		{"stored versions that Cooper's CRD lacks", f.stored},
 	} {
 		if len(line.list) > 0 {
 			fmt.Fprintf(&text, "  %s: %s\n", line.what, strings.Join(line.list, ", "))
@@ -169,15 +169,15 @@ func verdict(found []finding, replace bool) error {
 	switch {
 	case len(old) > 0:
 		slices.Sort(versions)
-		return fmt.Errorf("nothing is installed, since there are objects of %s: %s. Migrate those of v1alpha1 first, as docs/howto/migrate-from-v1alpha1.md says; "+
-			"rewrite those of another version with cooper migrate-storage, as docs/howto/upgrade.md says",
+		return fmt.Errorf("cannot install Cooper's CRDs, because there are objects of %s: %s. First migrate objects of v1alpha1 (docs/howto/migrate-from-v1alpha1.md), "+
+			"and rewrite objects of other versions with cooper migrate-storage (docs/howto/upgrade.md)",
 			strings.Join(slices.Compact(versions), ", "), strings.Join(old, ", "))
 	case len(foreign) > 0 && !replace:
-		return fmt.Errorf("nothing is installed, since these CustomResourceDefinitions are not Cooper's: %s. Read docs/reference/upstream.md on what "+
-			"becomes of their objects, stop the controller and the sidecars that serve them, and say --replace-crds", strings.Join(foreign, ", "))
+		return fmt.Errorf("cannot install Cooper's CRDs, because these CustomResourceDefinitions are not Cooper's: %s. To replace them, read about the effect on "+
+			"their objects in docs/reference/upstream.md, stop the controller and the sidecars that serve them, and set --replace-crds", strings.Join(foreign, ", "))
 	case len(classes) > 0:
-		return fmt.Errorf("nothing is installed, since these BucketAccessClasses would allow access modes that they disallow now: %s. "+
-			"Delete them, and create them again with Cooper's disallowedBucketAccessModes when its CustomResourceDefinitions are there",
+		return fmt.Errorf("cannot install Cooper's CRDs, because these BucketAccessClasses would allow access modes that they now disallow: %s. "+
+			"Delete them, and after the installation create them again with Cooper's field disallowedBucketAccessModes",
 			strings.Join(classes, ", "))
 	default:
 		return nil

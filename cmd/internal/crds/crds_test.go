@@ -88,18 +88,18 @@ func TestOf(t *testing.T) {
 		crd  *apiextensionsv1.CustomResourceDefinition
 		want crds.Generation
 	}{
-		"ours, after v1alpha2 was dropped":        {later, crds.Cooper},
-		"ours":                                    {ours(t, "Bucket"), crds.Cooper},
-		"ours of another version":                 {older, crds.Cooper},
-		"ours whose annotation somebody removed":  {unnamed(ours(t, "BucketAccessClass")), crds.Cooper},
-		"ours, and v1alpha1 beside it":            {both, crds.Cooper},
-		"upstream's Bucket":                       {upstream(t)["Bucket"], crds.Upstream},
-		"upstream's, without its annotation":      {unnamed(upstream(t)["BucketAccess"]), crds.Upstream},
-		"upstream's class, whose fields are ours": {upstream(t)["BucketClass"], crds.Upstream},
-		"ours, by what somebody else says":        {others, crds.Unknown},
-		"a class of nobody":                       {unnamed(upstream(t)["BucketClass"]), crds.Unknown},
-		"v1alpha1":                                {v1alpha1(t, "BucketClass", "driverName"), crds.V1alpha1},
-		"no version that we know":                 {&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, crds.Unknown},
+		"ours, after v1alpha2 was dropped":       {later, crds.Cooper},
+		"ours":                                   {ours(t, "Bucket"), crds.Cooper},
+		"ours of another version":                {older, crds.Cooper},
+		"ours without the annotation":            {unnamed(ours(t, "BucketAccessClass")), crds.Cooper},
+		"ours with v1alpha1":                     {both, crds.Cooper},
+		"upstream's Bucket":                      {upstream(t)["Bucket"], crds.Upstream},
+		"upstream's, without its annotation":     {unnamed(upstream(t)["BucketAccess"]), crds.Upstream},
+		"upstream's class, which has our fields": {upstream(t)["BucketClass"], crds.Upstream},
+		"our fields with a foreign annotation":   {others, crds.Unknown},
+		"a class without an annotation":          {unnamed(upstream(t)["BucketClass"]), crds.Unknown},
+		"v1alpha1":                               {v1alpha1(t, "BucketClass", "driverName"), crds.V1alpha1},
+		"no version that we know":                {&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, crds.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,18 +208,18 @@ func TestCheck(t *testing.T) {
 	stranger := ours(t, "BucketClaim")
 	stranger.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = "unapproved, a test"
 	install(stranger)
-	check("somebody else's", false, "these CustomResourceDefinitions are not Cooper's: bucketclaims.objectstorage.k8s.io.",
+	check("a foreign CRD", false, "these CustomResourceDefinitions are not Cooper's: bucketclaims.objectstorage.k8s.io.",
 		"bucketclaims.objectstorage.k8s.io is of an unknown origin\n  no field differs\n")
 	access, class := upstream(t)["BucketAccess"], upstream(t)["BucketAccessClass"]
 	install(access)
 	install(class)
-	check("two of upstream's beside it", false,
+	check("two more of upstream", false,
 		"these CustomResourceDefinitions are not Cooper's: bucketaccessclasses.objectstorage.k8s.io, bucketaccesses.objectstorage.k8s.io, bucketclaims.objectstorage.k8s.io.",
 		"bucketaccesses.objectstorage.k8s.io is the upstream project's v1alpha2\n"+
-			"  fields that Cooper's does not have: spec.bucketClaims.accessMode, status.error, status.readyToUse\n"+
-			"  fields that only Cooper's has: spec.bucketClaims.accessModes, status.cleanup, status.conditions, status.disallowedBucketAccessModes\n",
-		"fields that Cooper's does not have: spec.featureOptions\n")
-	check("they may be replaced", true, "", "fields that Cooper's does not have")
+			"  fields that Cooper's CRD lacks: spec.bucketClaims.accessMode, status.error, status.readyToUse\n"+
+			"  fields that only Cooper's CRD has: spec.bucketClaims.accessModes, status.cleanup, status.conditions, status.disallowedBucketAccessModes\n",
+		"fields that Cooper's CRD lacks: spec.featureOptions\n")
+	check("they may be replaced", true, "", "fields that Cooper's CRD lacks")
 	strict := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "objectstorage.k8s.io/v1alpha2", "kind": "BucketAccessClass", "metadata": map[string]any{"name": "strict"},
 		"spec": map[string]any{

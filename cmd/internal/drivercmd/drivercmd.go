@@ -39,13 +39,13 @@ func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) in
 	return serve.Main(serve.Command{
 		Name: p.Name, Short: p.Short, Notes: p.Format.Help(),
 		Flags: func(f *pflag.FlagSet) {
-			f.StringVar(&configFile, "config", "", "YAML file with the configuration; without it the variables below describe one "+p.Format.Backend)
+			f.StringVar(&configFile, "config", "", "YAML file with the configuration; empty means that the variables below configure one "+p.Format.Backend)
 			f.StringVar(&options.Endpoint, "endpoint", "", "socket to listen on, unix:///path/to/name.sock")
 			serve.NameVariable(f.Lookup("endpoint"), driverkit.EndpointVariable)
-			f.BoolVar(&options.V1Alpha1, "v1alpha1", false, "serve COSI v1alpha1 on the socket too, for the sidecar of the upstream project's v0.2")
-			f.StringVar(&options.UpstreamEndpoint, "upstream-endpoint", "", "second socket, unix:///path/to/name.sock in a directory of its own, that serves v1alpha2 as the upstream project understands it since its commit ee00c26; empty serves none")
-			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")
-			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which reports whether the backend responds; empty serves none")
+			f.BoolVar(&options.V1Alpha1, "v1alpha1", false, "also serve COSI v1alpha1 on the socket, for the upstream project's v0.2 sidecar")
+			f.StringVar(&options.UpstreamEndpoint, "upstream-endpoint", "", "second socket, in its own directory, that serves the upstream project's v1alpha2 (commit ee00c26 or later), unix:///path/to/name.sock; empty disables it")
+			f.StringVar(&options.MetricsAddress, "metrics-address", "", "bind address for /metrics, different from that of the sidecar in the same Pod; empty disables it")
+			f.StringVar(&options.HealthAddress, "health-address", "", "bind address for /healthz and for /readyz, which checks the backend; empty disables it")
 			collector.Flags(f)
 			if p.Flags != nil {
 				p.Flags(f)
@@ -83,7 +83,7 @@ func warn[C, B any](ctx context.Context, log *slog.Logger, format settings.Forma
 	}
 	for name, reach := range format.Reach(config) {
 		for field, endpoint := range reach.Plain() {
-			log.WarnContext(ctx, "an endpoint has no TLS: keys, tokens and objects can be read and changed on the way",
+			log.WarnContext(ctx, "endpoint without TLS: keys, tokens and objects can be read and changed in transit",
 				"backend", name, "field", field, "endpoint", endpoint)
 		}
 	}

@@ -109,8 +109,8 @@ func TestADriverServes(t *testing.T) {
 			}
 			if got := process.Output(); !strings.Contains(got, `"msg":"made"`) {
 				t.Errorf("the log is not JSON:\n%s", got)
-			} else if !strings.Contains(got, `has no TLS`) || !strings.Contains(got, `"endpoint":"http://127.0.0.1:9000"`) {
-				t.Errorf("the log does not say that the endpoint has no TLS:\n%s", got)
+			} else if !strings.Contains(got, `endpoint without TLS`) || !strings.Contains(got, `"endpoint":"http://127.0.0.1:9000"`) {
+				t.Errorf("the log has no warning about the endpoint without TLS:\n%s", got)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestADriverEnds(t *testing.T) {
 		"a driver that cannot be":     {nil, 1, "cosi-driver-files: it does not know its outage"},
 		"an endpoint that cannot be":  {[]string{"--endpoint=unix://a.sock"}, 2, `--endpoint or COSI_ENDPOINT: "unix://a.sock" has no absolute path`},
 		"an endpoint of another kind": {[]string{"--endpoint=tcp://127.0.0.1:1"}, 2, `--endpoint or COSI_ENDPOINT: "tcp://127.0.0.1:1" is not a UNIX socket address; use unix:///`},
-		"a second socket beside it":   {[]string{"--outage=x", "--endpoint=unix:///x/a.sock", "--upstream-endpoint=unix:///x/b.sock"}, 1, "use a separate directory"},
+		"two sockets in a directory":  {[]string{"--outage=x", "--endpoint=unix:///x/a.sock", "--upstream-endpoint=unix:///x/b.sock"}, 1, "use a separate directory"},
 		"an argument that is none":    {[]string{"start"}, 2, `unexpected argument "start"; see --help`},
 		"an unknown log level":        {[]string{"--log-level=loud"}, 2, "debug, info, warn, error"},
 		"an unknown log format":       {[]string{"--log-format=xml"}, 2, "text, json"},

@@ -19,7 +19,7 @@ const probeTimeout = 3 * time.Second
 // contain no other program.
 func askReady(ctx context.Context, flag *pflag.Flag) error {
 	if flag == nil || flag.Value.String() == "" {
-		return Usagef("--probe needs the --health-address of the instance to ask")
+		return Usagef("--probe requires the --health-address of the running instance")
 	}
 	host, port, err := net.SplitHostPort(flag.Value.String())
 	if err != nil {

@@ -54,15 +54,15 @@ func (u usageError) Unwrap() error { return u.error }
 func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	flags := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	level := flags.String("log-level", "info", "least severe log lines to print: debug, info, warn or error")
-	format := flags.String("log-format", "text", "text or json")
+	level := flags.String("log-level", "info", "minimum log level: debug, info, warn or error")
+	format := flags.String("log-format", "text", "log format: text or json")
 	version := flags.Bool("version", false, "print the version and exit")
-	probe := flags.Bool("probe", false, "ask the instance that runs with the same --health-address whether it is ready, and exit 0 if it is")
+	probe := flags.Bool("probe", false, "request /readyz of the running instance with the same --health-address, and exit 0 if it is ready")
 	c.Flags(flags)
 	DescribeFlags(flags)
 	err := ParseFlags(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(stdout, "%s: %s\n\nEvery flag can be given by the environment variable in brackets.\n\n%s%s", c.Name, c.Short, flags.FlagUsages(), c.Notes)
+		fmt.Fprintf(stdout, "%s: %s\n\nEach flag can also be set by the environment variable in brackets.\n\n%s%s", c.Name, c.Short, flags.FlagUsages(), c.Notes)
 		return ExitOK
 	}
 	if *version && err == nil {

@@ -29,7 +29,7 @@ type TraceCollector struct{ endpoint string }
 
 // Flags defines --traces-endpoint.
 func (c *TraceCollector) Flags(f *pflag.FlagSet) {
-	f.StringVar(&c.endpoint, "traces-endpoint", "", "URL of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://collector:4318; empty sends none")
+	f.StringVar(&c.endpoint, "traces-endpoint", "", "URL of an OpenTelemetry collector for traces by OTLP over HTTP, such as http://collector:4318; empty disables traces")
 }
 
 // Provider returns a tracer provider that exports the program's spans to the collector, or drops them if

@@ -95,7 +95,7 @@ func (b builder) roots() []Root {
 func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	claim := b.Claims[key]
 	if claim == nil {
-		return b.absent(KindClaim, key, "Create it, or correct the name. kubectl get bucketclaims lists what there is.")
+		return b.absent(KindClaim, key, "Create it, or correct the name. To list claims, run kubectl get bucketclaims.")
 	}
 	n := node(KindClaim, claim, claim.Status.Conditions)
 	n.detail("class", claim.Spec.BucketClassName)
@@ -157,7 +157,7 @@ func (b builder) access(access *cosiapi.BucketAccess) *Node {
 func (b builder) accessRoot(key client.ObjectKey) *Node {
 	access := b.Accesses[key]
 	if access == nil {
-		return b.absent(KindAccess, key, "Create it, or correct the name. kubectl get bucketaccesses lists what there is.")
+		return b.absent(KindAccess, key, "Create it, or correct the name. To list accesses, run kubectl get bucketaccesses.")
 	}
 	n := b.access(access)
 	for _, c := range access.Spec.BucketClaims {
@@ -186,7 +186,7 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 func (b builder) bucket(name string) *Node {
 	bucket := b.Buckets[name]
 	if bucket == nil {
-		return b.absent(KindBucket, client.ObjectKey{Name: name}, "An administrator must see what became of it.")
+		return b.absent(KindBucket, client.ObjectKey{Name: name}, "An administrator must find out why it does not exist.")
 	}
 	n := node(KindBucket, bucket, bucket.Status.Conditions)
 	n.detail("driver", bucket.Spec.DriverName)
@@ -234,7 +234,7 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 		switch {
 		case secret.Owner != access.UID:
 			n.State, n.Status = Failed, reasons.Taken
-			n.Message = "It belongs to somebody else and not to this BucketAccess."
+			n.Message = "It does not belong to this BucketAccess."
 		case len(secret.Keys) == 0:
 			n.State, n.Status = Waiting, reasons.Empty
 		}

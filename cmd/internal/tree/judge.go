@@ -28,8 +28,8 @@ func node(kind string, object client.Object, list []metav1.Condition) *Node {
 		n.Status = reasons.Deleting
 		n.State, decides = deletion(list)
 		if others := foreignFinalizers(object); len(others) > 0 && !cosiapi.HasProtection(object) {
-			n.Message = "It is being deleted, and others than COSI hold it with their finalizers: " + strings.Join(others, ", ") + "."
-			n.Do = "Ask whoever put them there why they stay."
+			n.Message = "It is being deleted, but finalizers of other controllers block the deletion: " + strings.Join(others, ", ") + "."
+			n.Do = "Check the controllers that added these finalizers."
 		}
 	} else {
 		n.State, n.Status, decides = provisioning(list)
@@ -125,10 +125,10 @@ func (b builder) driver(name string, seen bool) *Node {
 	switch {
 	case h.Never && (seen || b.sidecarSeen(name)):
 		n.State, n.Status = Unknown, reasons.NoLease
-		n.Message = "Its sidecar has worked, and nobody holds its Lease: it runs with --leader-elect=false, or it was removed."
+		n.Message = "Its sidecar has run, but its Lease has no holder: the sidecar runs with --leader-elect=false, or was removed."
 	case h.State != Good:
 		n.Message = fmt.Sprintf("Lease %q: %s", b.System+"/"+cosiapi.LeaseNameFor(name), h.Message)
-		n.Do = "An administrator must install the driver, see why its Pods do not run, or correct the driverName of the class."
+		n.Do = "An administrator must install the driver, check why its Pods do not run, or correct the driverName of the class."
 	}
 	return n
 }
@@ -153,11 +153,11 @@ const slack = 30 * time.Second
 // cannot distinguish skew from an expired holder.
 func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	if lease == nil {
-		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so nothing has run yet that would hold it."}
+		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so its holder has never run."}
 	}
 	h := Hold{By: ptr.Deref(lease.Spec.HolderIdentity, ""), Owner: lease.Annotations[cosiapi.LeaseOwnerAnnotation]}
 	if lease.Spec.RenewTime == nil {
-		h.State, h.Status, h.Never, h.Message = Failed, reasons.NotRunning, true, "Nobody has ever held it."
+		h.State, h.Status, h.Never, h.Message = Failed, reasons.NotRunning, true, "It has never had a holder."
 		return h
 	}
 	h.Renewed = lease.Spec.RenewTime.Time
@@ -165,7 +165,7 @@ func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	switch age := now.Sub(h.Renewed); {
 	case h.By == "":
 		h.State, h.Status = Failed, reasons.NotRunning
-		h.Message = fmt.Sprintf("Nobody holds it since %s.", h.Renewed.UTC().Format(time.RFC3339))
+		h.Message = fmt.Sprintf("It has had no holder since %s.", h.Renewed.UTC().Format(time.RFC3339))
 	case age > lasts+slack:
 		h.State, h.Status = Failed, reasons.NotRunning
 		h.Message = fmt.Sprintf("Its holder %q has not renewed it since %s.", h.By, h.Renewed.UTC().Format(time.RFC3339))

@@ -9,7 +9,7 @@ import (
 
 // Sizes in the map, in SVG units.
 const (
-	boxWidth, boxHeight = 212, 62
+	boxWidth, boxHeight = 232, 62
 	gapAcross, gapDown  = 46, 16
 	betweenTrees        = 14
 )
@@ -84,27 +84,14 @@ func (m Map) ViewWidth() int { return m.Width + lineRoom }
 func (m Map) ViewHeight() int { return m.Height + lineRoom }
 
 const (
+	// lineRoom is the width of the borders.
 	lineRoom = 4
-	// inset is the distance from the side of a box to its text. The others are distances from its top.
-	inset, kindLine, nameLine, statusLine = 10, 17, 35, 52
-	// longest is the number of characters that fit in a box.
+	// longest is the number of characters of usual width that fit in a box. The page truncates wider text.
 	longest = 24
 )
 
 // Class returns the CSS class of the state.
 func (b Box) Class() string { return strings.ToLower(string(b.Node.State)) }
-
-// TextX returns the x coordinate of the text.
-func (b Box) TextX() int { return b.X + inset }
-
-// KindY returns the y coordinate of the kind.
-func (b Box) KindY() int { return b.Y + kindLine }
-
-// NameY returns the y coordinate of the name.
-func (b Box) NameY() int { return b.Y + nameLine }
-
-// StatusY returns the y coordinate of the status.
-func (b Box) StatusY() int { return b.Y + statusLine }
 
 // ShortName returns the name, shortened to fit.
 func (b Box) ShortName() string { return shortened(b.Node.Name, longest) }

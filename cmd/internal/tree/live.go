@@ -46,7 +46,7 @@ func message(text string) string {
 func (p *Page) content(ctx context.Context, selection Selection) string {
 	var text bytes.Buffer
 	if err := templates().ExecuteTemplate(&text, "content", p.view(ctx, selection)); err != nil {
-		return "The page cannot be made: " + err.Error()
+		return "Cannot render the page: " + err.Error()
 	}
 	return text.String()
 }

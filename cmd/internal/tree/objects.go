@@ -55,7 +55,7 @@ func (o PageOptions) objects(ctx context.Context, n *Node, granted grant) ([]str
 	}
 	prober := o.Probers[granted.protocol]
 	if prober == nil {
-		return nil, fmt.Errorf("objects of buckets with protocol %s cannot be listed here", granted.protocol)
+		return nil, fmt.Errorf("cannot list the objects of buckets with protocol %s", granted.protocol)
 	}
 	_, info, credentials := secretkeys.Read(secret.Data)
 	outcome, err := prober.Try(ctx, sanity.Attempt{BucketID: granted.bucketID, Info: info, Credentials: credentials, Action: sanity.ListObjects})
@@ -63,7 +63,7 @@ func (o PageOptions) objects(ctx context.Context, n *Node, granted grant) ([]str
 	case err != nil:
 		return nil, fmt.Errorf("list the objects of bucket %q: %w", granted.bucketID, err)
 	case outcome.Verdict != sanity.Allowed:
-		return nil, fmt.Errorf("the credential may not list the objects of bucket %q: %s", granted.bucketID, outcome.Detail)
+		return nil, fmt.Errorf("the credential is not allowed to list the objects of bucket %q: %s", granted.bucketID, outcome.Detail)
 	}
 	return outcome.Keys, nil
 }

@@ -80,10 +80,10 @@ func (p *Page) URL(address net.Addr) string {
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address %q of the page: %w: give one such as 127.0.0.1:8080", address, err)
+		return nil, fmt.Errorf("address %q of the page: %w: use one such as 127.0.0.1:8080", address, err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("address %q of the page can be reached from elsewhere: it shows what you may read, so give one such as 127.0.0.1:8080", address)
+		return nil, fmt.Errorf("address %q of the page is not a loopback address: the page shows all that you may read, so use an address such as 127.0.0.1:8080", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-store")
 	if !here(r.Host) {
-		http.Error(w, "This page is served at 127.0.0.1 and [::1] only.", http.StatusMisdirectedRequest)
+		http.Error(w, "This page is served only at 127.0.0.1 and [::1].", http.StatusMisdirectedRequest)
 		return
 	}
 	if given := r.URL.Query().Get("token"); p.is(given) {
@@ -127,7 +127,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	known := slices.ContainsFunc(r.CookiesNamed(cookieOf(r.Host)), func(c *http.Cookie) bool { return p.is(c.Value) })
 	if !known {
-		http.Error(w, "Open the address that was printed when this page was started: it has the token.", http.StatusUnauthorized)
+		http.Error(w, "Open the address that the command printed: it contains the token.", http.StatusUnauthorized)
 		return
 	}
 	p.mux.ServeHTTP(w, r)
@@ -155,7 +155,7 @@ func (p *Page) file(w http.ResponseWriter, r *http.Request) {
 func (p *Page) whole(w http.ResponseWriter, r *http.Request) {
 	view := p.view(r.Context(), selectionOf(r.URL.Query()))
 	if err := templates().ExecuteTemplate(w, "page", view); err != nil {
-		http.Error(w, "The page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "Cannot render the page: "+err.Error(), http.StatusInternalServerError)
 	}
 }
 

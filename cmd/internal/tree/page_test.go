@@ -76,7 +76,7 @@ func TestWhoIsServed(t *testing.T) {
 		"by a name that leads here":             {cookie: "TOKEN", host: "evil.example.com", want: http.StatusMisdirectedRequest},
 		"by a name that is taken for this host": {cookie: "TOKEN", host: "localhost", want: http.StatusMisdirectedRequest},
 		"by an address of another host":         {cookie: "TOKEN", host: "192.0.2.1", want: http.StatusMisdirectedRequest},
-		"who wants to change something":         {cookie: "TOKEN", method: http.MethodPost, want: http.StatusMethodNotAllowed},
+		"a request that would change something": {cookie: "TOKEN", method: http.MethodPost, want: http.StatusMethodNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +131,7 @@ func TestWhatIsShown(t *testing.T) {
 		want  []string
 		not   []string
 	}{
-		"all, and what is hostile as text": {
+		"everything, with hostile text escaped": {
 			state: someState(),
 			want:  []string{"namespace app", "1 provisioned", "1 failed", "photos", "bc-1", "s3.example.com", "https://s3.example.com", "writer", "keys", "FailedGrantAccess ×3", "&lt;script&gt;", `href="/?select=BucketClaim%2Fapp%2Fphotos"`},
 			not:   []string{"<script>alert", "\x1b", "Conditions"},
@@ -145,14 +145,14 @@ func TestWhatIsShown(t *testing.T) {
 			state: someState(), query: "?select=Secret/app/keys",
 			want: []string{"AWS_ACCESS_KEY_ID"}, not: []string{"Show the objects"},
 		},
-		"nothing of what is not there": {
+		"no details of a missing object": {
 			state: someState(), query: "?select=Secret/other/keys", not: []string{"Conditions", "Timeline"},
 		},
 		"why nothing can be read": {
 			state: state{err: http.ErrHandlerTimeout}, want: []string{http.ErrHandlerTimeout.Error()}, not: []string{"There are no"},
 		},
 		"that there is nothing": {
-			state: state{objects: &Objects{}}, want: []string{"There are no BucketClaims and BucketAccesses here."},
+			state: state{objects: &Objects{}}, want: []string{"There are no BucketClaims or BucketAccesses."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestWhenAnEventWas(t *testing.T) {
 		event eventsv1.Event
 		want  time.Duration
 	}{
-		"when its writer says": {event: eventsv1.Event{EventTime: micro(time.Millisecond)}, want: time.Millisecond},
+		"the time that its writer set": {event: eventsv1.Event{EventTime: micro(time.Millisecond)}, want: time.Millisecond},
 		"when the last of a series was": {
 			event: eventsv1.Event{EventTime: micro(0), Series: &eventsv1.EventSeries{Count: 2, LastObservedTime: micro(time.Minute)}, ObjectMeta: metav1.ObjectMeta{
 				ManagedFields: []metav1.ManagedFieldsEntry{{Time: new(metav1.NewTime(at.Add(time.Minute)))}},

@@ -103,7 +103,7 @@ func (o *Objects) readNamespace(ctx context.Context, c client.Reader, namespace 
 			return fmt.Errorf("this cluster has no COSI %s: an administrator must install its CustomResourceDefinitions: %w", cosiapi.Version, err)
 		}
 		if err != nil {
-			return fmt.Errorf("list what there is: %w", err)
+			return fmt.Errorf("list claims and accesses: %w", err)
 		}
 	}
 	for i := range claims.Items {
@@ -130,11 +130,11 @@ func (o *Objects) unreadable(kind string, err error) error {
 func unreadableText(kind string) string {
 	switch kind {
 	case "Lease":
-		return "You may not read its Lease, so that whether its sidecar runs is for an administrator to say."
+		return "You are not allowed to read its Lease. An administrator can check whether its sidecar runs."
 	case KindBucket:
-		return "You may not read Buckets, which have no namespace. What an administrator can see there, your claim repeats."
+		return "You are not allowed to read Buckets, which are cluster-scoped. Your claim repeats the conditions of its Bucket."
 	default:
-		return fmt.Sprintf("You may not read the kind %s.", kind)
+		return fmt.Sprintf("You are not allowed to read objects of kind %s.", kind)
 	}
 }
 

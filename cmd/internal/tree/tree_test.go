@@ -38,7 +38,7 @@ func TestStateOfAnObject(t *testing.T) {
 		want       tree.State
 		reason     conditions.Reason
 	}{
-		"nobody has looked at it": {nil, false, nil, tree.Waiting, conditions.Initial},
+		"no component has processed it": {nil, false, nil, tree.Waiting, conditions.Initial},
 		"it is provisioned": {
 			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(validated, yes, conditions.ControllerValidated)}, false, nil, tree.Good, conditions.Provisioned,
 		},
@@ -58,8 +58,8 @@ func TestStateOfAnObject(t *testing.T) {
 		"another object is in the way": {
 			[]metav1.Condition{condition(provisioned, unknown, conditions.SecretTaken), condition(validated, no, conditions.SecretTaken)}, false, nil, tree.Failed, conditions.SecretTaken,
 		},
-		"it goes": {[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned)}, true, nil, tree.Waiting, ""},
-		"it goes and waits": {
+		"it is terminating": {[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned)}, true, nil, tree.Waiting, ""},
+		"it is terminating and waits": {
 			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(goesNot, unknown, conditions.WaitingForBucketAccess)}, true, nil, tree.Waiting, conditions.WaitingForBucketAccess,
 		},
 		"it does not go": {
@@ -86,7 +86,7 @@ func TestStateOfAnObject(t *testing.T) {
 				t.Errorf("it does not say what to do: %+v", got)
 			}
 			if len(tc.finalizers) > 0 && got.Message == "" {
-				t.Error("it does not say whose finalizer holds it")
+				t.Error("it does not name the finalizer")
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestWhatIsLeftOfAClaim(t *testing.T) {
 		t.Fatalf("Buckets (-want +got):\n%s", diff)
 	}
 	if claim := nodes[1].Children[0]; claim.State != tree.Good || claim.Do != "" {
-		t.Errorf("the claim of a Bucket that goes must not be created again: %+v", claim)
+		t.Errorf("the claim of a terminating Bucket must not be created again: %+v", claim)
 	}
 	if claim := nodes[0].Children[0]; claim.State != tree.Failed {
 		t.Errorf("the claim of a Bucket that is held is missing: %+v", claim)
@@ -189,7 +189,7 @@ func TestHolder(t *testing.T) {
 		never bool
 	}{
 		"there is none":                            {nil, "NotInstalled", true},
-		"nobody ever held it":                      {&coordinationv1.Lease{}, "NotRunning", true},
+		"it never had a holder":                    {&coordinationv1.Lease{}, "NotRunning", true},
 		"it was given up":                          {lease(ptr.To(""), time.Second), "NotRunning", false},
 		"it is held":                               {lease(ptr.To("a"), time.Second), "Running", false},
 		"it is held, by a clock that is ahead":     {lease(ptr.To("a"), -time.Minute), "Running", false},
@@ -216,12 +216,12 @@ func TestWorst(t *testing.T) {
 		nodes []*tree.Node
 		want  tree.State
 	}{
-		"nothing":                              {nil, tree.Good},
-		"all is well":                          {[]*tree.Node{of(tree.Good), of(tree.Good)}, tree.Good},
-		"a wait below":                         {[]*tree.Node{of(tree.Good, of(tree.Waiting)), of(tree.Good)}, tree.Waiting},
-		"a failure beside a wait":              {[]*tree.Node{of(tree.Waiting), of(tree.Failed)}, tree.Failed},
-		"what may not be read is not bad":      {[]*tree.Node{of(tree.Good, of(tree.Unknown))}, tree.Good},
-		"a driver without a sidecar is not it": {[]*tree.Node{of(tree.Good, driver)}, tree.Good},
+		"nothing":                               {nil, tree.Good},
+		"all is well":                           {[]*tree.Node{of(tree.Good), of(tree.Good)}, tree.Good},
+		"a wait below":                          {[]*tree.Node{of(tree.Good, of(tree.Waiting)), of(tree.Good)}, tree.Waiting},
+		"a failure and a wait":                  {[]*tree.Node{of(tree.Waiting), of(tree.Failed)}, tree.Failed},
+		"an unreadable object is not a problem": {[]*tree.Node{of(tree.Good, of(tree.Unknown))}, tree.Good},
+		"a driver without a sidecar is not it":  {[]*tree.Node{of(tree.Good, driver)}, tree.Good},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

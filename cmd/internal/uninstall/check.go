@@ -37,7 +37,7 @@ const pageSize = 100
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
-		return fmt.Errorf("kinds of the API: %w", err)
+		return fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -113,10 +113,10 @@ func known(config *rest.Config) (bool, error) {
 	}
 	list, err := c.ServerGroups()
 	if err == nil && len(list.Groups) == 0 { // the server returned none to this user
-		err = errors.New("it names no groups")
+		err = errors.New("it returned no API groups")
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask the API server for its kinds: %w", err)
+		return false, fmt.Errorf("list the API groups: %w", err)
 	}
 	return slices.ContainsFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == cosiapi.GroupName }), nil
 }
@@ -131,7 +131,7 @@ func pages[L client.ObjectList](ctx context.Context, c client.Client, namespace 
 			if namespace != "" {
 				where = "in the namespace " + namespace
 			}
-			return fmt.Errorf("cannot tell what would be left behind %s: %w", where, err)
+			return fmt.Errorf("cannot list the objects that would be orphaned %s: %w", where, err)
 		}
 		each(list)
 		if next = list.GetContinue(); next == "" {
@@ -149,7 +149,7 @@ func (l *look) verdict() error {
 		who = "the driver " + l.driver
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "without %s nobody would revoke the credentials, delete the buckets or take off the finalizers of what is left:\n", who)
+	fmt.Fprintf(&text, "without %s, the following objects would be orphaned: their credentials would not be revoked, their buckets would not be deleted, and their finalizers would not be removed:\n", who)
 	for _, kind := range []struct {
 		name    string
 		objects []string
@@ -162,9 +162,9 @@ func (l *look) verdict() error {
 			fmt.Fprintf(&text, "  %s %s\n", kind.name, object)
 		}
 	}
-	text.WriteString("Delete the accesses and then the claims, and wait until they are gone. A Bucket with deletionPolicy Retain stays after its claim:\n" +
-		"kubectl delete buckets.objectstorage.k8s.io NAME leaves the bucket and its data in the store. Why one that is being deleted is still there,\n" +
-		"for instance because it is not empty, is said by kubectl describe buckets.objectstorage.k8s.io NAME. To leave all as it is, with credentials that\n" +
-		"work on and objects that cannot be deleted until it is installed again: helm uninstall --no-hooks")
+	text.WriteString("Delete the accesses and then the claims, and wait until they no longer exist. A Bucket with deletionPolicy Retain remains after its claim:\n" +
+		"kubectl delete buckets.objectstorage.k8s.io NAME keeps the bucket and its data in the store. To see why a Bucket is stuck in deletion,\n" +
+		"for example because it is not empty, run kubectl describe buckets.objectstorage.k8s.io NAME. To uninstall anyway, with credentials that\n" +
+		"continue to work and objects that cannot be deleted until it is installed again, run helm uninstall --no-hooks")
 	return errors.New(text.String())
 }

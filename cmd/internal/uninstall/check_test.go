@@ -142,7 +142,7 @@ func TestCheckWithoutRights(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	err := uninstall.Check(t.Context(), env.User("stranger"), uninstall.Options{Driver: "a.example.com", Namespaces: []string{"team-a"}})
-	if want := "cannot tell what would be left behind in the namespace team-a: "; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "cannot list the objects that would be orphaned in the namespace team-a: "; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %q, got %v", want, err)
 	}
 }

@@ -18,7 +18,7 @@ const CommandName = "check-uninstall"
 
 // Note returns a note for the program's help text.
 func Note(program string) string {
-	return fmt.Sprintf("\n`%s %s` says what would be left behind without it; see its own --help.\n", program, CommandName)
+	return fmt.Sprintf("\n`%s %s` lists the objects that an uninstallation would orphan; see its --help.\n", program, CommandName)
 }
 
 // Command returns this subcommand for a program, which checks either one driver or all of COSI.
@@ -27,17 +27,17 @@ func Command(program string, ofDriver bool) serve.Command {
 	api := apiserver.Access{}
 	return serve.Command{
 		Name:  program + " " + CommandName,
-		Short: "fails while there are claims, accesses or Buckets that an uninstallation would strand, and names them",
+		Short: "lists claims, accesses and Buckets that an uninstallation would orphan, and fails if there are any",
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
-			f.StringSliceVar(&o.Namespaces, "namespaces", nil, "only namespaces to look into for claims and accesses; none means all")
+			f.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to search for claims and accesses; empty means all")
 			if ofDriver {
-				f.StringVar(&o.Driver, "driver-name", "", "driver that is to be uninstalled; required")
+				f.StringVar(&o.Driver, "driver-name", "", "name of the driver to uninstall; required")
 			}
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			if ofDriver && o.Driver == "" {
-				return serve.Usagef("--driver-name is not set: name the driver that is to be uninstalled, such as s3.cooper.dev")
+				return serve.Usagef("--driver-name is not set: pass the name of the driver to uninstall, such as s3.cooper.dev")
 			}
 			apiserver.LogTo(log)
 			config, err := api.Config()

@@ -42,14 +42,14 @@ type options struct {
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "azurefake", "127.0.0.1:10000")
-	flags.StringSliceVar(&o.accounts, "account", []string{azurefake.DefaultAccount}, "storage account that exists; repeatable")
-	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64, if it is in no file")
-	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64; invented when left out")
-	flags.StringSliceVar(&o.domains, "domain", nil, "domain for host style, with the account's name as the first label, in addition to path style (default blob.localhost)")
-	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the CA certificates of clusters that exchange service account tokens (default the system's)")
-	flags.BoolVar(&o.versioning, "versioning", false, "keep the earlier states of blobs")
-	flags.BoolVar(&o.sharedKeyOff, "no-shared-key", false, "refuse what account keys sign")
-	flags.DurationVar(&o.deletion, "deletion", 30*time.Second, "how long a container is being deleted; negative for no time")
+	flags.StringSliceVar(&o.accounts, "account", []string{azurefake.DefaultAccount}, "name of a storage account; repeat for several")
+	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64, instead of --key-file")
+	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64; empty generates a key")
+	flags.StringSliceVar(&o.domains, "domain", nil, "host name of host-style URLs, which begin with the account's name (default blob.localhost)")
+	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the certificate authority of the issuers of service account tokens (default the system's)")
+	flags.BoolVar(&o.versioning, "versioning", false, "keep previous versions of blobs")
+	flags.BoolVar(&o.sharedKeyOff, "no-shared-key", false, "reject requests that are signed with account keys")
+	flags.DurationVar(&o.deletion, "deletion", 30*time.Second, "duration of the deletion of a container; negative deletes at once")
 	return o.run
 }
 
@@ -62,7 +62,7 @@ func (o *options) settings() (azurefake.Options, error) {
 		return out, errors.New("--account is empty: name at least one storage account")
 	}
 	if o.key != "" && o.keyFile != "" {
-		return out, errors.New("--key and --key-file contradict each other")
+		return out, errors.New("--key and --key-file are mutually exclusive")
 	}
 	out.Accounts[0].Key = o.key
 	if o.keyFile != "" {

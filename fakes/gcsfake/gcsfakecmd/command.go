@@ -37,10 +37,10 @@ type options struct {
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "gcsfake", "127.0.0.1:9002")
-	flags.StringSliceVar(&o.projects, "project", []string{gcsfake.DefaultProject}, "project that exists, as ID or ID=NUMBER")
+	flags.StringSliceVar(&o.projects, "project", []string{gcsfake.DefaultProject}, "project, as ID or ID=NUMBER; repeat for several")
 	flags.StringSliceVar(&o.pools, "pool", nil, "workload identity pool of the first project, as ID=ISSUER")
-	flags.StringVar(&o.url, "url", "", "address under which clients reach it, for the key file (default where it listens)")
-	flags.StringVar(&o.keyFile, "key-file", "", "file for the administrator's JSON key (default admin.json in --data, or a temporary file)")
+	flags.StringVar(&o.url, "url", "", "URL for clients, in the key file (default the listen address)")
+	flags.StringVar(&o.keyFile, "key-file", "", "output file for the administrator's JSON key (default admin.json in --data, or a temporary file)")
 	return o.run
 }
 

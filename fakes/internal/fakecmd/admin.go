@@ -67,10 +67,10 @@ func (f *Flags) withAdmin(fake Fake, guard Guard) http.Handler {
 		case r.URL.Path == AdminPrefix+"health":
 			mux.ServeHTTP(w, r)
 		case !f.Admin:
-			http.Error(w, "the admin endpoint is off; start the fake with --admin", http.StatusNotFound)
+			http.Error(w, "the admin endpoint is disabled; start the fake with --admin", http.StatusNotFound)
 		case !guard.IsAdmin(r):
 			w.Header().Set("WWW-Authenticate", guard.Scheme+` realm="cooper"`)
-			http.Error(w, "the admin endpoint wants "+guard.Wants, http.StatusUnauthorized)
+			http.Error(w, "the admin endpoint requires "+guard.Wants, http.StatusUnauthorized)
 		default:
 			mux.ServeHTTP(w, r)
 		}

@@ -77,16 +77,16 @@ type Flags struct {
 // Define defines the flags. The name is the fake's, for temporary files; listen is the default of --listen.
 func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	f.name = name
-	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 takes a free one")
-	flags.StringVar(&f.Data, "data", "", "directory that keeps all state; without it everything is in memory")
+	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 means a free one")
+	flags.StringVar(&f.Data, "data", "", "directory for all state; empty keeps the state in memory")
 	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
-	flags.StringVar(&f.SeedFile, "seed-file", "", "YAML file with the initial contents; existing objects in --data do not change")
-	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/, to the administrator")
-	flags.BoolVar(&f.Past, "past", false, "keep how everything was, which fault rules with the effect stale return")
-	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")
-	flags.StringVar(&f.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
-	flags.DurationVar(&f.ahead, "clock", 0, "how far its clock is ahead of the machine's; negative if it is behind")
-	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")
+	flags.StringVar(&f.SeedFile, "seed-file", "", "YAML file with the initial content; existing content of --data is not changed")
+	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/ to the administrator")
+	flags.BoolVar(&f.Past, "past", false, "keep past states for fault rules with the effect stale")
+	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a generated CA")
+	flags.StringVar(&f.CAFile, "ca-file", "", "output file for the CA's certificate of --tls (default ca.pem in --data, or a temporary file)")
+	flags.DurationVar(&f.ahead, "clock", 0, "offset of the fake's clock from the machine's clock")
+	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "additional host names or IP addresses for the certificate of --tls")
 }
 
 // Now is the fake's clock: the machine's, as far off as --clock or the admin endpoint say.
@@ -189,7 +189,7 @@ func (f *Flags) certificate() (*tls.Config, error) {
 	}
 	config, ca, err := selfsigned.New(f.Hosts...)
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	if f.CAFile, err = f.Place(f.CAFile, "ca.pem"); err != nil {
 		return nil, err
@@ -211,10 +211,10 @@ func (f *Flags) Place(path, name string) (string, error) {
 	}
 	file, err := os.CreateTemp("", f.name+"-*-"+name)
 	if err != nil {
-		return "", fmt.Errorf("make a file for %s: %w", name, err)
+		return "", fmt.Errorf("create a file for %s: %w", name, err)
 	}
 	if err := file.Close(); err != nil {
-		return "", fmt.Errorf("make a file for %s: %w", name, err)
+		return "", fmt.Errorf("create a file for %s: %w", name, err)
 	}
 	f.temporary = append(f.temporary, file.Name())
 	return file.Name(), nil

@@ -32,19 +32,19 @@ type options struct {
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "s3fake", "127.0.0.1:9000")
-	flags.StringVar(&o.region, "region", "us-east-1", "the only region served")
+	flags.StringVar(&o.region, "region", "us-east-1", "region of the fake")
 	flags.StringVar(&o.account, "account", "000000000000", "the account's 12-digit number")
-	flags.StringVar(&o.rootKeyID, "root-access-key-id", "", "root credentials; those of --data or invented ones when left out")
+	flags.StringVar(&o.rootKeyID, "root-access-key-id", "", "access key ID of the root user; empty uses that in --data, or generates one")
 	flags.StringVar(&o.rootSecret, "root-secret-access-key", "", "secret for --root-access-key-id")
-	flags.StringSliceVar(&o.domains, "domain", nil, "host name under which buckets are also sub-domains")
-	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of a KMS key that exists (default: any)")
-	flags.BoolVar(&o.openBuckets, "open-buckets", false, "leave the public access block of new buckets off")
+	flags.StringSliceVar(&o.domains, "domain", nil, "host name of virtual-hosted-style URLs, which begin with the bucket's name")
+	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of an existing KMS key (default: any)")
+	flags.BoolVar(&o.openBuckets, "open-buckets", false, "disable the public access block of new buckets")
 	return o.run
 }
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	if (o.rootKeyID == "") != (o.rootSecret == "") {
-		return errors.New("--root-access-key-id and --root-secret-access-key belong together: give both, or neither to have them invented")
+		return errors.New("--root-access-key-id and --root-secret-access-key must be set together; without them, they are generated")
 	}
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,

@@ -238,8 +238,8 @@ func TestMalformedPath(t *testing.T) {
 func TestBadStartsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	fakecmdtest.BadStarts(t, s3fakecmd.Prepare, "PutObject", map[string]fakecmdtest.BadStart{
-		"a root key without its secret": {Args: []string{"--root-access-key-id", "AKIA"}, Want: "give both, or neither"},
-		"a root secret without its key": {Args: []string{"--root-secret-access-key", "x"}, Want: "give both, or neither"},
+		"a root key without its secret": {Args: []string{"--root-access-key-id", "AKIA"}, Want: "must be set together"},
+		"a root secret without its key": {Args: []string{"--root-secret-access-key", "x"}, Want: "must be set together"},
 	})
 }
 

@@ -89,7 +89,7 @@ type olds map[string][]*old
 func (all olds) add(object map[string]any) error {
 	one := &old{Unstructured: unstructured.Unstructured{Object: object}}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &one.fields); err != nil {
-		return fmt.Errorf("%s %s is not as v1alpha1 has it: %w", one.GetKind(), one.key(), err)
+		return fmt.Errorf("%s %s is not a valid v1alpha1 object: %w", one.GetKind(), one.key(), err)
 	}
 	kind := one.GetKind()
 	at, _ := all.find(kind, one.key())
@@ -135,7 +135,7 @@ func readBackup(path string) (olds, error) {
 		}
 	}
 	if len(all["Bucket"]) == 0 {
-		return nil, fmt.Errorf("--backup %s holds no Bucket of v1alpha1: it was taken of another cluster, or too late", path)
+		return nil, fmt.Errorf("--backup %s contains no v1alpha1 Bucket: it is from another cluster, or from after the CRDs were deleted", path)
 	}
 	return all, nil
 }
@@ -146,7 +146,7 @@ func (all olds) addEach(object map[string]any) error {
 	for _, item := range items {
 		one, ok := item.(map[string]any)
 		if !ok {
-			return fmt.Errorf("an item of the list is a %T and no object", item)
+			return fmt.Errorf("a list item is a %T, not an object", item)
 		}
 		if err := all.addEach(one); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (all olds) addEach(object map[string]any) error {
 	case object["apiVersion"] == cosiapi.GroupName+"/"+oldVersion:
 		return all.add(object)
 	case object["apiVersion"] == cosiapi.GroupVersion().String():
-		return errors.New("it holds objects of v1alpha2: it was taken too late; take the one of before the CRDs went")
+		return errors.New("it contains v1alpha2 objects: use the backup from before the v1alpha1 CRDs were deleted")
 	default:
 		return nil
 	}

@@ -96,12 +96,12 @@ func (now *cluster) readCRDs(ctx context.Context, c client.Client) error {
 			now.oldCRDs = append(now.oldCRDs, resource)
 			now.going[oldKinds[resource]] = crd.DeletionTimestamp != nil
 		case slices.ContainsFunc(crd.Spec.Versions, both):
-			return fmt.Errorf("CustomResourceDefinition %s has %s and %s: each of its objects is one of both, so that COSI takes the old ones for its own, and whoever deletes the old deletes the new; "+
-				"stop all controllers and sidecars and take %s out of it, before anything else", name, oldVersion, cosiapi.Version, cosiapi.Version)
+			return fmt.Errorf("CustomResourceDefinition %s has %s and %s: each object exists in both versions, so COSI processes the old objects as its own, and deleting one in either version deletes both; "+
+				"first stop all controllers and sidecars, and then remove %s from the CustomResourceDefinition", name, oldVersion, cosiapi.Version, cosiapi.Version)
 		case generation == crds.Cooper:
 			now.newCRDs = append(now.newCRDs, resource)
 		default:
-			return fmt.Errorf("CustomResourceDefinition %s is %s: cooper check says what to do", name, generation)
+			return fmt.Errorf("CustomResourceDefinition %s is %s: run cooper check for the next steps", name, generation)
 		}
 	}
 	return nil
@@ -258,20 +258,20 @@ func (now *cluster) fits(backup olds, path string) error {
 			saved := backup.get(kind, one.key())
 			switch {
 			case saved == nil:
-				differ = append(differ, fmt.Sprintf("%s %s is not in it", kind, one.key()))
+				differ = append(differ, fmt.Sprintf("%s %s is not in the backup", kind, one.key()))
 			case !now.going[kind] && saved.essence() != one.essence():
-				differ = append(differ, fmt.Sprintf("%s %s is another or has changed", kind, one.key()))
+				differ = append(differ, fmt.Sprintf("%s %s differs from the backup", kind, one.key()))
 			}
 		}
 		for _, saved := range backup[kind] {
 			// Objects that were already terminating disappear once their finalizers are removed.
 			if !now.going[kind] && saved.GetDeletionTimestamp() == nil && now.old.get(kind, saved.key()) == nil {
-				differ = append(differ, fmt.Sprintf("%s %s is not in the cluster any more", kind, saved.key()))
+				differ = append(differ, fmt.Sprintf("%s %s no longer exists in the cluster", kind, saved.key()))
 			}
 		}
 	}
 	if len(differ) > 0 {
-		return fmt.Errorf("--backup %s is not that of this cluster as it is: %s; take it again, or name the other cluster with --kubeconfig",
+		return fmt.Errorf("--backup %s does not match this cluster: %s; make a new backup, or select the other cluster with --kubeconfig",
 			path, strings.Join(differ, "; "))
 	}
 	return nil

@@ -53,7 +53,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, to io.Writer) erro
 		err = apiextensionsv1.AddToScheme(scheme)
 	}
 	if err != nil {
-		return fmt.Errorf("kinds of the API: %w", err)
+		return fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -72,14 +72,14 @@ func Run(ctx context.Context, config *rest.Config, o Options, to io.Writer) erro
 func (o Options) validate() error {
 	switch {
 	case o.Backup == "":
-		return errors.New("--backup is not set: give the file with the objects of v1alpha1; docs/howto/migrate-from-v1alpha1.md says how to write it")
+		return errors.New("--backup is not set: pass the file with the v1alpha1 objects; see docs/howto/migrate-from-v1alpha1.md")
 	case o.From == "":
-		return errors.New("--from is not set: give the name of the driver whose buckets are to move")
+		return errors.New("--from is not set: pass the name of the driver to migrate buckets from")
 	case o.Suffix == "":
-		return errors.New("--suffix must not be empty: the new Secret stands beside the old one")
+		return errors.New("--suffix must not be empty: the old and the new Secret exist at the same time")
 	}
 	if problems := validation.IsDNS1123Subdomain("a" + o.Suffix); len(problems) > 0 {
-		return fmt.Errorf("--suffix %q cannot end the name of a Secret: %v", o.Suffix, problems)
+		return fmt.Errorf("--suffix %q is not a valid end of a Secret name: %v", o.Suffix, problems)
 	}
 	if err := cosi.ValidateDriverName(o.Driver); err != nil {
 		return fmt.Errorf("--driver: %w", err)

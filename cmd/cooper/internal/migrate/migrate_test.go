@@ -240,16 +240,16 @@ func TestMigration(t *testing.T) {
 
 	first := w.plan()
 	for _, part := range []string{
-		"# 1. No Bucket", "# 4. Delete v1alpha1's CRDs", "Its commands are printed when 1, 2 and 3 are done.",
-		"team-a/going is left out: it is being deleted",
+		"# 1. Set the deletion policy", "# 4. Delete the v1alpha1 CRDs", "The commands are printed after steps 1, 2 and 3 are done.",
+		"team-a/going is skipped: it is being deleted",
 		"Secret team-a/photos is used by Pods photo-booth.", "kind: BucketAccess\n",
 	} {
 		if !strings.Contains(first, part) {
-			t.Errorf("the plan does not say %q:\n%s", part, first)
+			t.Errorf("the plan lacks %q:\n%s", part, first)
 		}
 	}
 	w.shell("kubectl apply -f -", unbound)
-	if err := migrate.Run(t.Context(), w.planner, w.options, io.Discard); err == nil || !strings.Contains(err.Error(), "BucketClaim team-a/unbound is not in it") {
+	if err := migrate.Run(t.Context(), w.planner, w.options, io.Discard); err == nil || !strings.Contains(err.Error(), "BucketClaim team-a/unbound is not in the backup") {
 		t.Errorf("with a claim that the backup lacks: %v", err)
 	}
 	w.backup()
@@ -276,7 +276,7 @@ func TestMigration(t *testing.T) {
 	}
 	kept := testenv.Get(w.Env, secret.DeepCopy())
 	if diff := cmp.Diff(secret.Data, kept.Data); diff != "" || kept.UID != secret.UID {
-		t.Errorf("the old Secret is another:\n%s", diff)
+		t.Errorf("the old Secret was replaced:\n%s", diff)
 	}
 	last := w.plan()
 	for _, done := range []string{"1", "2", "3", "4", "5", "6"} {

@@ -98,7 +98,7 @@ func (p plan) shareNoSecret() {
 	for _, a := range p.moved() {
 		secret := key(a.access.GetNamespace(), a.access.Spec.SecretName)
 		if first[secret] != "" {
-			a.skip = fmt.Sprintf("it has the same Secret as access %s, and one of v1alpha2 has its own: make it by hand, with another accessSecretName", first[secret])
+			a.skip = fmt.Sprintf("it shares its Secret with access %s, which v1alpha2 does not support: create it manually with another accessSecretName", first[secret])
 			continue
 		}
 		first[secret] = a.access.GetName()
@@ -117,18 +117,18 @@ func (o *old) owner() string {
 func unfit(claim, was *old) string {
 	switch {
 	case claim.GetDeletionTimestamp() != nil:
-		return "it is being deleted. To keep its bucket, import that by hand"
+		return "it is being deleted. To keep its bucket, import the bucket manually"
 	case claim.Status.BucketName == "":
-		return "it is not bound to a Bucket. Let v1alpha1 bind it before you stop it, or claim a new bucket afterwards"
+		return "it is not bound to a Bucket. Let v1alpha1 bind it before you stop v1alpha1, or claim a new bucket after the migration"
 	case was == nil:
-		return fmt.Sprintf("there is no Bucket %q, to which it is bound", claim.Status.BucketName)
+		return fmt.Sprintf("its Bucket %q does not exist", claim.Status.BucketName)
 	case was.GetDeletionTimestamp() != nil:
-		return fmt.Sprintf("its Bucket %q is being deleted, with policy %s: the data may be gone. Look in the store for bucket %q, and import by hand what is there",
+		return fmt.Sprintf("its Bucket %q is being deleted with policy %s, which may have deleted the data. If bucket %q still exists in the store, import it manually",
 			was.GetName(), was.Spec.Policy, was.Status.BucketID)
 	case was.owner() != claim.key():
-		return fmt.Sprintf("its Bucket %q names claim %q. In v1alpha1 whoever names a Bucket gets it. If this namespace is meant to have the data, import the bucket by hand", was.GetName(), was.owner())
+		return fmt.Sprintf("its Bucket %q refers to claim %q. In v1alpha1, any claim that names a Bucket gets it. If this namespace should have the data, import the bucket manually", was.GetName(), was.owner())
 	case was.Status.BucketID == "":
-		return fmt.Sprintf("its Bucket %q has no ID yet. Let v1alpha1 finish it before you stop it, or look in the store for a bucket made for that name", was.GetName())
+		return fmt.Sprintf("its Bucket %q has no bucket ID yet. Let v1alpha1 provision it before you stop v1alpha1, or check whether the store has a bucket for it", was.GetName())
 	default:
 		return ""
 	}
@@ -140,11 +140,11 @@ func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 	name := was.GetName()
 	for _, other := range sharing {
 		if other != claim {
-			m.notes = append(m.notes, fmt.Sprintf("claim %s has the same bucket", other.key()))
+			m.notes = append(m.notes, fmt.Sprintf("claim %s uses the same bucket", other.key()))
 		}
 	}
 	if len(was.Spec.Parameters) > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("its parameters were %q. Write into spec.parameters of the Bucket those that the driver needs to find it", was.Spec.Parameters))
+		m.notes = append(m.notes, fmt.Sprintf("its parameters were %q. Copy those that the driver needs to find it to spec.parameters of the Bucket", was.Spec.Parameters))
 	}
 	id := o.idOf(was.Status.BucketID)
 	protocols, err := protocolsOf(claim.Spec.Protocols)
@@ -152,7 +152,7 @@ func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 	case err != nil:
 		m.skip = err.Error()
 	case cosi.ValidateBucketID(id) != nil:
-		m.skip = fmt.Sprintf("%q can be no ID for driver %s: %v", id, o.Driver, cosi.ValidateBucketID(id))
+		m.skip = fmt.Sprintf("%q is not a valid bucket ID for driver %s: %v", id, o.Driver, cosi.ValidateBucketID(id))
 	}
 	m.bucket = &cosiapi.Bucket{
 		TypeMeta: typeOf("Bucket"), ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -170,9 +170,9 @@ func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 	case m.skip != "":
 	case hasBucket != nil && (hasBucket.Spec.DriverName != o.Driver || hasBucket.Spec.ExistingBucketID != id ||
 		key(hasBucket.Spec.BucketClaimRef.Namespace, hasBucket.Spec.BucketClaimRef.Name) != claim.key()):
-		m.skip = fmt.Sprintf("there is another Bucket %q of v1alpha2, for bucket %q of driver %s", name, hasBucket.Spec.ExistingBucketID, hasBucket.Spec.DriverName)
+		m.skip = fmt.Sprintf("v1alpha2 already has a different Bucket %q, for bucket %q of driver %s", name, hasBucket.Spec.ExistingBucketID, hasBucket.Spec.DriverName)
 	case hasClaim != nil && hasClaim.Spec.ExistingBucketName != name:
-		m.skip = "there is another claim of this name in v1alpha2, for another bucket: give the manifests another name by hand, or take that one away if nobody needs it"
+		m.skip = "v1alpha2 already has a claim of this name for another bucket: rename the claim in the manifests, or delete the existing one if it is not in use"
 	default:
 		m.done = hasBucket != nil && hasClaim != nil && meta.IsStatusConditionTrue(hasClaim.Status.Conditions, cosiapi.ConditionProvisioned)
 	}
@@ -194,21 +194,21 @@ func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster)
 	protocol, err := protocolOf(access, m)
 	switch {
 	case access.GetDeletionTimestamp() != nil:
-		a.skip = "it is being deleted. Whether v1alpha1 has taken back the credential of its account, the store knows"
+		a.skip = "it is being deleted. Check in the store whether v1alpha1 has revoked the credential of its account"
 	case m.skip != "":
-		a.skip = "its claim is"
+		a.skip = "its claim is skipped"
 	case access.Spec.SecretName == "":
-		a.skip = "it names no Secret"
+		a.skip = "it does not name a Secret"
 	case className == "":
-		a.skip = fmt.Sprintf("nobody said which class is for its old one: --bucket-access-class %s=NEW", access.Spec.ClassName)
+		a.skip = fmt.Sprintf("its class has no replacement: set --bucket-access-class %s=NEW", access.Spec.ClassName)
 	case err != nil:
 		a.skip = err.Error()
 	case byServiceAccount(was) && access.Spec.ServiceAccount == "":
-		a.skip = "it authenticates by ServiceAccount (IAM) and names none"
+		a.skip = "it authenticates by ServiceAccount (IAM) but does not name one"
 	case len(validation.IsDNS1123Subdomain(secret)) > 0:
-		a.skip = fmt.Sprintf("%q can be no name of a Secret. Say another --suffix", secret)
+		a.skip = fmt.Sprintf("%q is not a valid Secret name. Set another --suffix", secret)
 	case now.secrets[key(access.GetNamespace(), secret)] != nil && now.accesses[access.key()] == nil:
-		a.skip = fmt.Sprintf("there is a Secret %q, which is not for it. Say another --suffix", secret)
+		a.skip = fmt.Sprintf("Secret %q already exists and does not belong to it. Set another --suffix", secret)
 	default:
 		a.skip = o.unfitClass(className, now.classes[className], was)
 	}
@@ -229,7 +229,7 @@ func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster)
 	switch {
 	case has == nil:
 	case !sameAccess(has.Spec, a.made.Spec):
-		a.skip = "there is another access of this name in v1alpha2, with another class, claim or Secret: give the manifest another name by hand, or take that one away if nobody needs it"
+		a.skip = "v1alpha2 already has an access of this name with another class, claim or Secret: rename the access in the manifest, or delete the existing one if it is not in use"
 	default:
 		a.made.Spec = has.Spec // keeps access modes that a user has edited
 		a.done = meta.IsStatusConditionTrue(has.Status.Conditions, cosiapi.ConditionProvisioned)
@@ -243,9 +243,9 @@ func (o Options) unfitClass(name string, class *cosiapi.BucketAccessClass, was *
 	case class == nil:
 		return ""
 	case class.Spec.DriverName != o.Driver:
-		return fmt.Sprintf("BucketAccessClass %q is of driver %s, and the bucket goes to %s", name, class.Spec.DriverName, o.Driver)
+		return fmt.Sprintf("BucketAccessClass %q belongs to driver %s, but the bucket migrates to %s", name, class.Spec.DriverName, o.Driver)
 	case was != nil && byServiceAccount(was) != (class.Spec.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount):
-		return fmt.Sprintf("it authenticates by %s, and BucketAccessClass %q by %s", was.AuthenticationType, name, class.Spec.AuthenticationType)
+		return fmt.Sprintf("its authentication type is %s, but that of BucketAccessClass %q is %s", was.AuthenticationType, name, class.Spec.AuthenticationType)
 	default:
 		return ""
 	}
@@ -259,7 +259,7 @@ func protocolOf(access *old, m *claimMove) (cosiapi.Protocol, error) {
 	}
 	protocols, err := protocolsOf(names)
 	if err == nil && len(protocols) != 1 {
-		err = fmt.Errorf("it names no protocol, and its claim has %d. Make it by hand", len(protocols))
+		err = fmt.Errorf("it does not name a protocol, and its claim has %d. Create it manually", len(protocols))
 	}
 	if err != nil {
 		return "", err
@@ -292,7 +292,7 @@ func protocolsOf(names []string) ([]cosiapi.Protocol, error) {
 	for _, name := range names {
 		protocol, ok := known[strings.ToLower(name)]
 		if !ok {
-			return nil, fmt.Errorf("v1alpha2 has no protocol %q", name)
+			return nil, fmt.Errorf("v1alpha2 does not support protocol %q", name)
 		}
 		if !slices.Contains(all, protocol) {
 			all = append(all, protocol)

@@ -100,46 +100,46 @@ func TestPlan(t *testing.T) {
 			want: []string{
 				"existingBucketID: photos-1", "deletionPolicy: Retain", "driverName: new.example", "existingBucketName: bucket-1",
 				"bucketAccessClassName: sample", "accessSecretName: creds-v1alpha2", "objectData: ReadWrite",
-				`account "booth", by Secret creds, and gets a credential of its own in Secret creds-v1alpha2`,
+				`account "booth" in Secret creds, and gets a new credential in Secret creds-v1alpha2`,
 			},
-			not: []string{"left out", "Look:"},
+			not: []string{"is skipped", "Note:"},
 		},
 		"a cluster without v1alpha1 may not be the one of the backup": {
-			want: []string{"(done) No Bucket", "If another one has it still, ask there for this step and the next"},
+			want: []string{"(done) Set the deletion policy", "If another cluster still does, plan this step and the next one there"},
 		},
 		"a claim that is being deleted": {
 			changes: []string{"uid: u2", "uid: u2" + deleted},
-			want:    []string{"team-a/photos is left out: it is being deleted", "access app is left out: its claim is"}, not: []string{"---"},
+			want:    []string{"team-a/photos is skipped: it is being deleted", "access app is skipped: its claim is"}, not: []string{"---"},
 		},
 		"a claim without a Bucket": {
 			changes: []string{"bucketReady: true, bucketName: bucket-1", "bucketReady: false"},
 			want:    []string{"it is not bound to a Bucket", `Bucket bucket-1 ("photos-1" in the store) has no claim`}, not: []string{"---"},
 		},
-		"a claim whose Bucket is gone": {
-			changes: []string{"bucketName: bucket-1", "bucketName: bucket-9"}, want: []string{`there is no Bucket "bucket-9"`}, not: []string{"---"},
+		"a claim without its Bucket": {
+			changes: []string{"bucketName: bucket-1", "bucketName: bucket-9"}, want: []string{`its Bucket "bucket-9" does not exist`}, not: []string{"---"},
 		},
 		"a Bucket that is being deleted": {
-			changes: []string{"uid: u1", "uid: u1" + deleted}, want: []string{"with policy Delete: the data may be gone. Look in the store for bucket \"photos-1\""}, not: []string{"---"},
+			changes: []string{"uid: u1", "uid: u1" + deleted}, want: []string{"with policy Delete, which may have deleted the data. If bucket \"photos-1\" still exists in the store"}, not: []string{"---"},
 		},
 		"a Bucket without an ID": {
-			changes: []string{", bucketID: photos-1", ""}, want: []string{`its Bucket "bucket-1" has no ID yet`}, not: []string{"---"},
+			changes: []string{", bucketID: photos-1", ""}, want: []string{`its Bucket "bucket-1" has no bucket ID yet`}, not: []string{"---"},
 		},
 		"parameters are for a person to judge": {
 			changes: []string{"deletionPolicy: Delete,", "deletionPolicy: Delete, parameters: {zone: east},"},
-			want:    []string{`Look: its parameters were map["zone":"east"]`}, not: []string{"parameters:\n"},
+			want:    []string{`Note: its parameters were map["zone":"east"]`}, not: []string{"parameters:\n"},
 		},
 		"a claim that took the Bucket of another one": {
 			changes: []string{"# more", another},
 			want: []string{
-				"Look: claim team-b/thief has the same bucket", `team-b/thief is left out: its Bucket "bucket-1" names claim "team-a/photos"`, "    name: photos\n",
+				"Note: claim team-b/thief uses the same bucket", `team-b/thief is skipped: its Bucket "bucket-1" refers to claim "team-a/photos"`, "    name: photos\n",
 			},
 		},
 		"two accesses with one Secret": {
-			changes: []string{"# more", sharing}, want: []string{"access second is left out: it has the same Secret as access app"},
+			changes: []string{"# more", sharing}, want: []string{"access second is skipped: it shares its Secret with access app"},
 		},
-		"Buckets that nobody claimed and of other drivers": {
+		"Buckets without a claim, and of other drivers": {
 			changes: []string{"# more", loose},
-			want:    []string{`Bucket bucket-2 ("kept" in the store) has no claim`, "# 1 more of driver third.example go with step 4, too. Plan them from the same backup: --from third.example"},
+			want:    []string{`Bucket bucket-2 ("kept" in the store) has no claim`, "# Step 4 also deletes 1 Buckets of driver third.example. Plan their migration from the same backup: --from third.example"},
 		},
 		"the ID of another backend": {
 			options: func(o *Options) { o.IDPrefix = "main." }, want: []string{"existingBucketID: main.photos-1"},
@@ -148,60 +148,60 @@ func TestPlan(t *testing.T) {
 			changes: []string{"photos-1", "arn:photos"}, options: func(o *Options) { o.Driver = o.From }, want: []string{"existingBucketID: arn..3Aphotos"},
 		},
 		"an ID that the new driver cannot have": {
-			changes: []string{"photos-1", "arn:photos"}, want: []string{`"arn:photos" can be no ID for driver new.example`}, not: []string{"---"},
+			changes: []string{"photos-1", "arn:photos"}, want: []string{`"arn:photos" is not a valid bucket ID for driver new.example`}, not: []string{"---"},
 		},
 		"an access that is being deleted": {
-			changes: []string{"uid: u3", "uid: u3" + deleted}, want: []string{"access app is left out: it is being deleted"}, not: []string{"kind: BucketAccess\n"},
+			changes: []string{"uid: u3", "uid: u3" + deleted}, want: []string{"access app is skipped: it is being deleted"}, not: []string{"kind: BucketAccess\n"},
 		},
 		"an access without its claim": {
-			changes: []string{"bucketClaimName: photos", "bucketClaimName: gone"}, want: []string{`access team-a/app is left out: its claim "gone" is not in the backup`}, not: []string{"kind: BucketAccess\n"},
+			changes: []string{"bucketClaimName: photos", "bucketClaimName: gone"}, want: []string{`access team-a/app is skipped: its claim "gone" is not in the backup`}, not: []string{"kind: BucketAccess\n"},
 		},
-		"an access whose class nobody named": {
+		"an access with a class without a replacement": {
 			options: func(o *Options) { o.AccessClasses = nil }, want: []string{"--bucket-access-class keys=NEW"}, not: []string{"kind: BucketAccess\n"},
 		},
 		"an access by IAM": {
 			changes: []string{"KEY", "IAM", "credentialsSecretName", "serviceAccountName: pod, credentialsSecretName"}, want: []string{"serviceAccountName: pod"},
 		},
-		"an access by IAM for nobody": {
-			changes: []string{"KEY", "IAM"}, want: []string{"it authenticates by ServiceAccount (IAM) and names none"},
+		"an access by IAM without a ServiceAccount": {
+			changes: []string{"KEY", "IAM"}, want: []string{"it authenticates by ServiceAccount (IAM) but does not name one"},
 		},
 		"an access by IAM and a class with keys": {
 			changes: []string{"KEY", "IAM", "credentialsSecretName", "serviceAccountName: pod, credentialsSecretName"},
-			cluster: cluster{classes: class("new.example", cosiapi.AuthenticationTypeKey)}, want: []string{`it authenticates by IAM, and BucketAccessClass "sample" by Key`},
+			cluster: cluster{classes: class("new.example", cosiapi.AuthenticationTypeKey)}, want: []string{`its authentication type is IAM, but that of BucketAccessClass "sample" is Key`},
 		},
 		"a class of another driver": {
 			cluster: cluster{classes: class("other.example", cosiapi.AuthenticationTypeKey)}, want: []string{`BucketAccessClass "sample" is of driver other.example`},
 		},
 		"an access without a protocol has that of its claim": {
-			changes: []string{", protocol: S3", ""}, want: []string{"protocol: S3"}, not: []string{"left out"},
+			changes: []string{", protocol: S3", ""}, want: []string{"protocol: S3"}, not: []string{"is skipped"},
 		},
 		"an access without a protocol, of a claim with two": {
-			changes: []string{", protocol: S3", "", "protocols: [S3]", "protocols: [S3, GCP]"}, want: []string{"it names no protocol, and its claim has 2", "- GCS\n"},
+			changes: []string{", protocol: S3", "", "protocols: [S3]", "protocols: [S3, GCP]"}, want: []string{"it does not name a protocol, and its claim has 2", "- GCS\n"},
 		},
-		"a protocol that nobody knows": {
-			changes: []string{"protocols: [S3]", "protocols: [NFS]"}, want: []string{`v1alpha2 has no protocol "NFS"`}, not: []string{"---"},
+		"an unknown protocol": {
+			changes: []string{"protocols: [S3]", "protocols: [NFS]"}, want: []string{`v1alpha2 does not support protocol "NFS"`}, not: []string{"---"},
 		},
 		"a Secret of the new name": {
-			cluster: cluster{secrets: map[string]*metav1.PartialObjectMetadata{"team-a/creds-v1alpha2": {}}}, want: []string{"Say another --suffix"},
+			cluster: cluster{secrets: map[string]*metav1.PartialObjectMetadata{"team-a/creds-v1alpha2": {}}}, want: []string{"Set another --suffix"},
 		},
 		"a Bucket of the name for another bucket": {
 			cluster: cluster{buckets: map[string]*cosiapi.Bucket{"bucket-1": {Spec: cosiapi.BucketSpec{DriverName: "new.example", ExistingBucketID: "x"}}}},
-			want:    []string{`there is another Bucket "bucket-1" of v1alpha2, for bucket "x" of driver new.example`}, not: []string{"---"},
+			want:    []string{`v1alpha2 already has a different Bucket "bucket-1", for bucket "x" of driver new.example`}, not: []string{"---"},
 		},
 		"a claim of the name for another bucket": {
 			cluster: cluster{claims: map[string]*cosiapi.BucketClaim{"team-a/photos": {Spec: cosiapi.BucketClaimSpec{BucketClassName: "sample"}}}},
-			want:    []string{"there is another claim of this name in v1alpha2"}, not: []string{"---"},
+			want:    []string{"v1alpha2 already has a claim of this name"}, not: []string{"---"},
 		},
 		"an access of the name for another claim": {
-			cluster: cluster{accesses: map[string]*cosiapi.BucketAccess{"team-a/app": {}}}, want: []string{"there is another access of this name in v1alpha2"},
+			cluster: cluster{accesses: map[string]*cosiapi.BucketAccess{"team-a/app": {}}}, want: []string{"v1alpha2 already has an access of this name"},
 		},
-		"modes that somebody wrote stay": {
+		"edited modes are kept": {
 			cluster: cluster{accesses: map[string]*cosiapi.BucketAccess{"team-a/app": {Spec: cosiapi.BucketAccessSpec{
 				BucketAccessClassName: "sample", Protocol: cosiapi.ProtocolS3, BucketClaims: []cosiapi.BucketClaimAccess{{
 					BucketClaimName: "photos", AccessSecretName: "creds-v1alpha2", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly},
 				}},
 			}}}},
-			want: []string{"objectData: ReadOnly"}, not: []string{"left out"},
+			want: []string{"objectData: ReadOnly"}, not: []string{"is skipped"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestPlan(t *testing.T) {
 			}
 			for _, part := range tc.not {
 				if strings.Contains(text.String(), part) {
-					t.Errorf("it says %q", part)
+					t.Errorf("the plan contains %q", part)
 				}
 			}
 			if t.Failed() {
@@ -241,9 +241,9 @@ func TestOrder(t *testing.T) {
 		change func(*cluster)
 		want   string
 	}{
-		"a Bucket whose data may be deleted": {func(now *cluster) { now.old = backup }, "\n# 1. No Bucket"},
-		"a controller that runs":             {func(now *cluster) { now.workloads = []string{"-n x scale deployment/y --replicas=0"} }, "kubectl -n x scale deployment/y --replicas=0\n"},
-		"a Pod of it that ends":              {func(now *cluster) { now.pods = []string{"x/y-1"} }, "Pods that run them: x/y-1"},
+		"a Bucket with policy Delete": {func(now *cluster) { now.old = backup }, "\n# 1. Set the deletion policy"},
+		"a controller that runs":      {func(now *cluster) { now.workloads = []string{"-n x scale deployment/y --replicas=0"} }, "kubectl -n x scale deployment/y --replicas=0\n"},
+		"a Pod of it that ends":       {func(now *cluster) { now.pods = []string{"x/y-1"} }, "Pods that run them: x/y-1"},
 		"a Secret that its access owns": {
 			func(now *cluster) {
 				now.secrets = map[string]*metav1.PartialObjectMetadata{"team-a/creds": {ObjectMeta: metav1.ObjectMeta{
@@ -307,10 +307,10 @@ func TestNoTextOfATenantIsACommand(t *testing.T) {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "holds no Bucket of v1alpha1",
-		"apiVersion: objectstorage.k8s.io/v1alpha2\nkind: Bucket\nmetadata: {name: a}\n":                        "it holds objects of v1alpha2",
-		"apiVersion: objectstorage.k8s.io/v1alpha1\nkind: Bucket\nmetadata: {name: a}\nspec: {protocols: S3}\n": "Bucket a is not as v1alpha1 has it",
-		"items: [1]\n": "an item of the list is a float64",
+		"": "contains no v1alpha1 Bucket",
+		"apiVersion: objectstorage.k8s.io/v1alpha2\nkind: Bucket\nmetadata: {name: a}\n":                        "it contains v1alpha2 objects",
+		"apiVersion: objectstorage.k8s.io/v1alpha1\nkind: Bucket\nmetadata: {name: a}\nspec: {protocols: S3}\n": "Bucket a is not a valid v1alpha1 object",
+		"items: [1]\n": "a list item is a float64",
 		"{":            "--backup",
 	} {
 		if _, err := readBackup(written(t, text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -330,13 +330,13 @@ func TestBackupFits(t *testing.T) {
 	}{
 		"it is as the cluster":               {cluster{oldCRDs: all, old: backupOf(t)}, ""},
 		"policies and finalizers are others": {cluster{oldCRDs: all, old: backupOf(t, "deletionPolicy: Delete", "deletionPolicy: Retain", "uid: u2", "uid: u2, finalizers: [x]")}, ""},
-		"v1alpha1 is gone":                   {cluster{}, ""},
-		"half of it is gone":                 {cluster{oldCRDs: all[:1], old: olds{"Bucket": backup["Bucket"]}}, ""},
-		"it goes":                            {cluster{oldCRDs: all, going: map[string]bool{"Bucket": true, "BucketClaim": true, "BucketAccess": true, "BucketAccessClass": true}}, ""},
-		"a claim is new":                     {cluster{oldCRDs: all, old: backupOf(t, "# more", another)}, "BucketClaim team-b/thief is not in it"},
-		"a claim was made again":             {cluster{oldCRDs: all, old: backupOf(t, "uid: u2", "uid: u4")}, "BucketClaim team-a/photos is another or has changed"},
-		"an account is known since":          {cluster{oldCRDs: all, old: backupOf(t, "booth", "booth-2")}, "BucketAccess team-a/app is another or has changed"},
-		"an access was deleted":              {cluster{oldCRDs: all, old: backupOf(t, "kind: BucketAccess\n", "kind: Other\n")}, "BucketAccess team-a/app is not in the cluster any more"},
+		"v1alpha1 was removed":               {cluster{}, ""},
+		"half of it was removed":             {cluster{oldCRDs: all[:1], old: olds{"Bucket": backup["Bucket"]}}, ""},
+		"its CRDs are terminating":           {cluster{oldCRDs: all, going: map[string]bool{"Bucket": true, "BucketClaim": true, "BucketAccess": true, "BucketAccessClass": true}}, ""},
+		"a claim is new":                     {cluster{oldCRDs: all, old: backupOf(t, "# more", another)}, "BucketClaim team-b/thief is not in the backup"},
+		"a claim was made again":             {cluster{oldCRDs: all, old: backupOf(t, "uid: u2", "uid: u4")}, "BucketClaim team-a/photos differs from the backup"},
+		"an account is known since":          {cluster{oldCRDs: all, old: backupOf(t, "booth", "booth-2")}, "BucketAccess team-a/app differs from the backup"},
+		"an access was deleted":              {cluster{oldCRDs: all, old: backupOf(t, "kind: BucketAccess\n", "kind: Other\n")}, "BucketAccess team-a/app no longer exists in the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

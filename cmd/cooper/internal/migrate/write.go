@@ -31,7 +31,7 @@ func (s step) after(which string, others ...step) step {
 	for _, other := range others {
 		if !other.done && len(s.commands) > 0 {
 			s.commands = nil
-			s.notes = append(s.notes, "Its commands are printed when "+which+" done.")
+			s.notes = append(s.notes, "The commands are printed after "+which+" done.")
 		}
 	}
 	return s
@@ -40,9 +40,9 @@ func (s step) after(which string, others ...step) step {
 // write prints the plan and the manifests.
 func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 	var text strings.Builder
-	comment(&text, " The buckets of driver %s move from COSI v1alpha1 to v1alpha2, as %s says. Nothing was changed. Ask again after each step.", o.From, o.Backup)
+	comment(&text, " Plan to migrate the buckets of driver %s from COSI v1alpha1 to v1alpha2, based on %s. Nothing was changed. Run this again after each step.", o.From, o.Backup)
 	for _, driver := range slices.Sorted(maps.Keys(p.others)) {
-		comment(&text, " %d more of driver %s go with step 4, too. Plan them from the same backup: --from %s", p.others[driver], driver, driver)
+		comment(&text, " Step 4 also deletes %d Buckets of driver %s. Plan their migration from the same backup: --from %s", p.others[driver], driver, driver)
 	}
 	for i, s := range p.steps(o, backup, now) {
 		comment(&text, "")
@@ -54,7 +54,7 @@ func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 			comment(&text, "      %s", command)
 		}
 	}
-	text.WriteString("#\n# What becomes of each claim:\n")
+	text.WriteString("#\n# Claims:\n")
 	var manifests []client.Object
 	for _, m := range p.claims {
 		m.describe(&text)
@@ -69,10 +69,10 @@ func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 		}
 	}
 	for _, bucket := range p.unclaimed {
-		comment(&text, "    Bucket %s (%q in the store) has no claim: nothing is planned for it. Import it by hand to hand it out.", bucket.GetName(), bucket.Status.BucketID)
+		comment(&text, "    Bucket %s (%q in the store) is skipped: it has no claim. To use it, import it manually.", bucket.GetName(), bucket.Status.BucketID)
 	}
 	for _, access := range p.lost {
-		comment(&text, "    access %s is left out: its claim %q is not in the backup.", access.key(), access.Spec.BucketClaimName)
+		comment(&text, "    access %s is skipped: its claim %q is not in the backup.", access.key(), access.Spec.BucketClaimName)
 	}
 	for _, object := range manifests {
 		manifest, err := reconciler.Manifest(object)
@@ -107,19 +107,19 @@ func done(is bool) string {
 // describe prints the migration of a claim and its accesses.
 func (m *claimMove) describe(text *strings.Builder) {
 	if m.skip != "" {
-		comment(text, "    %s is left out: %s.", m.claim.key(), m.skip)
+		comment(text, "    %s is skipped: %s.", m.claim.key(), m.skip)
 	} else {
-		comment(text, "    %s%s has %q in the store, by Bucket %s.", done(m.done), m.claim.key(), m.was.Status.BucketID, m.bucket.Name)
+		comment(text, "    %s%s uses bucket %q in the store, with Bucket %s.", done(m.done), m.claim.key(), m.was.Status.BucketID, m.bucket.Name)
 		for _, note := range m.notes {
-			comment(text, "      Look: %s.", note)
+			comment(text, "      Note: %s.", note)
 		}
 	}
 	for _, a := range m.accesses {
 		if a.skip != "" {
-			comment(text, "      access %s is left out: %s.", a.access.GetName(), a.skip)
+			comment(text, "      access %s is skipped: %s.", a.access.GetName(), a.skip)
 			continue
 		}
-		comment(text, "      %saccess %s has account %q, by Secret %s, and gets a credential of its own in Secret %s.",
+		comment(text, "      %saccess %s has account %q in Secret %s, and gets a new credential in Secret %s.",
 			done(a.done), a.access.GetName(), a.access.Status.AccountID, a.access.Spec.SecretName, a.made.Spec.BucketClaims[0].AccessSecretName)
 	}
 }
@@ -129,14 +129,14 @@ func (p plan) steps(o Options, backup olds, now *cluster) []step {
 	gone := len(now.oldCRDs) == 0
 	elsewhere := []string(nil)
 	if gone {
-		elsewhere = []string{"This cluster has no v1alpha1. If another one has it still, ask there for this step and the next: --kubeconfig."}
+		elsewhere = []string{"This cluster does not have v1alpha1. If another cluster still does, plan this step and the next one there with --kubeconfig."}
 	}
 	policies, stopped, secrets, removed := now.keepData(), now.stop(), now.keepSecrets(backup), now.remove()
 	policies.notes = append(policies.notes, elsewhere...)
 	applied, retired := p.apply(), p.retire(now)
 	return []step{
-		policies, stopped, secrets, removed.after("1, 2 and 3 are", policies, stopped, secrets),
-		now.install(o), applied, p.point(now), retired.after("6 is", applied),
+		policies, stopped, secrets, removed.after("steps 1, 2 and 3 are", policies, stopped, secrets),
+		now.install(o), applied, p.point(now), retired.after("step 6 is", applied),
 	}
 }
 
@@ -145,7 +145,7 @@ func (p plan) steps(o Options, backup olds, now *cluster) []step {
 func qualified(resource string) string { return resource + "." + oldVersion + "." + cosiapi.GroupName }
 
 func (now *cluster) keepData() step {
-	s := step{title: "No Bucket of v1alpha1 may have another policy than Retain, or whoever deletes it or its claim deletes the data."}
+	s := step{title: "Set the deletion policy of all v1alpha1 Buckets to Retain. Otherwise, deleting a Bucket or its claim deletes the data."}
 	for _, bucket := range now.old["Bucket"] {
 		if bucket.Spec.Policy != string(cosiapi.DeletionPolicyRetain) {
 			s.commands = append(s.commands, fmt.Sprintf(`kubectl patch %s %s --type=merge -p '{"spec":{"deletionPolicy":"Retain"}}'`, qualified("buckets"), bucket.GetName()))
@@ -156,7 +156,7 @@ func (now *cluster) keepData() step {
 }
 
 func (now *cluster) stop() step {
-	s := step{title: "Stop v1alpha1's controller and the sidecars of all its drivers, which take credentials back when accesses go."}
+	s := step{title: "Stop the v1alpha1 controller and the sidecars of all v1alpha1 drivers, which revoke credentials when accesses are deleted."}
 	for _, workload := range now.workloads {
 		s.commands = append(s.commands, "kubectl "+workload)
 	}
@@ -165,7 +165,7 @@ func (now *cluster) stop() step {
 	}
 	s.done = len(s.commands) == 0 && len(now.pods) == 0
 	if s.done {
-		s.notes = append(s.notes, "No Pod has an image called "+strings.Join(programs, " or ")+". If your vendor calls them otherwise, see to it that none runs.")
+		s.notes = append(s.notes, "No image name of a Pod contains "+strings.Join(programs, " or ")+". If your vendor uses other names, make sure that none of them runs.")
 	}
 	return s
 }
@@ -173,7 +173,7 @@ func (now *cluster) stop() step {
 // keepSecrets is the step that protects Secrets from garbage collection when the accesses that own them are
 // deleted.
 func (now *cluster) keepSecrets(backup olds) step {
-	s := step{title: "The old Secrets must not go with their accesses: no access of v1alpha1 may own one."}
+	s := step{title: "Remove the owner references of the old Secrets. Otherwise, they are deleted with their v1alpha1 accesses."}
 	for _, access := range backup["BucketAccess"] {
 		secret := now.secrets[key(access.GetNamespace(), access.Spec.SecretName)]
 		if secret == nil {
@@ -196,10 +196,10 @@ func (now *cluster) keepSecrets(backup olds) step {
 // stores v1alpha1.
 func (now *cluster) remove() step {
 	s := step{
-		title: "Delete v1alpha1's CRDs, and with them its objects, which the backup has.",
+		title: "Delete the v1alpha1 CRDs and their objects, which the backup contains.",
 		notes: []string{
-			"That is safe then: nobody is left who does anything in the store when an object goes, so no bucket and no account goes with it.",
-			"Their finalizers are for the controller and the sidecars, which you have stopped; with them the objects would stay for ever.",
+			"After steps 1 to 3 this is safe: no running component would delete a bucket or an account in the store.",
+			"The finalizers must be removed first, because the controller and the sidecars, which remove them, are stopped.",
 		},
 	}
 	for _, resource := range now.oldCRDs {
@@ -223,13 +223,13 @@ func (now *cluster) remove() step {
 
 func (now *cluster) install(o Options) step {
 	s := step{
-		title: fmt.Sprintf("Install COSI v1alpha2 and driver %s, and make the classes of the new accesses.", o.Driver),
+		title: fmt.Sprintf("Install COSI v1alpha2 and driver %s, and create the classes of the new accesses.", o.Driver),
 		done:  len(now.newCRDs) == len(oldKinds),
 	}
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(o.AccessClasses))) {
 		if now.classes[name] == nil {
 			s.done = false
-			s.notes = append(s.notes, fmt.Sprintf("There is no BucketAccessClass %s of v1alpha2 yet.", name))
+			s.notes = append(s.notes, fmt.Sprintf("The v1alpha2 BucketAccessClass %s does not exist yet.", name))
 		}
 	}
 	if len(now.newCRDs) < len(oldKinds) {
@@ -239,7 +239,7 @@ func (now *cluster) install(o Options) step {
 }
 
 func (p plan) apply() step {
-	s := step{title: "Apply this file, and wait until the claims and accesses are provisioned. Each access gets the mode that stands here, ReadWrite: write less where less is enough.", done: true}
+	s := step{title: "Apply this file, and wait until the claims and accesses are provisioned. Each access has the mode ReadWrite; restrict it where possible.", done: true}
 	for _, m := range p.claims {
 		if m.skip != "" {
 			continue
@@ -261,7 +261,7 @@ func (p plan) apply() step {
 // point is the step that switches applications to the new Secrets. Only the owner of an application can
 // verify that it reads the right one.
 func (p plan) point(now *cluster) step {
-	s := step{title: "Let applications read the new Secrets, which have a key for each value where the old ones have one, BucketInfo, with JSON in it."}
+	s := step{title: "Switch applications to the new Secrets, which have a key for each value. The old ones have one key, BucketInfo, with JSON."}
 	for _, a := range p.moved() {
 		old := key(a.access.GetNamespace(), a.access.Spec.SecretName)
 		if pods := now.users[old]; len(pods) > 0 {
@@ -274,7 +274,7 @@ func (p plan) point(now *cluster) step {
 // retire is the step that revokes the old credentials.
 func (p plan) retire(now *cluster) step {
 	s := step{
-		title: "When nobody uses an old Secret any more, retire it: delete it, and its account with the store's own tools. Until then both credentials work.",
+		title: "When an old Secret is no longer in use, delete it, and delete its account with the store's own tools. Until then both credentials work.",
 		done:  true,
 	}
 	for _, a := range p.moved() {
@@ -283,7 +283,7 @@ func (p plan) retire(now *cluster) step {
 			continue
 		}
 		s.done = false
-		s.notes = append(s.notes, fmt.Sprintf("Secret %s/%s is of account %q.", secret.Namespace, secret.Name, a.access.Status.AccountID))
+		s.notes = append(s.notes, fmt.Sprintf("Secret %s/%s belongs to account %q.", secret.Namespace, secret.Name, a.access.Status.AccountID))
 		if len(secret.Finalizers) > 0 {
 			s.commands = append(s.commands, fmt.Sprintf(`kubectl -n %s patch secret %s --type=merge -p '{"metadata":{"finalizers":null}}'`, secret.Namespace, secret.Name))
 		}

@@ -64,17 +64,17 @@ func Make(o Options) error {
 	}
 	_, err = os.Lstat(dir)
 	if err == nil {
-		return fmt.Errorf("%s exists, and nothing is overwritten: name another directory with --dir", dir)
+		return fmt.Errorf("%s already exists and is not overwritten: pass another directory with --dir", dir)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for what is in the way: %w", err)
+		return fmt.Errorf("check for an existing directory: %w", err)
 	}
 	if err := write(embedded, s, dir); err != nil {
-		return fmt.Errorf("no driver was made: %w", err)
+		return fmt.Errorf("generate the driver: %w", err)
 	}
-	_, err = fmt.Fprintf(o.Out, "%s is in %s. It passes its tests:\n\n  cd %[2]s\n  go mod tidy\n  go test .\n\nIts README.md says how to go on.\n", s.Driver, dir)
+	_, err = fmt.Fprintf(o.Out, "Generated %s in %s. To run its tests:\n\n  cd %[2]s\n  go mod tidy\n  go test .\n\nThe next steps are in its README.md.\n", s.Driver, dir)
 	if err != nil {
-		return fmt.Errorf("say what was made: %w", err)
+		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
 }
@@ -87,17 +87,17 @@ var release = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z]+(\.\d+)?)?$`)
 
 func (o Options) skeleton() (skeleton, error) {
 	if problems := validation.IsDNS1123Subdomain(o.Driver); len(problems) > 0 || len(o.Driver) > maxName {
-		return skeleton{}, fmt.Errorf("%q cannot be the name of a driver: use a DNS name of at most %d bytes such as acme.example.com", o.Driver, maxName)
+		return skeleton{}, fmt.Errorf("%q is not a valid driver name: use a DNS name of at most %d bytes, such as acme.example.com", o.Driver, maxName)
 	}
 	label, _, _ := strings.Cut(o.Driver, ".")
 	s := skeleton{Driver: o.Driver, Program: "cosi-driver-" + label, Name: label, Version: o.Version}
 	if s.Module = cmp.Or(o.Module, "example.com/"+s.Program); !modulePath.MatchString(s.Module) {
-		return skeleton{}, fmt.Errorf("--module %q cannot be the path of a Go module: use one such as example.com/%s", s.Module, s.Program)
+		return skeleton{}, fmt.Errorf("--module %q is not a valid Go module path: use one such as example.com/%s", s.Module, s.Program)
 	}
 	if o.Checkout == "" {
 		if !release.MatchString(o.Version) {
-			return skeleton{}, fmt.Errorf("this cooper, %q, is no release that go mod tidy could find: "+
-				"name a directory with the sources of Cooper with --checkout", o.Version)
+			return skeleton{}, fmt.Errorf("the version of cooper, %q, is not a release, so go mod tidy cannot find it: "+
+				"pass a directory with Cooper's source code with --checkout", o.Version)
 		}
 		return s, nil
 	}
@@ -106,7 +106,7 @@ func (o Options) skeleton() (skeleton, error) {
 		return skeleton{}, fmt.Errorf("--checkout %s: %w", o.Checkout, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.Checkout, "go.mod")); err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
-		return skeleton{}, errors.Join(fmt.Errorf("--checkout %s: these are not the sources of Cooper", s.Checkout), err)
+		return skeleton{}, errors.Join(fmt.Errorf("--checkout %s does not contain Cooper's source code", s.Checkout), err)
 	}
 	s.Version = "v0.0.0"
 	return s, nil

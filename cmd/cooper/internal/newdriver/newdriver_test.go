@@ -147,15 +147,15 @@ func TestMakeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		driver, module, version, checkout, want string
 	}{
-		"no name":                      {version: "v1.0.0", want: `"" cannot be the name of a driver: use a DNS name`},
-		"a name in capitals":           {driver: "Acme", version: "v1.0.0", want: `"Acme" cannot be the name of a driver`},
+		"no name":                      {version: "v1.0.0", want: `"" is not a valid driver name: use a DNS name`},
+		"a name in capitals":           {driver: "Acme", version: "v1.0.0", want: `"Acme" is not a valid driver name`},
 		"a name that leads elsewhere":  {driver: "../acme", version: "v1.0.0", want: `"../acme" cannot be`},
 		"a name for a terminal":        {driver: "a\x1b[2J", version: "v1.0.0", want: `"a\x1b[2J" cannot be`},
 		"a name too long for a class":  {driver: strings.Repeat("a", 64), version: "v1.0.0", want: "at most 63 bytes"},
 		"a module with more than that": {driver: "acme", module: "a\nreplace x", version: "v1.0.0", want: `--module "a\nreplace x" cannot be`},
 		"a Cooper between releases":    {driver: "acme", version: "v0.0.0-20260101000000-0123456789ab", want: "--checkout"},
-		"a Cooper of changed sources":  {driver: "acme", version: "v1.0.0+dirty", want: `this cooper, "v1.0.0+dirty", is no release`},
-		"a checkout of something else": {driver: "acme", checkout: ".", want: "these are not the sources of Cooper"},
+		"a Cooper of changed sources":  {driver: "acme", version: "v1.0.0+dirty", want: `the version of cooper, "v1.0.0+dirty", is not a release`},
+		"a checkout of something else": {driver: "acme", checkout: ".", want: "does not contain Cooper's source code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,11 +190,11 @@ func TestNothingIsOverwritten(t *testing.T) {
 			}
 			err = Make(Options{Driver: "acme", Version: "v1.0.0", Dir: path, Out: &bytes.Buffer{}})
 			if err == nil || !strings.Contains(err.Error(), "there exists, and nothing is overwritten") {
-				t.Errorf("want an error that says so, got %v", err)
+				t.Errorf("want an error about the existing directory, got %v", err)
 			}
 			after, err := os.Lstat(path)
 			if err != nil || !os.SameFile(before, after) {
-				t.Errorf("what was there is there no more: %v", err)
+				t.Errorf("the existing file was removed: %v", err)
 			}
 		})
 	}

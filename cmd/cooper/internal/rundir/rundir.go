@@ -29,7 +29,7 @@ type Dir struct {
 func Default() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for files: %w; say where with --data DIR", err)
+		return "", fmt.Errorf("find the cache directory: %w; pass a directory with --data", err)
 	}
 	return filepath.Join(cache, "cooper", "up"), nil
 }
@@ -112,19 +112,19 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	services := slices.Sorted(maps.Values(e.Info.Services))
-	text := fmt.Sprintf("cooper runs already: process %d uses %s since %s", e.Info.PID, e.Path, e.Info.Started.Format(time.DateTime))
+	text := fmt.Sprintf("cooper is already running: process %d has used %s since %s", e.Info.PID, e.Path, e.Info.Started.Format(time.DateTime))
 	if len(services) > 0 {
 		text += " and listens on " + strings.Join(services, ", ")
 	}
 	option := Option(e.Path)
-	return text + ". Use it (cooper env" + option + "), end it (cooper down" + option + "), or start another one with --data DIR"
+	return text + ". Use it (cooper env" + option + "), stop it (cooper down" + option + "), or start another system with --data DIR"
 }
 
 // NotOursError is returned when a directory holds files that Cooper did not write.
 type NotOursError struct{ Path string }
 
 func (e *NotOursError) Error() string {
-	return fmt.Sprintf("%s holds files that cooper did not make: nothing was touched. Name an empty or a new directory", e.Path)
+	return fmt.Sprintf("%s contains files that cooper did not create, and was not changed. Pass an empty or new directory", e.Path)
 }
 
 // A Lease is the exclusive right to use a directory. The kernel releases it when the process ends, even after
@@ -218,14 +218,14 @@ func (l *Lease) Publish(change func(*Info)) error {
 	change(&l.held)
 	content, err := json.MarshalIndent(l.held, "", "  ")
 	if err != nil {
-		return fmt.Errorf("publish what runs: %w", err)
+		return fmt.Errorf("publish the state: %w", err)
 	}
 	draft := l.info() + ".new"
 	if err := os.WriteFile(draft, append(content, '\n'), 0o600); err != nil {
-		return fmt.Errorf("publish what runs: %w", err)
+		return fmt.Errorf("publish the state: %w", err)
 	}
 	if err := os.Rename(draft, l.info()); err != nil {
-		return fmt.Errorf("publish what runs: %w", err)
+		return fmt.Errorf("publish the state: %w", err)
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 		return Info{}, false, nil
 	}
 	if err != nil {
-		return Info{}, false, fmt.Errorf("look into %s: %w", d.path, err)
+		return Info{}, false, fmt.Errorf("check %s: %w", d.path, err)
 	}
 	defer file.Close()
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
@@ -255,7 +255,7 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 		return Info{}, false, nil
 	}
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return Info{}, false, fmt.Errorf("look into %s: %w", d.path, err)
+		return Info{}, false, fmt.Errorf("check %s: %w", d.path, err)
 	}
 	info, err = d.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -275,10 +275,10 @@ func (d Dir) read() (Info, error) {
 	var info Info
 	content, err := os.ReadFile(d.info())
 	if err != nil {
-		return info, fmt.Errorf("read what runs: %w", err)
+		return info, fmt.Errorf("read the published state: %w", err)
 	}
 	if err := json.Unmarshal(content, &info); err != nil {
-		return info, fmt.Errorf("read what runs from %s: %w", d.info(), err)
+		return info, fmt.Errorf("read the published state in %s: %w", d.info(), err)
 	}
 	return info, nil
 }

@@ -50,7 +50,7 @@ func Read(files fs.FS) ([]Document, error) {
 		return nil, fmt.Errorf("manifests: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, errors.New("manifests: no file ends in .yaml; name a directory that holds some, or a file")
+		return nil, errors.New("manifests: no .yaml files found: pass a file, or a directory that contains some")
 	}
 	slices.Sort(names)
 	var documents []Document
@@ -88,7 +88,7 @@ func parse(name string, content []byte) ([]Document, error) {
 			continue // contains only comments
 		}
 		if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
-			return nil, fmt.Errorf("%s is no Kubernetes object: apiVersion, kind and metadata.name are needed", source)
+			return nil, fmt.Errorf("%s is not a Kubernetes object: apiVersion, kind and metadata.name are required", source)
 		}
 		documents = append(documents, Document{Source: source, Object: object})
 	}
@@ -124,7 +124,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %s %s was refused: %w", d.Source, object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("%s: %s %s was rejected: %w", d.Source, object.GetKind(), object.GetName(), err)
 		}
 		d.Object.SetNamespace(object.GetNamespace())
 	}

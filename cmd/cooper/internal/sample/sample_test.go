@@ -66,10 +66,10 @@ func TestReadOfBadInput(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"no manifest at all":          {nil, "no file ends in .yaml"},
+		"no manifest at all":          {nil, "no .yaml files found"},
 		"text that is not YAML":       {map[string]string{"a.yaml": class + "---\nkind: [\n"}, "a.yaml, document 2 is not valid YAML"},
 		"a key given twice":           {map[string]string{"a.yaml": "kind: A\nkind: B\n"}, "a.yaml, document 1 is not valid YAML"},
-		"YAML that is no object":      {map[string]string{"a.yaml": "spec: {}\n"}, "a.yaml, document 1 is no Kubernetes object: apiVersion, kind and metadata.name are needed"},
+		"YAML that is no object":      {map[string]string{"a.yaml": "spec: {}\n"}, "a.yaml, document 1 is not a Kubernetes object: apiVersion, kind and metadata.name are required"},
 		"YAML that is not even a map": {map[string]string{"a.yaml": "hello\n"}, "a.yaml, document 1 is not valid YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	for name, tc := range map[string]struct{ manifest, want string }{
 		"a field with a bad value": {
-			strings.ReplaceAll(class, "Delete", "Shred"), `a.yaml, document 1: BucketClass sample-test was refused`,
+			strings.ReplaceAll(class, "Delete", "Shred"), `a.yaml, document 1: BucketClass sample-test was rejected`,
 		},
 		"a kind that the API server does not serve": {
 			strings.ReplaceAll(class, "BucketClass", "BucketGlass"), `a.yaml, document 1: BucketGlass sample-test: no matches for kind "BucketGlass"`,

@@ -106,10 +106,10 @@ func Run(ctx context.Context, o Options) (err error) {
 // validate checks the options before anything is started.
 func (o Options) validate() error {
 	if o.Kubeconfigs == "" {
-		return errors.New("--kubeconfigs is not set: give a directory for the files by which components reach the API server")
+		return errors.New("--kubeconfigs is not set: pass an output directory for the kubeconfig files of the components")
 	}
 	if o.Port < 0 || o.Port > maxPort {
-		return fmt.Errorf("--port %d is no port: give a number from 1 to %d, or 0 for a free one", o.Port, maxPort)
+		return fmt.Errorf("--port %d is not a port: use a number from 1 to %d, or 0 for a free port", o.Port, maxPort)
 	}
 	for _, driver := range o.Drivers {
 		if err := cosi.ValidateDriverName(driver); err != nil {
@@ -120,7 +120,7 @@ func (o Options) validate() error {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(o.HealthAddress); err != nil {
-		return fmt.Errorf("--health-address: %w; give one such as 127.0.0.1:8081", err)
+		return fmt.Errorf("--health-address: %w; use an address such as 127.0.0.1:8081", err)
 	}
 	return nil
 }

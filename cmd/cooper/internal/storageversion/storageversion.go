@@ -41,7 +41,7 @@ type Options struct {
 func Migrate(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("kinds of the API: %w", err)
+		return fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
@@ -68,7 +68,7 @@ func Migrate(ctx context.Context, config *rest.Config, o Options) error {
 func read(ctx context.Context, c client.Client, version string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	ours, err := crds.Ours()
 	if err != nil {
-		return nil, fmt.Errorf("the CRDs of this release: %w", err)
+		return nil, fmt.Errorf("read the CRDs of this release: %w", err)
 	}
 	var problems []error
 	for _, crd := range ours {
@@ -107,7 +107,7 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 		return ctx.Err()
 	})
 	if err := errors.Join(append(problems, err)...); err != nil {
-		return fmt.Errorf("%w\nstatus.storedVersions stays %q", err, crd.Status.StoredVersions)
+		return fmt.Errorf("%w\nstatus.storedVersions is still %q", err, crd.Status.StoredVersions)
 	}
 	// The patch requires the resourceVersion from before the first object was rewritten. If the CRD has
 	// changed since, objects may have been stored in another version.

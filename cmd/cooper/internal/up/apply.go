@@ -36,7 +36,7 @@ func Apply(ctx context.Context, o ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("gave up after %s, as --timeout says", o.SampleTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("timed out after %s (--timeout)", o.SampleTimeout))
 	defer cancel()
 	if err := sample.Apply(ctx, c, o.Namespace, documents); err != nil {
 		return err

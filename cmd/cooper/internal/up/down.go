@@ -30,21 +30,21 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 		return removeLeftovers(dir, progress)
 	}
 	if info.PID == 0 {
-		return fmt.Errorf("the process that uses %s is just starting or ending; try again", dir.Path())
+		return fmt.Errorf("the process that uses %s is starting or stopping; try again", dir.Path())
 	}
 	// The process wrote its own ID after it acquired the lock and removed the previous ID, so the PID is not
 	// stale.
 	if err := syscall.Kill(info.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("end process %d: %w", info.PID, err)
+		return fmt.Errorf("stop process %d: %w", info.PID, err)
 	}
 	err = wait.PollUntilContextCancel(ctx, downPoll, true, func(context.Context) (bool, error) {
 		_, runs, err := dir.Holder()
 		return !runs, err
 	})
 	if err != nil {
-		return fmt.Errorf("process %d does not end: %w; kill -9 %d ends it, and the next cooper up cleans up behind it", info.PID, err, info.PID)
+		return fmt.Errorf("process %d does not stop: %w; run kill -9 %d; the next cooper up removes its leftovers", info.PID, err, info.PID)
 	}
-	fmt.Fprintf(progress, "cooper: process %d has ended\n", info.PID)
+	fmt.Fprintf(progress, "cooper: process %d has stopped\n", info.PID)
 	return nil
 }
 
@@ -53,9 +53,9 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 func removeLeftovers(dir rundir.Dir, progress io.Writer) (err error) {
 	if !dir.Abandoned() {
 		if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
-			return fmt.Errorf("end what an earlier run left: %w", err)
+			return fmt.Errorf("stop the processes of an earlier run: %w", err)
 		}
-		fmt.Fprintf(progress, "cooper: nothing runs on %s\n", dir.Path())
+		fmt.Fprintf(progress, "cooper: no system is running in %s\n", dir.Path())
 		return nil
 	}
 	lease, err := dir.Acquire()
@@ -64,11 +64,11 @@ func removeLeftovers(dir rundir.Dir, progress io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, lease.Release()) }()
 	if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
-		return fmt.Errorf("end what an earlier run left: %w", err)
+		return fmt.Errorf("stop the processes of an earlier run: %w", err)
 	}
 	if err := removeSockets(lease.Previous.Sockets); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "cooper: process %d on %s was killed before; what it left is gone\n", lease.Previous.PID, dir.Path())
+	fmt.Fprintf(progress, "cooper: process %d in %s was killed earlier; its leftovers have been removed\n", lease.Previous.PID, dir.Path())
 	return nil
 }

@@ -28,7 +28,7 @@ func TestDown(t *testing.T) {
 			t.Errorf("down: want %q, got %q, %v", want, said.String(), err)
 		}
 	}
-	down("nothing runs on")
+	down("no system is running in")
 
 	sockets := filepath.Join(t.TempDir(), "cosi-1")
 	if err := os.Mkdir(sockets, 0o700); err != nil {
@@ -38,11 +38,11 @@ func TestDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	abandon(t, dir, sockets)
-	down("was killed before; what it left is gone")
+	down("was killed earlier; its leftovers have been removed")
 	if _, err := os.Stat(sockets); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of the sockets: %v", err)
 	}
-	down("nothing runs on")
+	down("no system is running in")
 }
 
 // abandon writes the files that a killed process leaves in the directory.

@@ -56,7 +56,7 @@ func Environment(ctx context.Context, o EnvironmentOptions) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("nothing runs on %s: start it with cooper up%s", o.Dir.Path(), rundir.Option(o.Dir.Path()))
+		return fmt.Errorf("no system is running in %s: start one with cooper up%s", o.Dir.Path(), rundir.Option(o.Dir.Path()))
 	}
 	variables := laptopVariables(o.Dir)
 	if o.StoreAdministrator {
@@ -134,7 +134,7 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no Secret %s: kubectl get bucketaccess -n %s says whether its access is provisioned: %w", key, key.Namespace, err)
+		return fmt.Errorf("Secret %s does not exist; check whether its access is provisioned with kubectl get bucketaccess -n %s: %w", key, key.Namespace, err)
 	}
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key, err)
@@ -177,7 +177,7 @@ func (r *running) awaitCurrent(ctx context.Context, key types.NamespacedName) er
 		return endpoint == "" || served[endpoint], nil
 	})
 	if err != nil {
-		return fmt.Errorf("Secret %s names the endpoint %q of an earlier run and is not brought up to date: %w; %s says more",
+		return fmt.Errorf("Secret %s still contains the endpoint %q of an earlier run: %w; see %s",
 			key, endpoint, err, r.options.Dir.Log())
 	}
 	return nil

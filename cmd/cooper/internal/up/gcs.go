@@ -50,16 +50,16 @@ func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *re
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(config.Host, "/")+"/.well-known/openid-configuration", http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask the API server for its issuer: %w", err)
+		return fmt.Errorf("get the issuer of the API server: %w", err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the API server for its issuer: %w", err)
+		return fmt.Errorf("get the issuer of the API server: %w", err)
 	}
 	var discovery struct{ Issuer string }
 	err = json.NewDecoder(response.Body).Decode(&discovery)
 	if err = errors.Join(err, response.Body.Close()); err != nil || discovery.Issuer == "" {
-		return fmt.Errorf("ask the API server for its issuer: %s, %w", response.Status, err)
+		return fmt.Errorf("get the issuer of the API server: %s, %w", response.Status, err)
 	}
 	a.way.Store(client)
 	return server.AddPool(gcsfake.Pool{ID: gcsPool, Issuer: discovery.Issuer})

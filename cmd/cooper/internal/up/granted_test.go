@@ -28,19 +28,19 @@ func TestReplace(t *testing.T) {
 		"the Secret lost a key": {
 			before: "team/a:KEY,URL", now: grantedBy("a", "KEY"), after: "team/a:KEY", unset: []string{"URL"},
 		},
-		"the Secret is gone": {
+		"the Secret was deleted": {
 			before: "team/a:KEY,URL", now: grantedBy("a"), unset: []string{"KEY", "URL"},
 		},
-		"another Secret beside it": {
+		"a second Secret": {
 			before: "team/a:KEY,URL", now: grantedBy("b", "TOKEN"), after: "team/a:KEY,URL team/b:TOKEN",
 		},
 		"another Secret with a key of the same name": {
 			before: "team/a:KEY,URL", now: grantedBy("b", "KEY"), after: "team/a:URL team/b:KEY",
 		},
-		"the one whose key was replaced is gone": {
+		"the Secret of a replaced variable was deleted": {
 			before: "team/a:URL team/b:KEY", now: grantedBy("b", "KEY"), gone: []string{"a"}, after: "team/b:KEY", unset: []string{"URL"},
 		},
-		"a variable that somebody else wrote": {
+		"a malformed variable": {
 			before: "nonsense team/a: x:y", now: grantedBy("a", "KEY"), after: "team/a:KEY",
 		},
 	} {

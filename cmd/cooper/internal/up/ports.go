@@ -52,10 +52,10 @@ func (o Options) keepPort(service, serviceURL string) error {
 	ports[service] = port
 	content, err := json.Marshal(ports)
 	if err != nil {
-		return fmt.Errorf("remember the ports: %w", err)
+		return fmt.Errorf("save the ports: %w", err)
 	}
 	if err := os.WriteFile(o.Dir.Ports(), append(content, '\n'), 0o600); err != nil {
-		return fmt.Errorf("remember the ports: %w", err)
+		return fmt.Errorf("save the ports: %w", err)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (r *running) report(ctx context.Context, documents []sample.Document) error
 
 func (r *running) print(documents []sample.Document, variables map[string]string) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nCooper is up after %s. Ctrl-C ends it.\n\n", time.Since(r.began).Round(100*time.Millisecond))
+	fmt.Fprintf(&text, "\nCooper is up after %s. Press Ctrl-C to stop it.\n\n", time.Since(r.began).Round(100*time.Millisecond))
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(table, "Kubernetes API\t%s\n", r.system.ControlPlane().Config().Host)
 	fmt.Fprintf(table, "kubeconfig\t%s\n", r.options.Dir.Kubeconfig())
@@ -66,7 +66,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	fmt.Fprintf(&text, "\nIn another shell: eval \"$(%s env%s)\"\nThat sets, beside PATH and KUBECACHEDIR:\n\n", shellenv.Quote(os.Args[0]), rundir.Option(r.options.Dir.Path()))
+	fmt.Fprintf(&text, "\nIn another shell: eval \"$(%s env%s)\"\nThis sets PATH, KUBECACHEDIR, and:\n\n", shellenv.Quote(os.Args[0]), rundir.Option(r.options.Dir.Path()))
 	if err := shellenv.Write(&text, variables); err != nil {
 		return err
 	}

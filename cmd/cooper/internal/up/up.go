@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if err := controlplane.EndOrphans(o.Dir.ControlPlane()); err != nil {
-		return fmt.Errorf("end what an earlier run left: %w", err)
+		return fmt.Errorf("stop the processes of an earlier run: %w", err)
 	}
 	if err := removeSockets(lease.Previous.Sockets); err != nil {
 		return err
@@ -121,11 +121,11 @@ type running struct {
 func (o Options) validate() error {
 	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort, "--gcs-port": o.GCSPort, "--page-port": o.PagePort} {
 		if port < 0 || port > maxPort {
-			return fmt.Errorf("%s %d is no port: give a number from 1 to %d, or 0 for a free one", flag, port, maxPort)
+			return fmt.Errorf("%s %d is not a port: use a number from 1 to %d, or 0 for a free port", flag, port, maxPort)
 		}
 	}
 	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
-		return fmt.Errorf("--namespace %q cannot be the name of a namespace: %s", o.Namespace, strings.Join(problems, "; "))
+		return fmt.Errorf("--namespace %q is not a valid namespace name: %s", o.Namespace, strings.Join(problems, "; "))
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func removeSockets(dir string) error {
 	}
 	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {
-		return fmt.Errorf("look for the sockets of an earlier run: %w", err)
+		return fmt.Errorf("find the sockets of an earlier run: %w", err)
 	}
 	if len(sockets) == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (r *running) applySample(ctx context.Context, documents []sample.Document) 
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.SampleTimeout,
-		fmt.Errorf("gave up after %s, as --sample-timeout says; %s says more", r.options.SampleTimeout, r.options.Dir.Log()))
+		fmt.Errorf("timed out after %s (--sample-timeout); see %s", r.options.SampleTimeout, r.options.Dir.Log()))
 	defer cancel()
 	return sample.Wait(ctx, c, documents, func(line string) { r.say("%s", line) })
 }
@@ -281,7 +281,7 @@ func (r *running) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case part := <-ended:
-		return fmt.Errorf("%s ended by itself: %w; %s says more", part.Name(), part.Stop(), r.options.Dir.Log())
+		return fmt.Errorf("%s stopped unexpectedly: %w; see %s", part.Name(), part.Stop(), r.options.Dir.Log())
 	}
 }
 
@@ -327,7 +327,7 @@ func clientOf(kubeconfig string) (client.Client, error) {
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("kinds of the API: %w", err)
+		return nil, fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {

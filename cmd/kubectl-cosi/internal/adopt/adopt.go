@@ -19,10 +19,10 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 )
 
-const examples = `  # What hands the bucket photos of the S3 driver to the namespace team-a
+const examples = `  # Manifests that hand the bucket photos of the S3 driver to the namespace team-a
   kubectl cosi adopt photos --claim team-a/photos --driver s3.cooper.dev --protocol S3 > photos.yaml
 
-  # The same with an access that may read it
+  # The same with a read-only access
   kubectl cosi adopt photos --claim team-a/photos --driver s3.cooper.dev --protocol S3 --access-class sample --access-mode ReadOnly |
     kubectl apply -f -`
 
@@ -38,9 +38,9 @@ func New(p *plugin.Plugin) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "adopt BUCKET-ID",
 		Short: "Write the manifests that hand an existing bucket to a BucketClaim",
-		Long: `Write the manifests that hand an existing bucket to a BucketClaim. BUCKET-ID is the driver's ID of the bucket: for the S3
-driver its name, behind "BACKEND." unless it is in the default backend. Nothing is applied, and COSI never deletes such a
-bucket. An administrator applies the Bucket, a user of the namespace what follows it.`,
+		Long: `Write the manifests that hand an existing bucket to a BucketClaim. BUCKET-ID is the driver's ID of the bucket. For the S3
+driver it is the name, with the prefix "BACKEND." unless the bucket is in the default backend. The command does not apply
+the manifests. COSI never deletes such a bucket. An administrator applies the Bucket; a user of the namespace applies the rest.`,
 		Example: examples,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -65,9 +65,9 @@ bucket. An administrator applies the Bucket, a user of the namespace what follow
 	flags := command.Flags()
 	flags.StringVar(&o.claim, "claim", "", "namespace and name of the BucketClaim that gets the bucket, as NAMESPACE/NAME")
 	flags.StringVar(&o.driver, "driver", "", "name of the driver that serves the bucket")
-	flags.StringSliceVar(&o.protocols, "protocol", nil, "S3, Azure or GCS; repeat it for several")
-	flags.StringVar(&o.accessClass, "access-class", "", "the BucketAccessClass of a BucketAccess to write, too")
-	flags.StringVar(&o.accessMode, "access-mode", "", "what that access may do with the objects: ReadWrite, ReadOnly or WriteOnly")
+	flags.StringSliceVar(&o.protocols, "protocol", nil, "S3, Azure or GCS; repeat for several")
+	flags.StringVar(&o.accessClass, "access-class", "", "BucketAccessClass of an additional BucketAccess")
+	flags.StringVar(&o.accessMode, "access-mode", "", "access mode of that BucketAccess: ReadWrite, ReadOnly or WriteOnly")
 	for _, required := range []string{"claim", "driver", "protocol"} {
 		_ = command.MarkFlagRequired(required) // the flag is defined above
 	}
@@ -85,7 +85,7 @@ func manifests(o options) ([]any, error) {
 		valid("--access-class", o.accessClass, o.accessClass == "" || len(validation.IsDNS1123Subdomain(o.accessClass)) == 0, "the name of an object"),
 		valid("the bucket ID", o.id, o.id != "" && strings.Trim(o.id, idCharacters) == "", "letters, digits, dots, dashes, underscores and slashes"),
 		valid("--protocol", "", len(o.protocols) > 0, "S3, Azure or GCS"),
-		valid("the name of the Bucket", bucket, len(bucket) <= 253, "at most 253 characters long; take a shorter name for the claim"),
+		valid("the name of the Bucket", bucket, len(bucket) <= 253, "at most 253 characters long; use a shorter name for the claim"),
 	); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // doInstall is the advice for missing CRDs.
-const doInstall = "An administrator must install the CustomResourceDefinitions in deploy/crds: docs/howto/deploy.md says how."
+const doInstall = "An administrator must install the CustomResourceDefinitions in deploy/crds; see docs/howto/deploy.md."
 
 // crds checks the origin of the CustomResourceDefinitions and the versions that are served.
 func (e *examination) crds(ctx context.Context) []finding {
@@ -54,7 +54,7 @@ func (e *examination) crds(ctx context.Context) []finding {
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, good("CustomResourceDefinitions: %d of %s are served, and they are Cooper's.", len(ours), cosiapi.Version))
+		found = append(found, good("CustomResourceDefinitions: all %d of %s are served and are Cooper's.", len(ours), cosiapi.Version))
 	}
 	return found
 }
@@ -65,7 +65,7 @@ func judge(crd *apiextensionsv1.CustomResourceDefinition) []finding {
 	if generation := crds.Of(crd); generation != crds.Cooper {
 		return []finding{{
 			state: tree.Failed, what: what + "it is " + string(generation) + ".",
-			do: "An administrator must decide who serves it. cooper check says what differs, and docs/howto/migrate-from-v1alpha1.md how to move what there is.",
+			do: "An administrator must decide which implementation serves it. cooper check shows the differences; docs/howto/migrate-from-v1alpha1.md describes the migration.",
 		}}
 	}
 	var found []finding
@@ -77,8 +77,8 @@ func judge(crd *apiextensionsv1.CustomResourceDefinition) []finding {
 	others := slices.DeleteFunc(slices.Clone(crd.Status.StoredVersions), func(v string) bool { return v == cosiapi.Version })
 	if len(others) > 0 {
 		found = append(found, finding{
-			state: tree.Failed, what: what + "there may be objects that are stored as " + strings.Join(others, ", ") + ".",
-			do: "An administrator must migrate them: docs/howto/migrate-from-v1alpha1.md says how.",
+			state: tree.Failed, what: what + "objects may be stored as " + strings.Join(others, ", ") + ".",
+			do: "An administrator must migrate them; see docs/howto/migrate-from-v1alpha1.md.",
 		})
 	}
 	established := func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
@@ -113,12 +113,12 @@ func (e *examination) versions() []finding {
 	switch {
 	case !slices.Contains(served, cosiapi.Version) && len(served) > 0:
 		return []finding{{
-			state: tree.Failed, what: fmt.Sprintf("%s: %s is served, and not %s.", cosiapi.GroupName, all, cosiapi.Version), do: doInstall,
+			state: tree.Failed, what: fmt.Sprintf("%s: %s is served, but not %s.", cosiapi.GroupName, all, cosiapi.Version), do: doInstall,
 		}}
 	case len(served) == 0:
 		return []finding{{state: tree.Failed, what: fmt.Sprintf("%s: it is not served.", cosiapi.GroupName), do: doInstall}}
 	default:
-		return []finding{good("%s: %s is served. Whose it is, only an administrator may see.", cosiapi.GroupName, all)}
+		return []finding{good("%s: %s is served. Only an administrator can check which implementation installed it.", cosiapi.GroupName, all)}
 	}
 }
 
@@ -133,9 +133,9 @@ type need struct {
 }
 
 func needs() []need {
-	const edit = "Ask an administrator for the role edit in the namespace, if you are to make claims and accesses."
+	const edit = "To create claims and accesses, ask an administrator for the role edit in the namespace."
 	const view = "Ask an administrator for the role view or edit in the namespace."
-	const classes = "Ask an administrator for the ClusterRole cosi-view-classes: without it you must be told the names of classes."
+	const classes = "Ask an administrator for the ClusterRole cosi-view-classes, which allows you to list the classes."
 	return []need{
 		{group: cosiapi.GroupName, resource: "bucketclaims", verbs: []string{"get", "list", "watch"}, must: true, do: view},
 		{group: cosiapi.GroupName, resource: "bucketaccesses", verbs: []string{"get", "list", "watch"}, must: true, do: view},
@@ -153,7 +153,7 @@ func (e *examination) rights(ctx context.Context) []finding {
 	for _, n := range needs() {
 		missing, err := e.missing(ctx, n)
 		if err != nil {
-			return []finding{{state: tree.Failed, what: fmt.Sprintf("Your rights: %v.", err)}}
+			return []finding{{state: tree.Failed, what: fmt.Sprintf("Your permissions: %v.", err)}}
 		}
 		if len(missing) == 0 {
 			continue
@@ -164,14 +164,14 @@ func (e *examination) rights(ctx context.Context) []finding {
 		} else if e.namespace == "" {
 			where = "in all namespaces"
 		}
-		f := finding{state: tree.Waiting, what: fmt.Sprintf("Your rights: you may not %s %s %s.", strings.Join(missing, ", "), n.resource, where), do: n.do}
+		f := finding{state: tree.Waiting, what: fmt.Sprintf("Your permissions: you are not allowed to %s %s %s.", strings.Join(missing, ", "), n.resource, where), do: n.do}
 		if n.must {
 			f.state = tree.Failed
 		}
 		found = append(found, f)
 	}
 	if len(found) == 0 {
-		found = append(found, good("Your rights: you may make and read claims and accesses, and read their Secrets and the classes."))
+		found = append(found, good("Your permissions: you can create and read claims and accesses, and read their Secrets and the classes."))
 	}
 	return found
 }
@@ -185,7 +185,7 @@ func (e *examination) missing(ctx context.Context, n need) ([]string, error) {
 			review.Spec.ResourceAttributes.Namespace = e.namespace
 		}
 		if err := e.client.Create(ctx, review); err != nil {
-			return nil, fmt.Errorf("ask the API server for your rights: %w", err)
+			return nil, fmt.Errorf("check your permissions: %w", err)
 		}
 		if !review.Status.Allowed {
 			missing = append(missing, verb)
@@ -199,13 +199,13 @@ func (e *examination) policies(ctx context.Context) []finding {
 	missing, err := preflight.MissingPolicies(ctx, e.client, preflight.Policies()...)
 	switch {
 	case apierrors.IsForbidden(err):
-		return []finding{{state: tree.Unknown, what: "Admission policies: you may not read them."}}
+		return []finding{{state: tree.Unknown, what: "Admission policies: you are not allowed to read them."}}
 	case err != nil:
 		return []finding{{state: tree.Failed, what: fmt.Sprintf("Admission policies: %v.", err)}}
 	case len(missing) > 0:
 		return []finding{{
 			state: tree.Failed, what: fmt.Sprintf("Admission policies: %s: missing, or the binding does not deny.", strings.Join(missing, ", ")),
-			do: "An administrator must install them as docs/howto/deploy.md says: without them, users can remove COSI's finalizers, " +
+			do: "An administrator must install them (docs/howto/deploy.md). Without them, users can remove COSI's finalizers, " +
 				"sidecars are not limited to their driver, and CRDs can be deleted by accident.",
 		}}
 	default:

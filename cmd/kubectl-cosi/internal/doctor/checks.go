@@ -33,11 +33,11 @@ const (
 // clocks compares the API server's clock with that of this machine and those of the components' nodes.
 func (e *examination) clocks(context.Context) []finding {
 	skew := e.there.Sub(e.here).Abs().Round(time.Second)
-	f := good("Clocks: this machine's and the API server's agree.")
+	f := good("Clocks: this machine and the API server agree.")
 	if skew > skewLook {
 		f = finding{
-			state: tree.Waiting, what: fmt.Sprintf("Clocks: this machine's and the API server's differ by %s.", skew),
-			do: "Set the clock that is wrong, best by NTP. Stores refuse requests whose time is wrong by minutes.",
+			state: tree.Waiting, what: fmt.Sprintf("Clocks: this machine and the API server differ by %s.", skew),
+			do: "Correct the wrong clock, preferably with NTP. Stores reject requests if the clocks differ by minutes.",
 		}
 	}
 	if skew > skewFail {
@@ -53,7 +53,7 @@ func (e *examination) held(ctx context.Context, name string) (*tree.Hold, *findi
 	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.system, Name: name}, lease)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, &finding{state: tree.Unknown, what: fmt.Sprintf("Lease %q: you may not read it.", e.system+"/"+name)}
+		return nil, &finding{state: tree.Unknown, what: fmt.Sprintf("Lease %q: you are not allowed to read it.", e.system+"/"+name)}
 	case apierrors.IsNotFound(err):
 		lease = nil
 	case err != nil:
@@ -72,11 +72,11 @@ func (e *examination) controller(ctx context.Context) []finding {
 	case h.State == tree.Good:
 		return append([]finding{good("Controller: %q holds its Lease.", h.By)}, e.ahead("the controller", h)...)
 	case h.Never && e.controllerHasSeen():
-		return []finding{{state: tree.Waiting, what: "Controller: it has worked, and nobody holds its Lease: it runs with --leader-elect=false, which is for development, or it was removed."}}
+		return []finding{{state: tree.Waiting, what: "Controller: it has run, but its Lease has no holder: it runs with --leader-elect=false, which is for development, or was removed."}}
 	default:
 		return []finding{{
 			state: tree.Failed, what: fmt.Sprintf("Controller: Lease %q: %s", e.system+"/"+cosiapi.ControllerLeaseName, h.Message),
-			do: "An administrator must install the controller, or see why its Pods do not run.",
+			do: "An administrator must install the controller, or check why its Pods do not run.",
 		}}
 	}
 }
@@ -119,7 +119,7 @@ func (e *examination) drivers(context.Context) []finding {
 		return nil
 	}
 	if e.objects.Unread["BucketClass"] != "" {
-		return []finding{{state: tree.Unknown, what: "Drivers: you may not read classes, which name them."}}
+		return []finding{{state: tree.Unknown, what: "Drivers: you are not allowed to read classes, which name the drivers."}}
 	}
 	var found []finding
 	for _, d := range tree.Drivers(e.objects) {
@@ -139,7 +139,7 @@ func (e *examination) drivers(context.Context) []finding {
 	}
 	if len(found) == 0 {
 		found = append(found, finding{
-			state: tree.Waiting, what: "Drivers: no class names one.",
+			state: tree.Waiting, what: "Drivers: no class names a driver.",
 			do: "An administrator must install a driver, and create a BucketClass and a BucketAccessClass that name it.",
 		})
 	}
@@ -152,11 +152,11 @@ func (e *examination) clashes(ctx context.Context) []finding {
 	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(reconciler.DriverNameTaken)})
 	switch {
 	case apierrors.IsForbidden(err):
-		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: you may not read Events in namespace %q, which tell of clashes.", e.system)}}
+		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: you are not allowed to read Events in namespace %q, which report conflicts.", e.system)}}
 	case err != nil:
 		return []finding{{state: tree.Failed, what: fmt.Sprintf("Driver names: %v.", err)}}
 	case len(list.Items) == 0:
-		return []finding{good("Driver names: no clash was reported within the last hour.")}
+		return []finding{good("Driver names: no conflict was reported within the last hour.")}
 	}
 	var found []finding
 	for i := range list.Items {
@@ -177,22 +177,22 @@ func (e *examination) deletions(ctx context.Context) []finding {
 			continue
 		}
 		f := finding{
-			state: tree.Failed, what: fmt.Sprintf("%s: it is being deleted since %s. %s", title(n), n.Deleted.UTC().Format(time.RFC3339), n.Message),
+			state: tree.Failed, what: fmt.Sprintf("%s: it has been terminating since %s. %s", title(n), n.Deleted.UTC().Format(time.RFC3339), n.Message),
 			do: n.Do,
 		}
 		switch {
 		case n.Message == "" && goes(n.Namespace):
 			f.state = tree.Waiting // normal while other content of the namespace is deleted
-			f.what += "Its namespace is being deleted with all that is in it, which takes Kubernetes the longer the more that is."
-			f.do = "Wait, and look again. If nothing of that namespace has gone meanwhile, an administrator must see whether controller and sidecars run."
+			f.what += "Its namespace is being deleted with all its objects, which takes longer if there are many."
+			f.do = "Wait and run this again. If no further objects of the namespace were deleted, an administrator must check whether the controller and the sidecars run."
 		case n.Message == "":
-			f.what += "Nobody has said why: the controller or the sidecar of its driver does not do its part."
-			f.do = "An administrator must see why they do not run: the findings above say which."
+			f.what += "No component has reported a reason: the controller or the sidecar of its driver is not processing it."
+			f.do = "An administrator must check why they do not run; see the findings above."
 		}
 		found = append(found, f)
 	}
 	if len(found) == 0 {
-		return []finding{good("Deletions %s: none takes long.", e.where())}
+		return []finding{good("Deletions %s: none is stuck.", e.where())}
 	}
 	return found
 }
@@ -249,7 +249,7 @@ func (e *examination) states(context.Context) []finding {
 	if len(failed) > 0 {
 		return []finding{{
 			state: tree.Waiting, what: fmt.Sprintf("Objects %s: %d of %d failed, such as %s.", e.where(), len(failed), all, failed[0]),
-			do: "Run kubectl cosi status, which says why and what to do.",
+			do: "Run kubectl cosi status for the causes and next steps.",
 		}}
 	}
 	return []finding{good("Objects %s: none of %d failed.", e.where(), all)}

@@ -27,9 +27,9 @@ func New(p *plugin.Plugin) *cobra.Command {
 	var system string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Examine controller, drivers, classes and your rights, and say what to do",
-		Long: "Examine CustomResourceDefinitions, admission policies, controller, drivers, classes, stuck deletions, clocks and your\n" +
-			"rights, and say what to do. It exits with 1 if something is wrong. It reports what you may not read, and continues.",
+		Short: "Check the controller, drivers, classes and your permissions, and suggest fixes",
+		Long: "Check the CustomResourceDefinitions, admission policies, controller, drivers, classes, stuck deletions, clocks and your\n" +
+			"permissions, and suggest fixes. It exits with 1 if there is a problem. It skips and reports objects that you are not allowed to read.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			namespace, err := p.Namespace()
@@ -42,8 +42,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 			return run(c.Context(), p, namespace, system)
 		},
 	}
-	c.Flags().BoolVarP(&all, "all-namespaces", "A", false, "examine the claims and accesses of all namespaces")
-	c.Flags().StringVar(&system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of controller and sidecars")
+	c.Flags().BoolVarP(&all, "all-namespaces", "A", false, "check the claims and accesses of all namespaces")
+	c.Flags().StringVar(&system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of the controller and the sidecars")
 	return c
 }
 
@@ -88,7 +88,7 @@ func run(ctx context.Context, p *plugin.Plugin, namespace, system string) error 
 		}
 	}
 	if wrong > 0 {
-		return &plugin.ExitError{Code: serve.ExitError, Err: fmt.Errorf("findings that need somebody to act: %d", wrong)}
+		return &plugin.ExitError{Code: serve.ExitError, Err: fmt.Errorf("findings that require action: %d", wrong)}
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (e *examination) read(ctx context.Context) []finding {
 	case err != nil:
 		return []finding{{
 			state: tree.Failed, what: fmt.Sprintf("BucketClaims and BucketAccesses: %v.", err),
-			do: "Ask an administrator for the role view in the namespace that you mean, or name another one with -n.",
+			do: "Ask an administrator for the role view in this namespace, or select another namespace with -n.",
 		}}
 	}
 	e.objects = objects

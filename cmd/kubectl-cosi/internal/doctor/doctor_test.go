@@ -40,7 +40,7 @@ func expect(t *testing.T, found []finding, states []tree.State, words ...string)
 	}
 	for _, word := range words {
 		if !strings.Contains(text.String(), word) {
-			t.Errorf("no finding says %q", word)
+			t.Errorf("no finding contains %q", word)
 		}
 	}
 	if t.Failed() {
@@ -133,7 +133,7 @@ func TestPolicies(t *testing.T) {
 		words string
 	}{
 		"none is installed":     {apierrors.NewNotFound(policies, "any"), tree.Failed, "Admission policies: cosi-protection, cosi-protection-create, "},
-		"the user may not read": {apierrors.NewForbidden(policies, "any", nil), tree.Unknown, "you may not read them"},
+		"the user may not read": {apierrors.NewForbidden(policies, "any", nil), tree.Unknown, "you are not allowed to read them"},
 		"the API server fails":  {apierrors.NewInternalError(errors.New("etcd")), tree.Failed, "etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,16 +192,16 @@ func TestDeletions(t *testing.T) {
 		words      string
 		namespace  *corev1.Namespace
 	}{
-		"it has just begun": {ago: time.Second, want: tree.Good, words: "none takes long"},
+		"it has just begun": {ago: time.Second, want: tree.Good, words: "none is stuck"},
 		"it waits for an access": {
 			time.Hour,
 			[]metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
-			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, goes,
+			nil, tree.Failed, `BucketClaim "ns/a": it has been terminating since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, goes,
 		},
 		"another's finalizer holds it":    {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup.", goes},
-		"nobody says why":                 {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", stays},
+		"no component reports a reason":   {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "No component has reported a reason", stays},
 		"so does its namespace":           {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Waiting, "Its namespace is being deleted", goes},
-		"its namespace is not to be read": {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why", nil},
+		"its namespace is not to be read": {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "No component has reported a reason", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,7 +24,7 @@ func New(p *plugin.Plugin) *cobra.Command {
 	var system string
 	c := &cobra.Command{
 		Use:   "drivers",
-		Short: "List the drivers that classes name, and whether their sidecars run",
+		Short: "List the drivers of all classes, and whether their sidecars run",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return run(c.Context(), p, system) },
 	}
@@ -50,7 +50,7 @@ func run(ctx context.Context, p *plugin.Plugin, system string) error {
 	if len(all) == 0 {
 		why := "No class names a driver."
 		if objects.Unread["BucketClass"] != "" {
-			why = "You may not read classes, which name the drivers."
+			why = "You are not allowed to read classes, which name the drivers."
 		}
 		fmt.Fprintln(p.ErrOut, why)
 		return nil

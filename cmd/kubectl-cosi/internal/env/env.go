@@ -16,16 +16,16 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 )
 
-const examples = `  # Variables for this shell, as a Pod has them
+const examples = `  # Variables for this shell, as in a Pod
   eval "$(kubectl cosi env access/sample)"
 
-  # The same without what is secret
+  # The same without secret values
   kubectl cosi env access/sample
 
-  # A configuration for rclone with a remote for each bucket of the access
+  # A configuration for rclone, with a remote for each bucket of the access
   kubectl cosi env access/sample -o rclone > rclone.conf
 
-  # An alias for mc, of one of the buckets
+  # An alias for mc, for one of the buckets
   kubectl cosi env access/sample --claim photos -o mc | mc alias import photos`
 
 // New returns the subcommand.
@@ -38,8 +38,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 		Short: "Print the credential of a BucketAccess for a shell or a storage tool",
 		Long: `Print the credential of a BucketAccess for a shell or a storage tool.
 
-What is secret is printed if standard output is no terminal, or with --reveal. Values that the format cannot hold as they
-are, are refused.`,
+It prints secret values only if standard output is not a terminal, or with --reveal. It rejects values that the format cannot
+represent unchanged.`,
 		Example:           examples,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: grants.Complete(p),
@@ -57,20 +57,20 @@ are, are refused.`,
 				return err
 			}
 			if o.Redact {
-				fmt.Fprintln(p.ErrOut, "What is secret is [redacted] on a terminal: --reveal shows it, and eval or a file get it.")
+				fmt.Fprintln(p.ErrOut, "Secret values are [redacted] on a terminal; use --reveal, eval or a file to get them.")
 			}
 			return nil
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&format, "output", "o", "shell", "one of "+strings.Join(formats.Names(), ", "))
-	flags.StringVar(&claim, "claim", "", "the BucketClaim, if the access has several and the format has room for one")
-	flags.BoolVar(&reveal, "reveal", false, "print what is secret on a terminal, too")
+	flags.StringVarP(&format, "output", "o", "shell", "output format, one of "+strings.Join(formats.Names(), ", "))
+	flags.StringVar(&claim, "claim", "", "BucketClaim, if the access has several and the format supports only one bucket")
+	flags.BoolVar(&reveal, "reveal", false, "print secret values on a terminal, too")
 	GCSEndpoint(command, &o.GCSEndpoint)
 	return command
 }
 
 // GCSEndpoint defines the flag for the endpoint of Google Cloud Storage.
 func GCSEndpoint(command *cobra.Command, value *string) {
-	command.Flags().StringVar(value, "gcs-endpoint", "", "where Google Cloud Storage is, which no Secret says; empty means Google's own")
+	command.Flags().StringVar(value, "gcs-endpoint", "", "URL of Google Cloud Storage, which access Secrets do not contain; empty means Google's own")
 }

@@ -19,15 +19,15 @@ import (
 func New(p *plugin.Plugin) *cobra.Command {
 	return &cobra.Command{
 		Use:               "explain REASON ...",
-		Short:             "Explain the reason of a condition or Event, a code of a driver, a refusal or an error",
-		Example:           "  # What is it that status says?\n  kubectl cosi explain SecretTaken\n  # Why did kubectl apply fail?\n  kubectl cosi explain 'the spec of a BucketClaim is immutable'",
+		Short:             "Explain a reason of a condition or Event, a driver's error code, or an error message",
+		Example:           "  # A reason in the output of status\n  kubectl cosi explain SecretTaken\n  # An error of kubectl apply\n  kubectl cosi explain 'the spec of a BucketClaim is immutable'",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for i, arg := range args {
 				texts := reasons.Find(arg)
 				if len(texts) == 0 {
-					return plugin.Usagef("%q is no reason of COSI: docs/reference/reasons.md lists all", tree.Plain(arg))
+					return plugin.Usagef("%q is not a reason of COSI; see docs/reference/reasons.md", tree.Plain(arg))
 				}
 				for j, text := range texts {
 					if i+j > 0 {

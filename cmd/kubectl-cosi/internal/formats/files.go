@@ -42,7 +42,7 @@ func s3Of(b bucket, o Options) (s3, error) {
 	case cosiapi.ProtocolS3:
 	case cosiapi.ProtocolGCS:
 		if v[secretkeys.GCSHMACAccessID] == "" && v[secretkeys.GCSPrivateKey] != "" {
-			return s3{}, fmt.Errorf("Secret %q holds a service account key and no HMAC key, which an S3 client needs: take gcloud or rclone", b.secret)
+			return s3{}, fmt.Errorf("Secret %q contains a service account key, but an S3 client requires an HMAC key: use gcloud or rclone", b.secret)
 		}
 		c = s3{bucket: v[secretkeys.GCSBucketName], region: "auto", id: v[secretkeys.GCSHMACAccessID], secret: v[secretkeys.GCSHMACSecret], path: true, google: true}
 		address = cmp.Or(o.GCSEndpoint, googleEndpoint)
@@ -54,7 +54,7 @@ func s3Of(b bucket, o Options) (s3, error) {
 	}
 	var err error
 	if c.endpoint, err = url.Parse(address); err != nil || c.endpoint.Host == "" {
-		return s3{}, fmt.Errorf("Secret %q: the value of %s is no URL", b.secret, secretkeys.S3Endpoint)
+		return s3{}, fmt.Errorf("Secret %q: the value of %s is not a URL", b.secret, secretkeys.S3Endpoint)
 	}
 	return c, nil
 }
@@ -75,7 +75,7 @@ func section(w *bytes.Buffer, comment, name string, entries ...entry) error {
 			continue
 		}
 		if !e.ours && (strings.ContainsAny(e.value, " '\"`\\#;") || strings.Contains(e.value, "%(")) {
-			return fmt.Errorf("the value of %s holds a character that programs read as something else in such a file: take shell or json", e.key)
+			return fmt.Errorf("the value of %s contains a character that programs may misinterpret in such a file: use shell or json", e.key)
 		}
 		fmt.Fprintf(w, "%s = %s\n", e.key, e.value)
 	}
@@ -146,7 +146,7 @@ func rcloneAzure(w *bytes.Buffer, b bucket) error {
 		return err
 	}
 	if a.container == "" {
-		return fmt.Errorf("Secret %q: the value of %s does not say which container: take shell or json", b.secret, secretkeys.AzureAccessToken)
+		return fmt.Errorf("Secret %q: the value of %s does not name the container: use shell or json", b.secret, secretkeys.AzureAccessToken)
 	}
 	return section(w, rcloneUse(b, a.container), b.claim, entry{key: "type", value: "azureblob"}, entry{key: "sas_url", value: b.values[secretkeys.AzureAccessToken]})
 }
@@ -160,7 +160,7 @@ func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
 	}
 	text, err := json.Marshal(key) //nolint:gosec // the user has requested the key
 	if err != nil || strings.Contains(string(text), "%(") {
-		return errors.New("the key of the service account cannot be written into one line: take gcloud")
+		return errors.New("the key of the service account cannot be written on one line: use gcloud")
 	}
 	return section(w, rcloneUse(b, b.values[secretkeys.GCSBucketName]), b.claim,
 		entry{key: "type", value: "google cloud storage", ours: true}, entry{key: "bucket_policy_only", value: "true"},
@@ -179,7 +179,7 @@ func s3cmd(w *bytes.Buffer, buckets []bucket, o Options) error {
 		return err
 	}
 	if strings.Trim(c.endpoint.Path, "/") != "" {
-		return fmt.Errorf("s3cmd knows no endpoint with a path, such as %s", c.endpoint)
+		return fmt.Errorf("s3cmd does not support endpoints with a path, such as %s", c.endpoint)
 	}
 	secure, host := "False", c.endpoint.Host
 	if c.endpoint.Scheme == "https" {

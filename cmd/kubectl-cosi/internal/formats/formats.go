@@ -67,11 +67,11 @@ func Names() []string {
 func Write(w io.Writer, name string, granted []grants.Grant, o Options) error {
 	at := slices.IndexFunc(formats(), func(f format) bool { return f.name == name })
 	if at < 0 {
-		return fmt.Errorf("there is no format %q: say one of %s", name, strings.Join(Names(), ", "))
+		return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(), ", "))
 	}
 	f := formats()[at]
 	if f.one && len(granted) > 1 {
-		return fmt.Errorf("the format %s has room for one bucket, and the access has %d: say which with --claim", name, len(granted))
+		return fmt.Errorf("the format %s supports one bucket, but the access has %d: select one with --claim", name, len(granted))
 	}
 	var buckets []bucket
 	for _, grant := range granted {
@@ -103,7 +103,7 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 	b := bucket{claim: grant.Claim, secret: grant.Secret, protocol: protocol, values: map[string]string{}}
 	known := secretkeys.Keys(protocol)
 	if known == nil {
-		return bucket{}, fmt.Errorf("Secret %q: its %s is none of S3, Azure, GCS", grant.Secret, secretkeys.Protocol)
+		return bucket{}, fmt.Errorf("Secret %q: its %s is not one of S3, Azure, GCS", grant.Secret, secretkeys.Protocol)
 	}
 	hidden := secretkeys.Secrets(grant.Data)
 	for _, key := range known {
@@ -113,8 +113,8 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 		}
 		value := string(raw)
 		if !printable(key, value, anyText) {
-			return bucket{}, fmt.Errorf("Secret %q: the value of %s holds characters that no driver delivers, and is not printed: "+
-				"see who writes that Secret, or read it with -o json", grant.Secret, key)
+			return bucket{}, fmt.Errorf("Secret %q: the value of %s contains characters that no driver delivers, and is not printed: "+
+				"check which client writes that Secret, or read it with -o json", grant.Secret, key)
 		}
 		if redact && slices.Contains(hidden, value) {
 			value = redacted(value)
@@ -150,7 +150,7 @@ func (b bucket) present() []string {
 
 // other returns the error for a protocol that a format does not support.
 func (b bucket) other(what string) error {
-	return fmt.Errorf("%s, and the protocol of claim %q is %s: take one of %s", what, b.claim, b.protocol, strings.Join(fitting(b.protocol), ", "))
+	return fmt.Errorf("%s, but the protocol of claim %q is %s: use one of %s", what, b.claim, b.protocol, strings.Join(fitting(b.protocol), ", "))
 }
 
 // fitting returns the formats that always support a protocol.

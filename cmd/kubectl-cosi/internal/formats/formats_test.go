@@ -120,11 +120,11 @@ func TestWrite(t *testing.T) {
 			format: "az", grant: azureGrant("AZURE_STORAGE_SAS_TOKEN=http://127.0.0.1:1/devstoreaccount1/c-1?sig=x"),
 			want: "# az storage blob list --container-name c-1\nexport AZURE_STORAGE_CONNECTION_STRING='BlobEndpoint=http://127.0.0.1:1/devstoreaccount1;SharedAccessSignature=sig=x'\n",
 		},
-		"az, of a driver that tells the signature alone": {
+		"az, for a token without a URL": {
 			format: "az", grant: azureGrant("AZURE_STORAGE_SAS_TOKEN=?sig=x"),
 			want: "export AZURE_STORAGE_CONNECTION_STRING='BlobEndpoint=https://acct.blob.core.windows.net;SharedAccessSignature=sig=x'\n",
 		},
-		"az, of a container whose name is a command": {
+		"az, for a container with a command as its name": {
 			format: "az", grant: azureGrant("AZURE_STORAGE_SAS_TOKEN=https://acct.blob.core.windows.net/$(id)?sig=x"),
 			want: "# az storage blob list --container-name '$(id)'\nexport AZURE_STORAGE_CONNECTION_STRING='BlobEndpoint=https://acct.blob.core.windows.net;SharedAccessSignature=sig=x'\n",
 		},
@@ -137,7 +137,7 @@ func TestWrite(t *testing.T) {
 			want: `{"type":"service_account","project_id":"p-1","private_key_id":"k","private_key":"-----BEGIN-----\nab+/\n-----END-----\n","client_email":"sa@p-1",` +
 				`"client_id":"1","token_uri":"https://oauth2.googleapis.com/token"}`,
 		},
-		"json, with what a terminal would obey": {
+		"json, with terminal control characters": {
 			format: "json", grant: grant("COSI_PROTOCOL=S3", "AWS_SECRET_ACCESS_KEY=\x1b[2J"),
 			want: `{"secrets":[{"claim":"photos","secret":"photos-credentials","values":{"AWS_SECRET_ACCESS_KEY":"\u001b[2J","COSI_PROTOCOL":"S3"}}]}`,
 		},
@@ -167,11 +167,11 @@ func TestWriteRefuses(t *testing.T) {
 		grants []grants.Grant
 		want   string
 	}{
-		"a format that there is not":                {"xml", plain, `there is no format "xml": say one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
-		"two buckets where there is room for one":   {"shell", []grants.Grant{s3Grant(), s3Grant()}, "the access has 2: say which with --claim"},
-		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "its COSI_PROTOCOL is none of S3, Azure, GCS"},
+		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
+		"two buckets where there is room for one":   {"shell", []grants.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
+		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "its COSI_PROTOCOL is not one of S3, Azure, GCS"},
 		"a line in a value of one line":             {"aws", []grants.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION holds characters that no driver delivers"},
-		"what a terminal would obey":                {"shell", []grants.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID holds characters"},
+		"terminal control characters":               {"shell", []grants.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID contains characters"},
 		"a return in PEM":                           {"shell", []grants.Grant{s3Grant("COSI_CERTIFICATE_AUTHORITY=a\rb")}, "the value of COSI_CERTIFICATE_AUTHORITY holds characters"},
 		"text that turns its direction":             {"shell", []grants.Grant{s3Grant("BUCKET_NAME=a\u202eb")}, "the value of BUCKET_NAME holds characters"},
 		"bytes that are no text":                    {"json", []grants.Grant{s3Grant("BUCKET_NAME=\xff")}, "the value of BUCKET_NAME holds characters"},
@@ -180,17 +180,17 @@ func TestWriteRefuses(t *testing.T) {
 		"an interpolation in a host":                {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=http://%25(x)s")}, "the value of host_base holds a character"},
 		"a quote that .env files read as they like": {"dotenv", []grants.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a'b")}, "AWS_SECRET_ACCESS_KEY holds a character that other programs"},
 		"a second field in a connection string":     {"az", []grants.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://a/c?sig=x;AccountKey=y")}, "AZURE_STORAGE_SAS_TOKEN holds a character"},
-		"a token that is no URL":                    {"az", []grants.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://[/c?sig=x")}, "is no URL with a signature"},
-		"S3 at az":                                  {"az", plain, `it is for Azure, and the protocol of claim "photos" is S3: take one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
+		"a token that is no URL":                    {"az", []grants.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://[/c?sig=x")}, "is not a URL with a signature"},
+		"S3 at az":                                  {"az", plain, `it is for Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
 		"S3 at gcloud":                              {"gcloud", plain, "it is for Google Cloud Storage, and the protocol"},
 		"Azure at aws":                              {"aws", []grants.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: take one of shell, dotenv, az, rclone, json`},
-		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "no HMAC key, which an S3 client needs: take gcloud or rclone"},
-		"Google with nothing but one at gcloud":     {"gcloud", []grants.Grant{hmacGrant()}, "holds an HMAC key, which Google's own clients do not take"},
+		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use gcloud or rclone"},
+		"Google with nothing but one at gcloud":     {"gcloud", []grants.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
 		"a service account at S3":                   {"rclone", []grants.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},
 		"a service account at Azure":                {"az", []grants.Grant{grant("COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=a")}, "authenticates by ServiceAccount"},
 		"a service account at Google":               {"rclone", []grants.Grant{grant("COSI_PROTOCOL=GCS", "BUCKET_NAME=g")}, "authenticates by ServiceAccount"},
-		"an endpoint that is none":                  {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=s3.example.com")}, "the value of AWS_ENDPOINT_URL is no URL"},
-		"an endpoint with a path at s3cmd":          {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=https://s3.example.com/store")}, "knows no endpoint with a path"},
+		"an endpoint that is none":                  {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=s3.example.com")}, "the value of AWS_ENDPOINT_URL is not a URL"},
+		"an endpoint with a path at s3cmd":          {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=https://s3.example.com/store")}, "does not support endpoints with a path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -48,7 +48,7 @@ var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Z
 
 // unfit returns the error for a value that a format cannot represent.
 func unfit(b bucket, key string) error {
-	return fmt.Errorf("Secret %q: the value of %s holds a character that other programs read as something else: take shell or json", b.secret, key)
+	return fmt.Errorf("Secret %q: the value of %s contains a character that other programs may misinterpret: use shell or json", b.secret, key)
 }
 
 // azure is the configuration of an Azure client for a container.
@@ -73,7 +73,7 @@ func azureOf(b bucket) (azure, error) {
 	}
 	at, err := url.Parse(address)
 	if err != nil || !signed || at.Host == "" {
-		return azure{}, fmt.Errorf("Secret %q: the value of %s is no URL with a signature", b.secret, secretkeys.AzureAccessToken)
+		return azure{}, fmt.Errorf("Secret %q: the value of %s is not a URL with a signature", b.secret, secretkeys.AzureAccessToken)
 	}
 	a := azure{container: path.Base(at.Path), signature: signature}
 	at.Path = path.Dir(at.Path)
@@ -82,7 +82,7 @@ func azureOf(b bucket) (azure, error) {
 }
 
 func withoutCredential(b bucket) error {
-	return fmt.Errorf("Secret %q holds no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account", b.secret)
+	return fmt.Errorf("Secret %q contains no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account", b.secret)
 }
 
 // az writes the variables of the az CLI.
@@ -121,7 +121,7 @@ func googleKey(b bucket, o Options) (keyFile, error) {
 	case b.values[secretkeys.GCSPrivateKey] == "" && b.values[secretkeys.GCSHMACAccessID] == "":
 		return keyFile{}, withoutCredential(b)
 	case b.values[secretkeys.GCSPrivateKey] == "":
-		return keyFile{}, fmt.Errorf("Secret %q holds an HMAC key, which Google's own clients do not take: take aws, rclone, s3cmd or mc", b.secret)
+		return keyFile{}, fmt.Errorf("Secret %q contains an HMAC key, which Google's own clients do not support: use aws, rclone, s3cmd or mc", b.secret)
 	}
 	issuer := "https://oauth2.googleapis.com"
 	if o.GCSEndpoint != "" {
@@ -163,7 +163,7 @@ func writeJSON(w *bytes.Buffer, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
-		return errors.New("what the Secret holds cannot be written as JSON")
+		return errors.New("the Secret cannot be written as JSON")
 	}
 	for _, r := range text.String() { // JSON does not escape all terminal control characters
 		if r == '\n' || unicode.IsPrint(r) {

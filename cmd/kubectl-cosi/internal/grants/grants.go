@@ -65,7 +65,7 @@ func Find(ctx context.Context, p *plugin.Plugin, argument string) (client.Client
 		kind, name = "access", argument
 	}
 	if !slices.Contains([]string{"access", "bucketaccess", "bucketaccesses"}, kind) || name == "" {
-		return nil, nil, plugin.Usagef("%q names no access: say access/NAME", argument)
+		return nil, nil, plugin.Usagef("%q is not an access: use access/NAME", argument)
 	}
 	namespace, err := p.Namespace()
 	if err != nil {
@@ -104,7 +104,7 @@ func Read(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, cl
 		found = append(found, grant)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("BucketAccess %q has no claim %q: it has %s", access.Name, claim, strings.Join(claims, ", "))
+		return nil, fmt.Errorf("BucketAccess %q does not use claim %q, but %s", access.Name, claim, strings.Join(claims, ", "))
 	}
 	return found, nil
 }
@@ -131,11 +131,11 @@ func dataOf(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, 
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("Secret %q of BucketAccess %q does not exist: COSI writes it again within minutes", name, access.Name)
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("Secret %q may not be read: the right to get Secrets in namespace %q is needed, and nothing else: %w", name, access.Namespace, err)
+		return nil, fmt.Errorf("cannot read Secret %q: you need permission to get Secrets in namespace %q: %w", name, access.Namespace, err)
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %q: %w", name, err)
 	case len(secret.Data) == 0:
-		return nil, fmt.Errorf("Secret %q of BucketAccess %q holds nothing: COSI fills it again within minutes", name, access.Name)
+		return nil, fmt.Errorf("Secret %q of BucketAccess %q is empty: COSI fills it again within minutes", name, access.Name)
 	}
 	return secret.Data, nil
 }

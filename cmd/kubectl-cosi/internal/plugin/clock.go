@@ -28,16 +28,16 @@ func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.JoinPath("version").String(), http.NoBody)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+		return time.Time{}, fmt.Errorf("get the time of the API server: %w", err)
 	}
 	response, err := httpClient.Do(request)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+		return time.Time{}, fmt.Errorf("get the time of the API server: %w", err)
 	}
 	defer response.Body.Close()
 	now, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("the API server does not tell its time: %w", err)
+		return time.Time{}, fmt.Errorf("the API server's response has no time: %w", err)
 	}
 	return now, nil
 }

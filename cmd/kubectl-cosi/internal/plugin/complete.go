@@ -26,7 +26,7 @@ func (p *Plugin) Names(ctx context.Context, kind string) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(cosiapi.GroupVersion().WithKind(kind + "List"))
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list what there is: %w", err)
+		return nil, fmt.Errorf("list names for completion: %w", err)
 	}
 	var names []string
 	for i := range list.Items {

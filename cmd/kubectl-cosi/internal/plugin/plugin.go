@@ -33,7 +33,7 @@ func New(root *cobra.Command, streams genericiooptions.IOStreams) *Plugin {
 	p.Flags.AddFlags(root.PersistentFlags())
 	// kubectl's thirty flags would hide those of the subcommand.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}",
-		"  Those of kubectl, such as --namespace and --context: "+root.CommandPath()+" --help lists them", 1))
+		"  The flags of kubectl, such as --namespace and --context; see "+root.CommandPath()+" --help", 1))
 	return p
 }
 
@@ -42,7 +42,7 @@ func New(root *cobra.Command, streams genericiooptions.IOStreams) *Plugin {
 func (p *Plugin) Config() (*rest.Config, error) {
 	config, err := p.Flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find out which cluster is meant: %w", err)
+		return nil, fmt.Errorf("find the selected cluster: %w", err)
 	}
 	config.QPS = -1 // no client-side rate limit: with the default, a thousand Secrets take minutes
 	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
@@ -70,7 +70,7 @@ func (p *Plugin) Client() (client.WithWatch, error) {
 func (p *Plugin) Namespace() (string, error) {
 	namespace, _, err := p.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("find out which namespace is meant: %w", err)
+		return "", fmt.Errorf("find the selected namespace: %w", err)
 	}
 	return namespace, nil
 }

@@ -26,8 +26,8 @@ func New(p *plugin.Plugin) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test access/NAME",
 		Short: "Put, get, list and delete an object with the credential of a BucketAccess",
-		Long: `Put, get, list and delete an object with the credential of a BucketAccess, as far as its access modes go, and see that
-the store refuses what they leave out. The object is one of its own: cosi-test-... The requests go from here to the store.`,
+		Long: `Put, get, list and delete an object with the credential of a BucketAccess, and check that the store allows what the access
+modes allow and denies the rest. The command uses a new object, cosi-test-..., and sends the requests from this machine.`,
 		Example: `  # All buckets of the access
   kubectl cosi test access/sample`,
 		Args:              cobra.ExactArgs(1),
@@ -38,7 +38,7 @@ the store refuses what they leave out. The object is one of its own: cosi-test-.
 				return err
 			}
 			if access.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount {
-				return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount %q: its bucket can be tried in a Pod of that service account alone",
+				return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount %q: it can only be tested in a Pod of that service account",
 					access.Name, access.Spec.ServiceAccountName)
 			}
 			granted, err := grants.Read(cmd.Context(), c, access, claim)
@@ -49,8 +49,8 @@ the store refuses what they leave out. The object is one of its own: cosi-test-.
 			return t.all(cmd.Context(), granted)
 		},
 	}
-	command.Flags().StringVar(&claim, "claim", "", "only the bucket of this BucketClaim")
-	command.Flags().DurationVar(&timeout, "timeout", 20*time.Second, "how long the store may take to respond to one request")
+	command.Flags().StringVar(&claim, "claim", "", "test only the bucket of this BucketClaim")
+	command.Flags().DurationVar(&timeout, "timeout", 20*time.Second, "timeout of a request to the store")
 	env.GCSEndpoint(command, &o.GCSEndpoint)
 	return command
 }

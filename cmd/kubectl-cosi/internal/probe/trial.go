@@ -72,7 +72,7 @@ func (t *trial) one(ctx context.Context, grant grants.Grant) {
 	}
 	prober := t.probers[secretkeys.Type(protocol)]
 	if prober == nil || credential.GetS3() == nil && credential.GetAzure() == nil && credential.GetGcs() == nil {
-		t.problem(grant, "", "Secret %q holds no credential", grant.Secret)
+		t.problem(grant, "", "Secret %q contains no credential", grant.Secret)
 		return
 	}
 	put, read := wishes(grant.Modes.ObjectData)
@@ -123,11 +123,11 @@ func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sani
 	case problem != "":
 		t.problem(grant, name, "%s", problem)
 	case refused && wanted == mustNot:
-		t.line(grant, name, "ok: refused, since the access has objectData: "+string(grant.Modes.ObjectData))
+		t.line(grant, name, "ok: denied, because the access has objectData: "+string(grant.Modes.ObjectData))
 	case refused && attempt.Action == sanity.DeleteObject:
-		t.line(grant, name, fmt.Sprintf("refused, as a class may have it; the object %s stays", attempt.Key))
+		t.line(grant, name, fmt.Sprintf("denied, which a class may specify; the object %s remains", attempt.Key))
 	case refused:
-		t.line(grant, name, "refused")
+		t.line(grant, name, "denied")
 	default:
 		t.line(grant, name, "ok")
 	}
@@ -139,15 +139,15 @@ func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sani
 	allowed := outcome.Verdict == sanity.Allowed
 	switch {
 	case outcome.Verdict == sanity.Missing && (there || attempt.Action != sanity.GetObject || bucketless(detail)):
-		return "the bucket or the object is not there: " + detail
+		return "the bucket or the object does not exist: " + detail
 	case outcome.Verdict == sanity.Refused && wanted == must:
-		return "the store refuses it: " + detail
+		return "the store denies it: " + detail
 	case outcome.Verdict != sanity.Refused && wanted == mustNot:
 		return "the store allows it, although the access has objectData: " + string(grant.Modes.ObjectData)
 	case attempt.Action == sanity.GetObject && allowed && !bytes.Equal(outcome.Body, attempt.Body):
-		return "the object is not what was put"
+		return "the returned object differs from the stored one"
 	case attempt.Action == sanity.ListObjects && allowed && there && len(outcome.Keys) < page && !slices.Contains(outcome.Keys, attempt.Key):
-		return "the object that was put is not in the list"
+		return "the stored object is not in the list"
 	default:
 		return ""
 	}
@@ -180,23 +180,23 @@ func (t *trial) problem(grant grants.Grant, name, format string, args ...any) {
 // advice returns what to do about a failure.
 func advice(text string) string {
 	for _, known := range []struct{ word, advice string }{
-		{"no such host", "The address may be one of the cluster: try in a Pod."},
-		{"connection refused", "Nothing listens there: is the store up, and can it be reached from here?"},
-		{"deadline exceeded", "The store does not respond: can it be reached from here?"},
-		{"i/o timeout", "The store does not respond: can it be reached from here?"},
-		{"certificate", "The store's certificate is not trusted: an administrator must give the driver its authority, which comes as COSI_CERTIFICATE_AUTHORITY."},
-		{"RequestTimeTooSkewed", "The clocks of this machine and of the store differ."},
-		{"InvalidAccessKeyId", "The store does not know the key: kubectl cosi rotate asks for a new one."},
-		{"SignatureDoesNotMatch", "The secret does not fit the key: somebody has changed the Secret, or a proxy changes requests."},
-		{"AuthenticationFailed", "The signature has expired or was revoked: kubectl cosi rotate asks for a new one."},
-		{"NoSuchBucket", "An administrator must see what became of the bucket in the store."},
-		{"ContainerNotFound", "An administrator must see what became of the container in the store."},
-		{"although the access", "An administrator must see what the store allows everybody, or others by the same account."},
-		{"refuses it", "A new credential may need a minute to work everywhere; after that, an administrator must see which policies of the store deny it."},
+		{"no such host", "The address may be reachable only inside the cluster: try in a Pod."},
+		{"connection refused", "Check that the store is running and reachable from here."},
+		{"deadline exceeded", "The store does not respond. Check that it is reachable from here."},
+		{"i/o timeout", "The store does not respond. Check that it is reachable from here."},
+		{"certificate", "The store's certificate is not trusted. An administrator must configure its certificate authority in the driver, which delivers it as COSI_CERTIFICATE_AUTHORITY."},
+		{"RequestTimeTooSkewed", "The clocks of this machine and the store differ."},
+		{"InvalidAccessKeyId", "The key does not exist in the store. Request a new one with kubectl cosi rotate."},
+		{"SignatureDoesNotMatch", "The secret does not match the key. The Secret was changed, or a proxy changes requests."},
+		{"AuthenticationFailed", "The signature has expired or was revoked. Request a new one with kubectl cosi rotate."},
+		{"NoSuchBucket", "An administrator must check why the bucket is missing in the store."},
+		{"ContainerNotFound", "An administrator must check why the container is missing in the store."},
+		{"although the access", "An administrator must check what the store allows the public, and other accesses of the same account."},
+		{"denies it", "A new credential may take a minute to become effective. If the error persists, an administrator must check which policies of the store deny it."},
 	} {
 		if strings.Contains(text, known.word) {
 			return known.advice
 		}
 	}
-	return "kubectl cosi status says what COSI knows."
+	return "See kubectl cosi status."
 }

@@ -32,10 +32,10 @@ func New(p *plugin.Plugin) *cobra.Command {
 	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "rotate access/NAME",
-		Short: "Ask for a new credential of a BucketAccess",
-		Long: `Ask for a new credential of a BucketAccess. The one before it works until the next rotation, so that two of them end a
-credential that leaked.`,
-		Example: `  # A new credential, when it is there
+		Short: "Request a new credential for a BucketAccess",
+		Long: `Request a new credential for a BucketAccess. The previous one remains valid until the next rotation, so revoking a leaked
+credential takes two rotations.`,
+		Example: `  # Request a new credential and wait until it is delivered
   kubectl cosi rotate access/sample --wait`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: grants.Complete(p),
@@ -48,19 +48,19 @@ credential that leaked.`,
 			if err := ask(cmd.Context(), c, access, value); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Out, "bucketaccess/%s: a new credential is asked for\n", access.Name)
+			fmt.Fprintf(p.Out, "bucketaccess/%s: new credential requested\n", access.Name)
 			if !awaits {
 				return nil
 			}
 			if err := await(cmd.Context(), c, access, value, timeout); err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Out, "bucketaccess/%s: the new credential is in its Secrets. Pods that have it as variables must be restarted.\n", access.Name)
+			fmt.Fprintf(p.Out, "bucketaccess/%s: the new credential is in its Secrets. Restart Pods that read it from environment variables.\n", access.Name)
 			return nil
 		},
 	}
 	command.Flags().BoolVar(&awaits, "wait", false, "wait until the new credential is in the Secrets")
-	command.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long --wait waits")
+	command.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "timeout of --wait")
 	return command
 }
 
@@ -68,14 +68,14 @@ credential that leaked.`,
 func ask(ctx context.Context, c client.Client, access *cosiapi.BucketAccess, value string) error {
 	switch {
 	case access.DeletionTimestamp != nil:
-		return fmt.Errorf("BucketAccess %q is being deleted, and its credentials go with it", access.Name)
+		return fmt.Errorf("BucketAccess %q is being deleted with its credentials", access.Name)
 	case access.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount:
-		return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount: it has no credential to replace", access.Name)
+		return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount: it has no credential to rotate", access.Name)
 	}
 	before := access.DeepCopy()
 	cosiapi.SetAnnotation(access, cosiapi.RotateAnnotation, value)
 	if err := c.Patch(ctx, access, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("ask for a new credential of BucketAccess %q: %w", access.Name, err)
+		return fmt.Errorf("request a new credential for BucketAccess %q: %w", access.Name, err)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, v
 			return false, err //nolint:wrapcheck // wrapped below
 		}
 		if asked := access.Annotations[cosiapi.RotateAnnotation]; asked != value {
-			return false, errors.New("somebody asked for another one in the meantime: kubectl cosi status says how that goes")
+			return false, errors.New("another rotation was requested in the meantime; see kubectl cosi status")
 		}
 		said = conditions.Explain(access.Status.Conditions)
 		if failed := apimeta.IsStatusConditionFalse(access.Status.Conditions, cosiapi.ConditionProvisioned); failed {
@@ -98,7 +98,7 @@ func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, v
 		return delivered(ctx, c, access, value)
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("BucketAccess %q has no new credential yet: %s More than ten rotations in a row are answered once a minute (%w)", access.Name, said, err)
+		return fmt.Errorf("BucketAccess %q has no new credential yet: %s After ten rotations in a row, COSI performs one per minute (%w)", access.Name, said, err)
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the new credential of BucketAccess %q: %w", access.Name, err)

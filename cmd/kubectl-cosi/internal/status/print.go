@@ -43,7 +43,7 @@ const gap = "  "
 // table writes the trees as a table for users. Problems and advice are below their object.
 func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 	if len(nodes) == 0 {
-		_, err := fmt.Fprintln(w, "There are no BucketClaims and BucketAccesses here.")
+		_, err := fmt.Fprintln(w, "There are no BucketClaims or BucketAccesses.")
 		return err //nolint:wrapcheck // an error of standard output
 	}
 	rows := []row{}

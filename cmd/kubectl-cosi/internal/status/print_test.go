@@ -82,7 +82,7 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	tenant := cluster()
 	tenant.Buckets, tenant.Leases = nil, nil
-	tenant.Unread = map[string]string{tree.KindBucket: "You may not read Buckets.", "Lease": "You may not read its Lease."}
+	tenant.Unread = map[string]string{tree.KindBucket: "You are not allowed to read Buckets.", "Lease": "You are not allowed to read its Lease."}
 	for name, tc := range map[string]struct {
 		objects  *tree.Objects
 		format   string

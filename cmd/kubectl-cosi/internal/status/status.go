@@ -43,7 +43,7 @@ const example = `  # All claims and accesses of the namespace
   # Wait in a script: 0 is provisioned, 3 is waiting, 4 is failed
   until kubectl cosi status access/photos; do [ $? -eq 3 ] || exit 1; sleep 2; done
 
-  # As a picture
+  # As an image
   kubectl cosi status -o dot | dot -Tsvg >cosi.svg`
 
 // options are the flags.
@@ -61,11 +61,11 @@ func New(p *plugin.Plugin) *cobra.Command {
 	o := &options{Plugin: p}
 	c := &cobra.Command{
 		Use:   "status [claim/NAME | access/NAME | bucket/NAME ...]",
-		Short: "Show how far claims and accesses are, what is wrong and what to do",
-		Long: "Show how far claims and accesses are, with all that hangs on them, what is wrong and what to do. With\n" +
-			"--all-namespaces it shows Buckets, too, that do not go, or are held, although their claim is gone.\n\n" +
-			"It exits with 0 if everything that it shows is provisioned, with 3 if something is waiting and with 4 if\n" +
-			"something failed. What you may not read it says, and goes on; if it is what you named, it exits with 1.",
+		Short: "Show the state of claims and accesses, their problems and how to fix them",
+		Long: "Show the state of claims and accesses with all related objects, their problems and how to fix them.\n" +
+			"With --all-namespaces, it also shows Buckets that are stuck or held after their claim was deleted.\n\n" +
+			"It exits with 0 if all objects are provisioned, with 3 if one is waiting and with 4 if one failed. It\n" +
+			"reports and skips objects that you are not allowed to read; if you named such an object, it exits with 1.",
 		Example:           example,
 		RunE:              func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 		ValidArgsFunction: o.complete,
@@ -73,7 +73,7 @@ func New(p *plugin.Plugin) *cobra.Command {
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "show all namespaces")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show every change until Ctrl-C")
 	c.Flags().StringVarP(&o.format, "output", "o", "", "wide, json, yaml or dot")
-	c.Flags().StringVar(&o.system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of controller and sidecars")
+	c.Flags().StringVar(&o.system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of the controller and the sidecars")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "dot"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return c
 }
@@ -156,7 +156,7 @@ func (o *options) query(roots []tree.Root, namespace string) (tree.Query, error)
 	}
 	switch {
 	case o.all && named:
-		return q, plugin.Usagef("a name is of one namespace: leave out --all-namespaces, or the names")
+		return q, plugin.Usagef("names and --all-namespaces are mutually exclusive")
 	case o.all:
 		q.Namespaces = []string{metav1.NamespaceAll}
 	case named, len(roots) == 0:
@@ -204,7 +204,7 @@ func parse(args []string, namespace string) ([]tree.Root, error) {
 		kind, name, ok := strings.Cut(arg, "/")
 		root := tree.Root{Kind: kindOf(kind), Namespace: namespace, Name: name}
 		if !ok || root.Kind == "" || name == "" {
-			return nil, plugin.Usagef("%q is none of claim/NAME, access/NAME, bucket/NAME", arg)
+			return nil, plugin.Usagef("%q is not one of claim/NAME, access/NAME, bucket/NAME", arg)
 		}
 		if root.Kind == tree.KindBucket {
 			root.Namespace = ""

@@ -32,16 +32,16 @@ func New(p *plugin.Plugin) *cobra.Command {
 	o := &options{Plugin: p}
 	c := &cobra.Command{
 		Use:   "ui",
-		Short: "Serve a page on this machine that shows claims and what hangs on them",
-		Long: "Serve a page that shows claims and what hangs on them, as they change, until Ctrl-C.\n\n" +
-			"The page reads with your rights and changes nothing. It is served at an address of this machine alone, to who\n" +
-			"has the token in the address that is printed. It shows the names of the keys of Secrets and no values.",
+		Short: "Serve a page on this machine that shows claims and related objects",
+		Long: "Serve a page that shows claims and related objects, with live updates, until Ctrl-C.\n\n" +
+			"The page uses your permissions and changes nothing. It is served only at a loopback address, to clients with\n" +
+			"the token in the printed address. It shows the names of the keys in Secrets, but no values.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "show all namespaces")
-	c.Flags().StringVar(&o.address, "address", "127.0.0.1:0", "address of this machine to serve at; port 0 means a free one")
-	c.Flags().StringVar(&o.system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of controller and sidecars")
+	c.Flags().StringVar(&o.address, "address", "127.0.0.1:0", "loopback address to listen on; port 0 means a free one")
+	c.Flags().StringVar(&o.system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of the controller and the sidecars")
 	env.GCSEndpoint(c, &o.probers.GCSEndpoint)
 	return c
 }
@@ -63,6 +63,6 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	served := tree.NewPage(tree.PageOptions{Client: c, Namespace: namespace, System: o.system, Now: o.Now, Probers: sanity.Probers(o.probers)})
-	fmt.Fprintf(o.Out, "Open %s\nCtrl-C ends it.\n", served.URL(listener.Addr()))
+	fmt.Fprintf(o.Out, "Open %s\nPress Ctrl-C to stop.\n", served.URL(listener.Addr()))
 	return served.Serve(ctx, listener)
 }
