@@ -23,7 +23,7 @@ func TestChanges(t *testing.T) {
 		"proto/proto.go":             "package proto\n\ntype S struct{ A int }\n\ntype I interface{ M() }\n\nfunc Gone() {}\n\nfunc Stays() {}\n",
 		"proto/internal/x/x.go":      "package x\n\nfunc Gone() {}\n",
 		"drivers/driverkit/kit.go":   "package driverkit\n\nimport \"github.com/cooper-cosi/cooper/proto\"\n\nfunc F(proto.S) {}\n",
-		"sanity/sanity.go":           "package sanity\n",
+		"sanity/sanity.go":           "package sanity\n\nconst Text = \"a description\"\n",
 		"sanity/cmd/main.go":         "package main\n\nfunc main() {}\n",
 		"fakes/old/old.go":           "package old\n",
 		"docs/reference/x":           "",
@@ -43,6 +43,7 @@ func TestChanges(t *testing.T) {
 		"proto/proto.go":             "package proto\n\ntype S struct{ A, B int }\n\ntype I interface{ M(); N() }\n\nfunc Stays() {}\n\nfunc New() {}\n",
 		"proto/internal/x/x.go":      "package x\n",
 		"drivers/driverkit/kit.go":   "package driverkit\n\nimport \"github.com/cooper-cosi/cooper/proto\"\n\nfunc F(*proto.S) {}\n",
+		"sanity/sanity.go":           "package sanity\n\nconst Text = \"another description\"\n", // not listed
 		"fakes/young/young.go":       "package young\n",
 		"controller/controller.go":   "package controller\n",
 		"drivers/s3driver/driver.go": "package s3driver\n",
