@@ -102,16 +102,16 @@ func TestThePageShowsWhatATenantMayRead(t *testing.T) {
 	bare, _, _ := strings.Cut(address, "?")
 	stranger, _ := startBrowser(t)
 	must(stranger, t, chromedp.Navigate(bare))
-	if text := ask(stranger, t, chromedp.OuterHTML("html")); !strings.Contains(text, "it has the token") || strings.Contains(text, "photos") {
+	if text := ask(stranger, t, chromedp.OuterHTML("html")); !strings.Contains(text, "it contains the token") || strings.Contains(text, "photos") {
 		t.Errorf("without the token the page says %s", text)
 	}
 
-	t.Log("who may edit")
+	t.Log("a user with the role edit")
 	must(browser, t, chromedp.Navigate(address), chromedp.WaitVisible(claimBox), chromedp.WaitVisible(`a[id="Bucket//`+claim.Status.BoundBucketName+`"] text.unknown`))
 	must(browser, t, chromedp.Click(secretBox), chromedp.WaitVisible("section table"))
 	all := whole()
-	if !strings.Contains(all, "You may not read Buckets") || strings.Contains(all, "of-others") {
-		t.Errorf("the page shows what the tenant may not read, or does not say so: %s", all)
+	if !strings.Contains(all, "You are not allowed to read Buckets") || strings.Contains(all, "of-others") {
+		t.Errorf("the page shows unreadable objects, or does not report them: %s", all)
 	}
 	secret := &corev1.Secret{}
 	if err := s.Client().Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "photos-secret"}, secret); err != nil {
@@ -123,17 +123,17 @@ func TestThePageShowsWhatATenantMayRead(t *testing.T) {
 		}
 	}
 
-	t.Log("who may view")
+	t.Log("a user with the role view")
 	must(browser, t, chromedp.Navigate(s.served(t, vera)), chromedp.WaitVisible(secretBox+" text.unknown"))
 	if all := whole(); strings.Contains(all, "AWS_ACCESS_KEY_ID") {
-		t.Errorf("the page shows what is in a Secret: %s", all)
+		t.Errorf("the page shows the content of a Secret: %s", all)
 	}
 	must(browser, t, chromedp.Navigate(s.served(t, vera, "--all-namespaces")), chromedp.WaitVisible("p.problem"))
 	if all := whole(); !strings.Contains(all, "forbidden") || strings.Contains(all, "photos") || strings.Contains(all, "of-others") {
 		t.Errorf("the page of all namespaces says %s", all)
 	}
 
-	t.Log("whose rights go")
+	t.Log("a user who loses permissions")
 	must(browser, t, chromedp.Navigate(bare), chromedp.WaitVisible(claimBox))
 	s.Env.Delete(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "anna"}})
 	must(browser, t, chromedp.WaitNotPresent(claimBox), chromedp.WaitVisible("p.problem"))

@@ -149,9 +149,9 @@ func TestLostID(t *testing.T) {
 func TestDamagedEntry(t *testing.T) {
 	t.Parallel()
 	n := newNamespace(t)
-	store := credstore.OnBlobs(n.open("s3.example.com"))
+	entries := credstore.OnBlobs(n.open("s3.example.com"))
 	entry := credstore.Entry{Account: "ba-1", Current: credstore.Credential{ID: "id", Secret: cosi.NewSecret("secret")}}
-	_, err := store.Put(t.Context(), entry)
+	_, err := entries.Put(t.Context(), entry)
 	n.must(err)
 	for _, secret := range n.secrets() {
 		if _, holds := secret.Data["entry"]; holds {
@@ -159,10 +159,10 @@ func TestDamagedEntry(t *testing.T) {
 			n.must(n.Client.Update(t.Context(), &secret))
 		}
 	}
-	if _, err := store.Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrCorrupt) {
+	if _, err := entries.Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrCorrupt) {
 		t.Errorf("Get = %v, want ErrCorrupt", err)
 	}
-	if _, err := store.Put(t.Context(), entry); !errors.Is(err, credstore.ErrConflict) {
+	if _, err := entries.Put(t.Context(), entry); !errors.Is(err, credstore.ErrConflict) {
 		t.Errorf("Put = %v, want ErrConflict", err)
 	}
 }
