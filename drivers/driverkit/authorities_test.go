@@ -21,20 +21,14 @@ func TestAuthorities(t *testing.T) {
 	t.Cleanup(server.Close)
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	_, other, err := s3fake.SelfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	write := func(text []byte) {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.WriteFile(file, text, 0o600))
 	}
 	write(other)
 	authorities, err := driverkit.OpenAuthorities(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	client := &http.Client{Transport: authorities.Transport(&http.Transport{})}
 	for i, step := range []struct {
 		write   []byte
@@ -43,9 +37,7 @@ func TestAuthorities(t *testing.T) {
 	}{{other, false, other}, {own, true, own}, {[]byte("half a fi"), true, own}, {other, false, other}} {
 		write(step.write)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		response, err := client.Do(request)
 		if trusted := err == nil; trusted != step.trusted {
 			t.Errorf("step %d: trusted %t, %v", i+1, trusted, err)

@@ -28,25 +28,19 @@ func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
 		Name:           func(*http.Request) (string, string) { return "S3", "PutObject" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	server := httptest.NewServer(http.NotFoundHandler())
 	client := &http.Client{Transport: calls.Wrap("east", server.Client().Transport)}
 	get := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}
 		return errors.Join(response.Body.Close())
 	}
-	if err := get(); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, get())
 	server.Close()
 	if err := get(); err == nil {
 		t.Fatal("a closed server responded")
@@ -71,9 +65,7 @@ func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 func exemplars(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var found []string
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

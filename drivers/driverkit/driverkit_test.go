@@ -113,6 +113,14 @@ func grantRequest(change func(*cosi.DriverGrantBucketAccessRequest)) *cosi.Drive
 	return request
 }
 
+// mustSucceed ends the test if there is an error.
+func mustSucceed(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // wantStatus compares code and message, the two things a sidecar sees.
 func wantStatus(t *testing.T, err error, code codes.Code, message string) {
 	t.Helper()
@@ -128,9 +136,7 @@ func wantStatus(t *testing.T, err error, code codes.Code, message string) {
 func TestGetInfo(t *testing.T) {
 	t.Parallel()
 	got, err := drivertest.Serve(t, &stub{}, driverkit.Options{}).DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	want := &cosi.DriverGetInfoResponse{
 		Name: "stub.example.com", Revision: "r1", SupportedProtocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_S3}},
 	}
@@ -168,9 +174,7 @@ func TestRequestsReachTheDriverInItsTypes(t *testing.T) {
 		}
 	})
 	answer, err := client.DriverGrantBucketAccess(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if answer.GetBuckets()[0].GetBucketInfo().GetGcs() != nil || answer.GetCredentials() != nil {
 		t.Errorf("the response holds more than the requested protocol: %v", answer)
 	}
@@ -195,9 +199,7 @@ func TestRequestsReachTheDriverInItsTypes(t *testing.T) {
 		ServiceAccountName: "sa", ServiceAccountNamespace: "ns", Parameters: map[string]string{"from an older version": "x"},
 		Buckets: []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: "bc-2"}, {BucketId: "bc-1"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	wantRevoke := driverkit.RevokeAccessRequest{
 		AccountID: "ba-1", Protocol: driverkit.S3, AuthType: driverkit.ServiceAccount,
 		ServiceAccount: want.ServiceAccount, BucketIDs: []string{"bc-1", "bc-2"},
@@ -218,9 +220,7 @@ func TestKeyAccessHidesTheServiceAccount(t *testing.T) {
 	}
 	_, err := drivertest.Serve(t, driver, driverkit.Options{}).DriverGrantBucketAccess(t.Context(),
 		grantRequest(func(r *cosi.DriverGrantBucketAccessRequest) { r.ServiceAccountName = "sa" }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if got.ServiceAccount != (driverkit.ServiceAccountRef{}) {
 		t.Errorf("a driver for keys sees %+v", got.ServiceAccount)
 	}

@@ -83,9 +83,7 @@ func TestSocketInTheWay(t *testing.T) {
 		t.Parallel()
 		endpoint := drivertest.Endpoint(t)
 		path := strings.TrimPrefix(endpoint, "unix://")
-		if err := os.WriteFile(path, []byte("kept"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.WriteFile(path, []byte("kept"), 0o600))
 		wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: endpoint}),
 			path+" exists and is not a socket; remove it, or use another path")
 		if content, err := os.ReadFile(path); err != nil || string(content) != "kept" {
@@ -96,13 +94,9 @@ func TestSocketInTheWay(t *testing.T) {
 		t.Parallel()
 		endpoint := drivertest.Endpoint(t)
 		listener, err := net.Listen("unix", strings.TrimPrefix(endpoint, "unix://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		listener.(*net.UnixListener).SetUnlinkOnClose(false)
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, listener.Close())
 		client := drivertest.Serve(t, &stub{}, driverkit.Options{Endpoint: endpoint})
 		if _, err := client.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{}); err != nil {
 			t.Error(err)

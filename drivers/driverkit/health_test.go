@@ -141,9 +141,7 @@ func TestAddressInUse(t *testing.T) {
 	t.Parallel()
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	defer listener.Close()
 	busy := listener.Addr().String()
 	for name, options := range map[string]driverkit.Options{
@@ -160,18 +158,12 @@ func TestAddressInUse(t *testing.T) {
 func get(t *testing.T, url string, accept ...string) (code int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	request.Header["Accept"] = accept
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return response.StatusCode, string(text)
 }

@@ -103,9 +103,7 @@ func TestV1Alpha1Buckets(t *testing.T) {
 	}
 	client := serveOld(t, driver, driverkit.Options{})
 	answer, err := client.DriverCreateBucket(t.Context(), &v1alpha1.DriverCreateBucketRequest{Name: "gold-1", Parameters: map[string]string{"tier": "hot"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	want := &v1alpha1.DriverCreateBucketResponse{BucketId: "gold-1", BucketInfo: &v1alpha1.Protocol{
 		Type: &v1alpha1.Protocol_S3{S3: &v1alpha1.S3{Region: "eu", SignatureVersion: v1alpha1.S3SignatureVersion_S3V4}},
 	}}
@@ -116,9 +114,7 @@ func TestV1Alpha1Buckets(t *testing.T) {
 		t.Errorf("the creation (-want +got):\n%s", diff)
 	}
 	_, err = client.DriverDeleteBucket(t.Context(), &v1alpha1.DriverDeleteBucketRequest{BucketId: "gold-1", DeleteContext: map[string]string{"tier": "hot"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if diff := cmp.Diff(driverkit.DeleteBucketRequest{BucketID: "gold-1", Parameters: driverkit.Values{"tier": "hot"}}, deleted); diff != "" {
 		t.Errorf("the deletion (-want +got):\n%s", diff)
 	}
@@ -163,9 +159,7 @@ func TestV1Alpha1Grants(t *testing.T) {
 	answer, err := client.DriverGrantBucketAccess(t.Context(), &v1alpha1.DriverGrantBucketAccessRequest{
 		BucketId: "gold-1", Name: "ba-1", AuthenticationType: v1alpha1.AuthenticationType_Key, Parameters: map[string]string{"days": "3"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	want := &v1alpha1.DriverGrantBucketAccessResponse{AccountId: "ba-1", Credentials: map[string]*v1alpha1.CredentialDetails{"s3": {Secrets: map[string]string{
 		"accessKeyID": "AKIA", "accessSecretKey": "canary-value", "endpoint": "https://s3.example.com", "region": "eu",
 	}}}}
@@ -315,9 +309,7 @@ func TestNoSecretOfAWireIsLogged(t *testing.T) {
 	_, err := v1alpha1.NewProvisionerClient(client.Conn).DriverGrantBucketAccess(t.Context(), &v1alpha1.DriverGrantBucketAccessRequest{
 		BucketId: "gold-1", Name: "ba-1", AuthenticationType: v1alpha1.AuthenticationType_Key,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if _, err := upstream.NewClient(drivertest.Dial(t, second).Conn).DriverGrantBucketAccess(t.Context(), upstreamGrant()); err != nil {
 		t.Fatal(err)
 	}
@@ -350,16 +342,12 @@ func TestUpstreamBuckets(t *testing.T) {
 		BucketId: "b", Endpoint: "https://s3.example.com", Region: "eu", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_VIRTUAL},
 	}}
 	created, err := client.DriverCreateBucket(t.Context(), &upstream.DriverCreateBucketRequest{Name: "gold-1", Parameters: map[string]string{"tier": "hot"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if diff := cmp.Diff(&upstream.DriverCreateBucketResponse{BucketId: "id-gold-1", Protocols: info}, created, protocmp.Transform()); diff != "" {
 		t.Errorf("the creation (-want +got):\n%s", diff)
 	}
 	found, err := client.DriverGetExistingBucket(t.Context(), &upstream.DriverGetExistingBucketRequest{ExistingBucketId: "by-hand"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if diff := cmp.Diff(&upstream.DriverGetExistingBucketResponse{BucketId: "by-hand", Protocols: info}, found, protocmp.Transform()); diff != "" {
 		t.Errorf("the existing bucket (-want +got):\n%s", diff)
 	}
@@ -426,9 +414,7 @@ func TestUpstreamGrants(t *testing.T) {
 	}
 	client := serveUpstream(t, driver)
 	answer, err := client.DriverGrantBucketAccess(t.Context(), upstreamGrant())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if answer.GetAccountId() != "ba-1" || answer.GetCredentials().GetS3().GetAccessSecretKey() != "canary-value" || answer.GetBuckets()[0].GetBucketId() != "gold-1" {
 		t.Errorf("the response is %s", cosi.RedactedString(answer))
 	}
@@ -442,9 +428,7 @@ func TestUpstreamGrants(t *testing.T) {
 		AccountId: "ba-1", Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), ServiceAccountName: "app",
 		Buckets: []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: "gold-1"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	want := driverkit.RevokeAccessRequest{
 		AccountID: "ba-1", Protocol: driverkit.S3, AuthType: driverkit.ServiceAccount, ServiceAccount: driverkit.ServiceAccountRef{Name: "app"}, BucketIDs: []string{"gold-1"},
 	}

@@ -28,9 +28,7 @@ func TestBucketHasEverythingThatWasAsked(t *testing.T) {
 		"lifecycle": `{"rule":[{"action":{"type":"Delete"},"condition":{"age":30}}]}`, "cors": `[{"origin":["*"],"method":["GET"]}]`,
 	})
 	attributes, err := w.google.root(t).Bucket(id).Attrs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if !strings.HasPrefix(attributes.Name, "team-bc-") || attributes.Location != "EUROPE-WEST1" || attributes.StorageClass != "NEARLINE" || !attributes.VersioningEnabled ||
 		!attributes.UniformBucketLevelAccess.Enabled || attributes.PublicAccessPrevention != storage.PublicAccessPreventionEnforced ||
 		attributes.SoftDeletePolicy.RetentionDuration != 0 || len(attributes.Lifecycle.Rules) != 1 || len(attributes.CORS) != 1 {
@@ -78,9 +76,7 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 
 	// An attacker creates the bucket first, with the mark, and allows the driver to read it.
 	forged := "bc-" + uuid.NewString()
-	if err := on.Grant("somebody-else", "serviceAccount:"+on.AdminEmail(""), "roles/storage.admin"); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.Grant("somebody-else", "serviceAccount:"+on.AdminEmail(""), "roles/storage.admin"))
 	attributes, err := on.root(t).Bucket(id).Attrs(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -107,18 +103,14 @@ func TestDelete(t *testing.T) {
 	id := w.NewBucket(t, map[string]string{"versioning": "true"})
 	root := w.google.root(t)
 	for i := range 40 {
-		if err := put(t.Context(), root, id, fmt.Sprintf("key-%d", i%30)); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, put(t.Context(), root, id, fmt.Sprintf("key-%d", i%30)))
 	}
 	drivertest.WantCode(t, w.Delete(t, id, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
 	drivertest.WantCode(t, w.Delete(t, id, force), codes.OK)
 	drivertest.WantCode(t, w.Delete(t, id, force), codes.OK)
 
 	held := w.NewBucket(t, map[string]string{"retentionSeconds": "3600"})
-	if err := put(t.Context(), root, held, "key"); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, put(t.Context(), root, held, "key"))
 	drivertest.WantCode(t, w.Delete(t, held, force), codes.FailedPrecondition, "protected")
 	if left := len(w.google.Inventory().Buckets); left != 1 {
 		t.Errorf("%d buckets are left", left)
@@ -128,9 +120,7 @@ func TestDelete(t *testing.T) {
 func TestGetBucket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	if err := w.google.root(t).Bucket("made-by-hand").Create(t.Context(), w.google.ProjectID(), &storage.BucketAttrs{Location: "EU"}); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, w.google.root(t).Bucket("made-by-hand").Create(t.Context(), w.google.ProjectID(), &storage.BucketAttrs{Location: "EU"}))
 	describe := func(id string, parameters map[string]string) error {
 		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: id, Parameters: parameters})
 		return err
@@ -143,9 +133,7 @@ func TestGetBucket(t *testing.T) {
 func TestIDsNameTheBackend(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{Projects: []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: "second-project"}}})
-	if err := on.Grant("second-project", "serviceAccount:"+on.AdminEmail(""), "roles/storage.admin", "roles/iam.serviceAccountAdmin", "roles/storage.hmacKeyAdmin"); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.Grant("second-project", "serviceAccount:"+on.AdminEmail(""), "roles/storage.admin", "roles/iam.serviceAccountAdmin", "roles/storage.hmacKeyAdmin"))
 	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 		second := c.Backends["main"]
 		second.Project = "second-project"

@@ -38,9 +38,7 @@ func TestTwoClustersInOneProject(t *testing.T) {
 	t.Parallel()
 	on := twoPools(t)
 	const shared = "made-by-hand"
-	if err := on.root(t).Bucket(shared).Create(t.Context(), on.ProjectID(), &storage.BucketAttrs{UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}}); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.root(t).Bucket(shared).Create(t.Context(), on.ProjectID(), &storage.BucketAttrs{UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}}))
 	type life struct {
 		*world
 

@@ -53,9 +53,7 @@ func TestParseConfigFillsInDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := gcsdriver.Format().Parse([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -66,9 +64,7 @@ func TestParseConfigFillsInDefaults(t *testing.T) {
 func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	noCertificate := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(noCertificate, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(noCertificate, []byte("text"), 0o600))
 	tests := map[string]struct{ text, want string }{
 		"no backend":                     {"{}", "backends: at least one"},
 		"a lag that is too long":         {"backends: {a: {project: example, readLag: 1m}}", "backends.a.readLag"},
@@ -127,9 +123,7 @@ func TestRevisionFollowsWhatUsersGet(t *testing.T) {
 		driver, err := gcsdriver.New(gcsdriver.Options{
 			Config: gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": backend}}, Credentials: credstore.NewMemory(),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		return driver.Info().Revision
 	}
 	plain := gcsdriver.BackendConfig{Project: "example"}

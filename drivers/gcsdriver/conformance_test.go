@@ -31,9 +31,7 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 	fulltest.Only(t, "the same without a lag")
 	on := startProjects(t, gcsfake.Options{Past: true})
 	for _, operation := range []string{"iam.*.get", "iam.*.list", "storage.projects.hmacKeys.*"} {
-		if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}))
 	}
 	config := conformance(t, on, sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs"))
 	config.Environment = append(config.Environment, "GCS_DRIVER_READ_LAG=600ms")

@@ -39,9 +39,7 @@ func bare(t *testing.T, on google, store credstore.Store, crash *drivertest.Cras
 		options.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return exceptTokens{crash.Wrap(next), next} }
 	}
 	driver, err := gcsdriver.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return driver
 }
 
@@ -114,9 +112,7 @@ func TestCrashMatrix(t *testing.T) {
 				on.readLag = "1ms"
 				for _, operation := range operations {
 					// By as many calls as driverkit.Find reads again.
-					if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, Lag: 2}); err != nil {
-						t.Fatal(err)
-					}
+					mustSucceed(t, on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, Lag: 2}))
 				}
 				runMatrix(t, on, scenario, sampleOfLagging)
 			})
@@ -164,9 +160,7 @@ func runCell(t *testing.T, on google, scenario scenario, crash *drivertest.Crash
 func mustRun(t *testing.T, driver driverkit.Driver, names names, steps []step) {
 	t.Helper()
 	for _, one := range steps {
-		if err := one(t.Context(), driver, names); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, one(t.Context(), driver, names))
 	}
 }
 
@@ -255,17 +249,13 @@ func verifyGranted(rotation string, keys int) func(*testing.T, *run) {
 	return func(t *testing.T, run *run) {
 		t.Helper()
 		access, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
 		if diff := cmp.Diff(access, again); err != nil || diff != "" {
 			t.Errorf("a repeated grant returns something else: %v\n%s", err, diff)
 		}
 		client, err := s3Of(run.host, access)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		if err := s3Put(t, client, run.bucket, "key"); err != nil {
 			t.Error(err)
 		}

@@ -59,9 +59,7 @@ func TestDisallowedModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bucket := w.NewBucket(t, nil)
-			if err := put(t.Context(), w.google.root(t), bucket, "given"); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, put(t.Context(), w.google.root(t), bucket, "given"))
 			request := with(grantRequest(drivertest.NewAccount(), limited.Asked, bucket), "credentials", "both")
 			w.WantLimited(t, limited, request, func(granted *cosi.DriverGrantBucketAccessResponse) []drivertest.Try {
 				return append(jsonTries(jsonClient(t, w.google, granted), bucket), hmacTries(hmacClient(t, w.google, granted), bucket)...)

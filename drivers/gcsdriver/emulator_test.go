@@ -32,9 +32,7 @@ func TestAnEmulatorWithoutAccounts(t *testing.T) {
 		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": {Project: "example", Endpoint: endpoint, WithoutAccounts: true}}},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	client := drivertest.Serve(t, driver, driverkit.Options{})
 	protocol := &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_GCS}
 	id := "bc-" + uuid.NewString()
@@ -73,9 +71,7 @@ func startEmulator(t *testing.T) string {
 	address := freeport.ForTest(t).Address()
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have exited already
 		_ = cmd.Wait()         // killed: always an error
@@ -84,9 +80,7 @@ func startEmulator(t *testing.T) string {
 	defer cancel()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/_internal/healthcheck", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
 			_ = response.Body.Close() // only the response counts

@@ -20,9 +20,7 @@ import (
 
 func inject(t *testing.T, on google, rules ...fault.Rule) {
 	t.Helper()
-	if err := on.Faults.Set(fault.Plan{Rules: rules}); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.Faults.Set(fault.Plan{Rules: rules}))
 }
 
 // TestDelaysOfPropagation checks that one call waits out short propagation delays at Google.

@@ -23,9 +23,7 @@ func TestWhatDoesNotRespond(t *testing.T) {
 		Config:      gcsdriver.Config{DefaultBackend: "main", Backends: map[string]gcsdriver.BackendConfig{"main": on.backend(), "lost": lost}},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	results := driver.CheckBackends(t.Context())
 	if err := results["lost"]; len(results) != 2 || results["main"] != nil || err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("the results are %v, want an error about the file of one backend", results)

@@ -42,9 +42,7 @@ func TestFormerLeaderGrants(t *testing.T) {
 				}))
 				granted, refused := former.GrantAccess(t.Context(), grantOf(run.names, rotation))
 				again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
-				if err != nil {
-					t.Fatal(err)
-				}
+				mustSucceed(t, err)
 				if diff := cmp.Diff(granted, again); refused == nil && diff != "" {
 					t.Errorf("paused before call %d, it delivers another credential:\n%s", at, diff)
 				}
@@ -66,9 +64,7 @@ func TestFormerLeaderMeetsARevoke(t *testing.T) {
 		run := newRun(t)
 		mustRun(t, run.driver, run.names, []step{callCreate})
 		delivered, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		ran = false
 		pause := drivertest.Paused(at, func() {
 			ran = true

@@ -25,14 +25,10 @@ import (
 func TestPrivateAuthority(t *testing.T) {
 	t.Parallel()
 	config, ca, err := gcsfake.SelfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on := startGoogle(t, gcsfake.Options{TLS: config})
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, ca, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(file, ca, 0o600))
 	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 		backend := c.Backends["main"]
 		backend.CAFile = file
@@ -52,9 +48,7 @@ func TestPrivateAuthority(t *testing.T) {
 		Creds: credentials.NewStaticV4(given.GetAccessId(), given.GetAccessSecret(), ""), BucketLookup: minio.BucketLookupPath, MaxRetries: 1, Region: "auto",
 		Secure: true, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if err := s3Put(t, client, bucket, "key"); err != nil {
 		t.Error(err)
 	}
@@ -69,9 +63,7 @@ func TestOwnCredentials(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	good, err := os.ReadFile(on.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "key.json")
 	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 		backend := c.Backends["main"]
@@ -82,9 +74,7 @@ func TestOwnCredentials(t *testing.T) {
 	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
 	write := func(data []byte) {
 		t.Helper()
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.WriteFile(file, data, 0o600))
 	}
 	write([]byte(`{"type": "service_account"}`))
 	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
@@ -97,8 +87,6 @@ func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	if err := on.Close(); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.Close())
 	drivertest.WantCode(t, w.Create(t, "bc-of-this-test", nil), codes.Unavailable, "cannot be reached")
 }

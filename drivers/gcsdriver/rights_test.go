@@ -39,9 +39,7 @@ func startProjects(t *testing.T, options gcsfake.Options) google {
 func rights(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "gcs.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var roles []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(roles/[^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		roles = append(roles, row[1])
@@ -53,25 +51,15 @@ func rights(t *testing.T) []string {
 func ownAccount(t *testing.T, on google, roles ...string) string {
 	t.Helper()
 	email, err := on.NewAccount(home, "cosi-driver")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := on.Grant("", "serviceAccount:"+email, roles...); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
+	mustSucceed(t, on.Grant("", "serviceAccount:"+email, roles...))
 	service := accountsOf(t, on, on.AdminEmail(home))
 	made, err := service.Keys.Create("projects/-/serviceAccounts/"+email, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	key, err := base64.StdEncoding.DecodeString(made.PrivateKeyData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(file, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(file, key, 0o600))
 	return file
 }
 
@@ -86,18 +74,14 @@ func mustSucceed(t *testing.T, err error) {
 func tokenOf(t *testing.T, on google, email string) option.ClientOption {
 	t.Helper()
 	token, err := on.Token(email)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}))
 }
 
 func accountsOf(t *testing.T, on google, email string) *iam.ProjectsServiceAccountsService {
 	t.Helper()
 	service, err := iam.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), tokenOf(t, on, email))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return service.Projects.ServiceAccounts
 }
 

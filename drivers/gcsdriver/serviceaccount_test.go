@@ -42,22 +42,14 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{})
 	client, err := kubernetes.NewForConfig(env.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	raw, err := client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var document struct{ Issuer string }
-	if err := json.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, json.Unmarshal(raw, &document))
 	// Google fetches the keys of tokens from the API server.
 	issuers, err := rest.HTTPClientFor(env.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on := startGoogle(t, gcsfake.Options{Issuers: issuers, Pools: []gcsfake.Pool{{ID: pool, Issuer: document.Issuer}, {ID: ownPool, Issuer: document.Issuer}}})
 	return &cluster{env: env, client: client, google: on}
 }
@@ -76,9 +68,7 @@ func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 		namespace = c.env.Namespace()
 	}
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	if err := c.env.Client.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, c.env.Client.Create(t.Context(), made))
 	return pod{cluster: c, namespace: namespace, account: account}
 }
 
@@ -89,20 +79,14 @@ func (p pod) storage(t *testing.T, poolID string) *storage.Client {
 	provider := "//iam.googleapis.com/projects/" + p.google.ProjectNumber("") + "/locations/global/workloadIdentityPools/" + poolID + "/providers/kubernetes"
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{provider}}}
 	made, err := p.client.CoreV1().ServiceAccounts(p.namespace).CreateToken(t.Context(), p.account, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(made.Status.Token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(file, []byte(made.Status.Token), 0o600))
 	config, err := json.Marshal(map[string]any{
 		"type": "external_account", "audience": provider, "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
 		"token_url": p.google.URL() + "/v1/token", "credential_source": map[string]string{"file": file},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return client(t, p.google.URL(), option.WithAuthCredentialsJSON(option.ExternalAccount, config))
 }
 
@@ -202,9 +186,7 @@ func TestServiceAccountRefusals(t *testing.T) {
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, "nowhere-at-all"), "team", "app")), codes.NotFound, "does not exist")
 
 	// A bucket that the driver did not create can lack what conditions require. Google reports that like a lost race.
-	if err := on.root(t).Bucket("fine-grained").Create(t.Context(), on.ProjectID(), nil); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.root(t).Bucket("fine-grained").Create(t.Context(), on.ProjectID(), nil))
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, "fine-grained"), "team", "app")), codes.FailedPrecondition, "uniform bucket-level access")
 
 	// The store that knew the account is lost: the bindings still tell.

@@ -100,7 +100,5 @@ func behind(t *testing.T, on google, operation string, calls int) {
 func stale(t *testing.T, on google, rule fault.Rule) {
 	t.Helper()
 	rule.Effect = fault.Stale
-	if err := on.Faults.Add(rule); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.Faults.Add(rule))
 }

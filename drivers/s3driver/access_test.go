@@ -172,16 +172,12 @@ func testModesByTrying(t *testing.T, on target) {
 	}
 	w := newWorld(t, on, worldOptions{})
 	other := w.NewBucket(t, nil)
-	if err := putObject(t, w.root(), other, "given"); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, putObject(t, w.root(), other, "given"))
 	for _, asked := range asked {
 		name := fmt.Sprintf("data %v, object metadata %v, bucket metadata %v", asked.Data, asked.ObjectMetadata, asked.BucketMetadata)
 		t.Run(name, func(t *testing.T) {
 			bucket := w.NewBucket(t, nil)
-			if err := putObject(t, w.root(), bucket, "given"); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, putObject(t, w.root(), bucket, "given"))
 			client := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), asked, bucket)))
 			for _, attempt := range attempts() {
 				code := apiCode(t, attempt.try(t, client, bucket))

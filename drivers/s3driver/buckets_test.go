@@ -48,9 +48,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	bucket, root := w.NewBucket(t, parameters), w.root()
 	for range 3 {
 		for _, key := range []string{"a", "b/c", "ü + %"} {
-			if err := putObject(t, root, bucket, key); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, putObject(t, root, bucket, key))
 		}
 	}
 	if _, err := root.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("a")}); err != nil {
@@ -59,9 +57,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	if _, err := root.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String("upload")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Delete(t, bucket, parameters); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, w.Delete(t, bucket, parameters))
 	_, err := root.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket})
 	if code := apiCode(t, err); code != "NotFound" {
 		t.Errorf("head answers %q, want NotFound", code)
@@ -78,13 +74,9 @@ backends:
   lab: {type: aws, endpoint: "https://lab.invalid", region: lab-1}
   cloud: {type: aws}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return driver
 }
 
@@ -111,9 +103,7 @@ func TestBucketID(t *testing.T) {
 		t.Run(test, func(t *testing.T) {
 			t.Parallel()
 			got, err := newDriver(t).BucketID(t.Context(), driverkit.BucketIDRequest{Name: want.name, Parameters: want.parameters})
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			if strings.HasPrefix(want.want, "h-") {
 				if !regexp.MustCompile(`^h-[a-z2-7]{32}$`).MatchString(got) {
 					t.Errorf("ID is %q, want a hash", got)
@@ -133,13 +123,9 @@ func TestDistinctNamesHaveDistinctIDs(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range names {
 		bucket, err := driver.BucketID(t.Context(), driverkit.BucketIDRequest{Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		account, err := driver.AccountID(t.Context(), driverkit.AccountIDRequest{Name: name, AccessSpec: readBucket("b")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		for kind, id := range map[string]string{"bucket ": bucket, "account ": account} {
 			if other, taken := seen[kind+id]; taken {
 				t.Errorf("%q and %q both have the %sID %s", name, other, kind, id)
@@ -285,9 +271,7 @@ func TestQuotaOfMinIO(t *testing.T) {
 	answer, err := client.Call(t.Context(), adminapi.Request{
 		Operation: "GetBucketQuota", Method: http.MethodGet, Path: "/minio/admin/v3/get-bucket-quota", Query: map[string][]string{"bucket": {bucket}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var quota struct{ Size, Quota int64 }
 	if err := json.Unmarshal(answer, &quota); err != nil || max(quota.Size, quota.Quota) != 1<<30 {
 		t.Errorf("quota is %+v, %v", quota, err)
@@ -440,9 +424,7 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.us-east-1.amazonaws.com"}})
 	address, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	guest := s3fake.Credentials{AccessKeyID: "AKIAGUESTGUESTGUEST1", SecretAccessKey: "the secret key of a guest"}
 	toTheFake := func(next http.RoundTripper) http.RoundTripper {
 		return transportFunc(func(request *http.Request) (*http.Response, error) {

@@ -41,13 +41,9 @@ func realCeph(t *testing.T) target {
 func cephTarget(t *testing.T, ceph *stores.Ceph, user string) target {
 	t.Helper()
 	made, err := ceph.MakeUser(t.Context(), user, capabilitiesOfTheDriver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	version, err := stores.CephVersion(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on := adminTarget(s3driver.TypeRGW, ceph.URL(), made.AccessKey, made.SecretKey)
 	on.name, on.version, on.sample = "Ceph RGW", version, all
 	return on

@@ -146,8 +146,6 @@ func TestRolesOfAnotherCluster(t *testing.T) {
 func text(t *testing.T, value any) string {
 	t.Helper()
 	written, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return string(written)
 }

@@ -39,9 +39,7 @@ func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Cras
 		options.WrapTransport = crash.Wrap
 	}
 	driver, err := s3driver.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return driver
 }
 
@@ -185,46 +183,34 @@ func nothing(*testing.T, driverkit.Driver, names) {}
 
 func prepareBucket(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
-	if err := callCreate(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, callCreate(t.Context(), driver, names))
 }
 
 func prepareGranted(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareBucket(t, driver, names)
-	if err := callGrant("")(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, callGrant("")(t.Context(), driver, names))
 }
 
 func prepareRotated(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareGranted(t, driver, names)
-	if err := callGrant("r0")(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, callGrant("r0")(t.Context(), driver, names))
 }
 
 func prepareData(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareGranted(t, driver, names)
 	access, err := driver.GrantAccess(t.Context(), grantOf(names, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	client := clientOf(access, names.bucket)
 	for i := range 3 {
-		if err := putObject(t, client, names.bucket, fmt.Sprintf("key%d", i)); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, putObject(t, client, names.bucket, fmt.Sprintf("key%d", i)))
 	}
 	if _, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &names.bucket, Key: &names.account}); err != nil {
 		t.Fatal(err)
 	}
-	if err := callRevoke(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, callRevoke(t.Context(), driver, names))
 }
 
 var crashParameters = driverkit.Values{"versioning": "true", "tags": `{"team":"a"}`, "deleteNonEmpty": "true"}
@@ -363,9 +349,7 @@ func prepareGrantedMany(request request) func(*testing.T, driverkit.Driver, name
 	return func(t *testing.T, driver driverkit.Driver, names names) {
 		t.Helper()
 		prepareMany(t, driver, names)
-		if err := callGrantMany(request)(t.Context(), driver, names); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, callGrantMany(request)(t.Context(), driver, names))
 	}
 }
 
@@ -434,9 +418,7 @@ func callRevokeIdentity(ctx context.Context, driver driverkit.Driver, names name
 func prepareIdentity(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareBucket(t, driver, names)
-	if err := callGrantIdentity(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, callGrantIdentity(t.Context(), driver, names))
 }
 
 func verifyGrantedIdentity(t *testing.T, run *run) {
@@ -469,7 +451,7 @@ func verifyDeleted(t *testing.T, run *run) {
 func mustSucceed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
 }
 

@@ -53,9 +53,7 @@ func testDisallowedModes(t *testing.T, on target) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bucket := w.NewBucket(t, nil)
-			if err := putObject(t, w.root(), bucket, "given"); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, putObject(t, w.root(), bucket, "given"))
 			w.WantLimited(t, limited, grantRequest(drivertest.NewAccount(), limited.Asked, bucket), func(granted *cosi.DriverGrantBucketAccessResponse) []drivertest.Try {
 				return limitedTries(workload(t, granted), bucket)
 			})

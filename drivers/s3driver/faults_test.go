@@ -71,9 +71,7 @@ func TestOutage(t *testing.T) {
 		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: credstore.NewMemory(), WrapTransport: broken.wrap,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	life := names{bucket: "bc-" + drivertest.NewAccount(), account: drivertest.NewAccount()}
 	for _, step := range []struct {
 		name string
@@ -153,9 +151,7 @@ func TestThrottlingAndRecovery(t *testing.T) {
 			on, server := startFake(t, s3fake.Options{})
 			w := newWorld(t, on, worldOptions{})
 			bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-			if err := server.Faults.Add(test.rule); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, server.Faults.Add(test.rule))
 			_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
 			drivertest.WantCode(t, err, test.want)
 			server.Faults.Clear()
@@ -187,9 +183,7 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 			})
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	bucket := "bc-1"
 	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: bucket}); err != nil {
 		t.Fatal(err)
@@ -219,9 +213,7 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 		found := 0
 		for pages := s3.NewListObjectsV2Paginator(root, &s3.ListObjectsV2Input{Bucket: &bucket}); pages.HasMorePages(); {
 			listed, err := pages.NextPage(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			found += len(listed.Contents)
 		}
 		if want := max(0, left-page); found != want {

@@ -31,9 +31,7 @@ func TestServiceAccountThroughTheSystem(t *testing.T) {
 		Config:      s3driver.Config{Cluster: eksCluster, DriverName: name, Backends: map[string]s3driver.BackendConfig{"main": c.target.backend}},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	serve := func(ctx context.Context, endpoint string) error {
 		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint})
 	}
@@ -43,9 +41,7 @@ func TestServiceAccountThroughTheSystem(t *testing.T) {
 	s.WaitCondition(claim, cosiapi.ConditionProvisioned)
 	s.WaitCondition(access, cosiapi.ConditionProvisioned)
 
-	if err := s.Client().Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, s.Client().Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
 	bucket := string(secret.Data["BUCKET_NAME"])
 	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		if len(secret.Data[key]) > 0 {

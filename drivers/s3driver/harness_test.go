@@ -199,9 +199,7 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 		options.config(&config)
 	}
 	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return &world{Client: drivertest.Serve(t, driver, options.serve), target: on, store: options.store}
 }
 

@@ -27,9 +27,7 @@ func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3drive
 		Config:      s3driver.Config{Cluster: eksCluster, Backends: backends, DefaultBackend: "main"},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return driver
 }
 
@@ -96,9 +94,7 @@ func TestADeniedCallIsAResponse(t *testing.T) {
 	_, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("driver")})
 	mustSucceed(t, err)
 	key, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: aws.String("driver")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: *key.AccessKey.AccessKeyId, SecretAccessKey: cosi.NewSecret(*key.AccessKey.SecretAccessKey)}
 	if err := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend}).CheckBackends(t.Context())["main"]; err != nil {
 		t.Errorf("it does not respond: %v", err)
@@ -129,9 +125,7 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 			})
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	go func() {
 		// The two calls to the backend that responds, S3 and IAM. Then the time is up.
 		<-answered
@@ -152,9 +146,7 @@ func TestCallsToStoresAreMeasured(t *testing.T) {
 		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: credstore.NewMemory(), Registerer: registry,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if err := driver.CheckBackends(t.Context())["main"]; err != nil {
 		t.Errorf("the backend does not answer: %v", err)
 	}
@@ -162,9 +154,7 @@ func TestCallsToStoresAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var seen []string
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

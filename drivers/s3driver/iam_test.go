@@ -128,9 +128,7 @@ func TestRemovedByHand(t *testing.T) {
 	if err := w.revoke(t, account, bucket); err != nil {
 		t.Errorf("revoke after the user was removed: %v", err)
 	}
-	if err := w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 	_, err := w.DriverGrantBucketAccess(t.Context(), request)
 	drivertest.WantCode(t, err, codes.NotFound, bucket)
 	w.mustCreate(t, bucket, nil)
@@ -139,9 +137,7 @@ func TestRemovedByHand(t *testing.T) {
 func removeUser(t *testing.T, client *iam.Client, name string) {
 	t.Helper()
 	keys, err := client.ListAccessKeys(t.Context(), &iam.ListAccessKeysInput{UserName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	for _, key := range keys.AccessKeyMetadata {
 		if _, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &name, AccessKeyId: key.AccessKeyId}); err != nil {
 			t.Fatal(err)
@@ -180,9 +176,7 @@ func TestBoundaryPathAndTags(t *testing.T) {
 	boundary, err := client.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
 		PolicyName: aws.String("bound"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:Get*","Resource":"*"}]}`),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on.backend.IAM.PermissionsBoundary = aws.ToString(boundary.Policy.Arn)
 	on.backend.IAM.Path = "/teams/storage/"
 	w := newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = "blue" }})
@@ -196,9 +190,7 @@ func TestBoundaryPathAndTags(t *testing.T) {
 		t.Errorf("user %+v has another path, boundary or tag", made)
 	}
 	tags, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: &bucket})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	found := map[string]string{}
 	for _, tag := range tags.TagSet {
 		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
@@ -219,9 +211,7 @@ func TestMarksOutliveTheDriver(t *testing.T) {
 	request.Parameters = map[string]string{"allowDelete": "false"}
 	w.MustGrant(t, request)
 	tags, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: aws.String("bc-1")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	got := map[string]string{"account": server.Inventory().Users[0].Tags["cosi-params"]}
 	for _, tag := range tags.TagSet {
 		if aws.ToString(tag.Key) == "cosi-params" {

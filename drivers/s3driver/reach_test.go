@@ -30,9 +30,7 @@ func TestVirtualAddressing(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.example.com"}})
 	address, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on.backend.Endpoint, on.backend.Addressing, on.backend.Insecure = "http://s3.example.com", s3driver.AddressingVirtual, true
 	var mu sync.Mutex
 	hosts := map[string]bool{}
@@ -84,9 +82,7 @@ func TestRenewedLogin(t *testing.T) {
 	files := s3driver.CredentialsConfig{AccessKeyIDFile: filepath.Join(directory, "id"), SecretAccessKeyFile: filepath.Join(directory, "secret")}
 	renew := func() string {
 		made, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: user})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		for file, text := range map[string]*string{files.AccessKeyIDFile: made.AccessKey.AccessKeyId, files.SecretAccessKeyFile: made.AccessKey.SecretAccessKey} {
 			// As in a mounted Secret: with a line end, and replaced atomically.
 			mustSucceed(t, os.WriteFile(file+".new", []byte(*text+"\n"), 0o600))

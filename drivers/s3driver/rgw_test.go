@@ -61,9 +61,7 @@ func TestCeph(t *testing.T) {
 // mustCeph calls the admin operations.
 func (on target) mustCeph(t *testing.T, method, path string, query url.Values, into any) {
 	t.Helper()
-	if err := on.cephAdmin(t.Context(), method, path, query, into); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, on.cephAdmin(t.Context(), method, path, query, into))
 }
 
 // testForeignUser has a user with the name of an account but without the driver's mark: one of a person, or of a
@@ -141,9 +139,7 @@ func testDeletionOfSeveral(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, map[string]string{"versioning": "true"})
 	put, err := w.root().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("given"), Body: strings.NewReader("text")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	keeps := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 	keeps.Parameters = map[string]string{"allowDelete": "false"}
 	for name, request := range map[string]*cosi.DriverGrantBucketAccessRequest{
@@ -199,9 +195,7 @@ func testNoPublicObject(t *testing.T, on target) {
 	_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("key"), ACL: "public-read"})
 	mustSucceed(t, err)
 	response, err := http.Get(on.backend.Endpoint + "/" + bucket + "/key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusForbidden {
 		t.Errorf("anybody's request for the object: %s, %v", response.Status, err)
 	}

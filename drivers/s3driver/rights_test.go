@@ -26,13 +26,9 @@ import (
 func documented(t *testing.T, name, buckets string) *string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var short bytes.Buffer
-	if err := json.Compact(&short, text); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, json.Compact(&short, text))
 	return aws.String(strings.ReplaceAll(short.String(), ":::bc-", ":::"+buckets))
 }
 
@@ -46,24 +42,18 @@ func least(t *testing.T, on target, buckets string) target {
 	t.Helper()
 	admin := iamClient(on.backend.Endpoint, on.rootID, on.rootSecret)
 	bound, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("cosi-boundary"), PolicyDocument: documented(t, "s3-boundary-policy.json", buckets)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	user := aws.String("driver")
 	if _, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: user}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: user, PolicyDocument: documented(t, "s3-driver-policy.json", buckets)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if _, err := admin.AttachUserPolicy(t.Context(), &iam.AttachUserPolicyInput{UserName: user, PolicyArn: made.Policy.Arn}); err != nil {
 		t.Fatal(err)
 	}
 	key, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	on.backend.IAM.PermissionsBoundary = *bound.Policy.Arn
 	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: *key.AccessKey.AccessKeyId, SecretAccessKey: cosi.NewSecret(*key.AccessKey.SecretAccessKey)}
 	return on

@@ -59,20 +59,14 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{})
 	client, err := kubernetes.NewForConfig(env.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	made := &cluster{env: env, client: client}
 	made.issuer = made.discover(t)
 	issuers, err := rest.HTTPClientFor(env.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	made.target, made.server = startFake(t, s3fake.Options{Issuers: issuers, Clusters: map[string]string{eksCluster: made.issuer}})
 	provider, err := made.iam().CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{Url: &made.issuer, ClientIDList: []string{stsAudience}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	made.provider = aws.ToString(provider.OpenIDConnectProviderArn)
 	made.target.backend.IAM.ServiceAccounts = s3driver.ServiceAccountsConfig{EKSCluster: eksCluster, OIDCProvider: made.provider}
 	return made
@@ -82,13 +76,9 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) discover(t *testing.T) string {
 	t.Helper()
 	raw, err := c.client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	var document struct{ Issuer string }
-	if err := json.Unmarshal(raw, &document); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, json.Unmarshal(raw, &document))
 	return document.Issuer
 }
 
@@ -110,9 +100,7 @@ func (c *cluster) pod(t *testing.T, namespace, account string) pod {
 		namespace = c.env.Namespace()
 	}
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	if err := c.env.Client.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, c.env.Client.Create(t.Context(), made))
 	return pod{cluster: c, namespace: namespace, account: account}
 }
 
@@ -121,9 +109,7 @@ func (p pod) token(t *testing.T, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
 	made, err := p.client.CoreV1().ServiceAccounts(p.namespace).CreateToken(t.Context(), p.account, request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return made.Status.Token
 }
 
@@ -145,23 +131,15 @@ func (p pod) webIdentity(t *testing.T, role, audience string) (*s3.Client, error
 func (p pod) podIdentity(t *testing.T, audience string) (*s3.Client, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": p.token(t, audience)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	url := p.server.URL() + "/clusters/" + eksCluster + "/assume-role-for-pod-identity"
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	sum := sha256.Sum256(body)
 	node := aws.Credentials{AccessKeyID: p.target.rootID, SecretAccessKey: p.target.rootSecret}
-	if err := v4.NewSigner().SignHTTP(t.Context(), node, request, hex.EncodeToString(sum[:]), "eks-auth", "us-east-1", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, v4.NewSigner().SignHTTP(t.Context(), node, request, hex.EncodeToString(sum[:]), "eks-auth", "us-east-1", time.Now()))
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	text, err := io.ReadAll(response.Body)
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
@@ -172,9 +150,7 @@ func (p pod) podIdentity(t *testing.T, audience string) (*s3.Client, error) {
 	var out struct {
 		Credentials struct{ AccessKeyID, SecretAccessKey, SessionToken string }
 	}
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, json.Unmarshal(text, &out))
 	return p.session(out.Credentials.AccessKeyID, out.Credentials.SecretAccessKey, out.Credentials.SessionToken), nil
 }
 
@@ -278,9 +254,7 @@ func TestAccessesOfOneServiceAccount(t *testing.T) {
 	w.MustGrant(t, shop.grantRequest(one, readWrite, first))
 	w.MustGrant(t, shop.grantRequest(two, drivertest.Modes{Data: readOnly}, second))
 	client, err := shop.podIdentity(t, podAudience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	mustSucceed(t, putObject(t, client, first, "key"))
 	if code := apiCode(t, putObject(t, client, second, "key")); code != "AccessDenied" {
 		t.Errorf("writing with read-only access: %q", code)
@@ -374,9 +348,7 @@ func foreignRole(t *testing.T, on target, name string) string {
 	t.Helper()
 	client := iam.New(iam.Options{BaseEndpoint: aws.String(on.backend.Endpoint), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
 	made, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String(podTrust)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return aws.ToString(made.Role.Arn)
 }
 
@@ -386,9 +358,7 @@ func bindToForeignRole(t *testing.T, on target) {
 	_, err := client.CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
 		ClusterName: aws.String(eksCluster), Namespace: aws.String("ns"), ServiceAccount: aws.String("sa"), RoleArn: aws.String(foreignRole(t, on, "other")),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 }
 
 // TestRoleNamesThatAreTooLong checks that they are hashed and never truncated.

@@ -49,15 +49,11 @@ func findBinary(t *testing.T, store stores.Store) string {
 func startProcess(t *testing.T, path string, environment []string, arguments ...string) {
 	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), path, arguments...)
 	command.Env = append(os.Environ(), environment...)
 	command.Stdout, command.Stderr = output, output
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, command.Start())
 	t.Cleanup(func() {
 		if err := command.Process.Kill(); err != nil {
 			t.Errorf("end %s: %v", path, err)
@@ -84,9 +80,7 @@ func waitFor(t *testing.T, url string) {
 	defer ticker.Stop()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		response, err := direct.RoundTrip(request)
 		if err == nil {
 			err = response.Body.Close()
@@ -114,9 +108,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 	directory := processtest.ShortTempDir(t)
 	data, versions, accounts := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
 	for _, needed := range []string{data, versions, accounts} {
-		if err := os.Mkdir(needed, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.Mkdir(needed, 0o700))
 	}
 	socket := filepath.Join(directory, "iam.sock")
 	iamAddress, s3Address := freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
@@ -136,9 +128,7 @@ func startVersity(t *testing.T, with certificate) string {
 	root := t.TempDir()
 	data, versions, accounts := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
 	for _, needed := range []string{data, versions, accounts} {
-		if err := os.Mkdir(needed, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.Mkdir(needed, 0o700))
 	}
 	address := freeport.ForTest(t).Address()
 	startProcess(t, path, []string{"VGW_CERT=" + with.cert, "VGW_KEY=" + with.key}, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey,
@@ -166,9 +156,7 @@ func startMinIO(t *testing.T, with certificate, more ...string) string {
 func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 	t.Helper()
 	lines, err := on.list(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	for _, account := range store.Accounts() {
 		// The record of the backends in use is kept.
 		if strings.HasPrefix(account, "driver/") {

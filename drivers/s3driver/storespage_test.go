@@ -76,15 +76,11 @@ func relay(t *testing.T, endpoint string) string {
 		return ""
 	}
 	authority, err := os.ReadFile(*runningCA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
 	to, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 		Rewrite: func(request *httputil.ProxyRequest) {

@@ -24,13 +24,9 @@ import (
 func selfSigned(t *testing.T) (*tls.Config, string) {
 	t.Helper()
 	config, authority, err := s3fake.SelfSigned("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, authority, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(file, authority, 0o600))
 	return config, file
 }
 
@@ -51,15 +47,11 @@ func newCertificate(t *testing.T) certificate {
 	dir := t.TempDir()
 	made := certificate{dir: dir, cert: filepath.Join(dir, "public.crt"), key: filepath.Join(dir, "private.key"), authority: authority}
 	key, err := x509.MarshalPKCS8PrivateKey(config.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	for file, block := range map[string]*pem.Block{
 		made.cert: {Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]}, made.key: {Type: "PRIVATE KEY", Bytes: key},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return made
 }

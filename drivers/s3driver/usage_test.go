@@ -51,9 +51,7 @@ func TestBackendsInUse(t *testing.T) {
 			two(&config)
 			test.change(&config)
 			driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store})
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			code := codes.OK
 			if test.want != "" {
 				code = codes.FailedPrecondition

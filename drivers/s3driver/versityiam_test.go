@@ -38,9 +38,7 @@ func callsOfTheBackend(t *testing.T) []string {
 		}
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			for _, match := range call.FindAllSubmatch(source, -1) {
 				found[string(match[1])] = true
 			}
@@ -53,9 +51,7 @@ func callsOfTheBackend(t *testing.T) []string {
 func lackedByThePage(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "versitygw-iam.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	if version := stores.VersityGW().Version; !strings.Contains(string(page), version) {
 		t.Errorf("the page does not name %s, which is tested", version)
 	}

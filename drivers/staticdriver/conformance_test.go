@@ -55,9 +55,7 @@ func TestConformance(t *testing.T) {
 			store := start(t)
 			broken := sanitytest.NewBackend(t, store.url, func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) })
 			config := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(config, []byte(store.configuration(t, broken.URL)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, os.WriteFile(config, []byte(store.configuration(t, broken.URL)), 0o600))
 			conformancetest.Test(t, "cosi-driver-static on "+fake, sanity.Config{
 				Launcher:    sanity.Exec{Command: []string{sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-static"), "--config=" + config}},
 				Environment: []string{"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(), "COOPER_LOG_LEVEL=debug"},
@@ -122,9 +120,7 @@ func (s *shop) configuration(t *testing.T, url string) string {
 		fmt.Fprintf(&text, "  %s: {endpoint: %q, credentials: [", name, url)
 		for _, mode := range []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly} {
 			at := filepath.Join(directory, name+string(mode))
-			if err := os.Mkdir(at, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, os.Mkdir(at, 0o700))
 			info, credential := s.give(url, name, mode)
 			write(t, at, secretkeys.Data(s.api(), info, credential))
 			fmt.Fprintf(&text, "{directory: %s, objectData: %s}, ", at, mode)

@@ -36,9 +36,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 	onEveryCloud(t, func(t *testing.T, c *cloud) {
 		client, _ := serve(t, c.config(t), credstore.NewMemory())
 		found, err := client.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucketID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		want := c.grants[driverkit.ReadWrite].GetBuckets()[0].GetBucketInfo()
 		if diff := cmp.Diff(want, found.GetProtocols(), protocmp.Transform()); diff != "" {
 			t.Errorf("the bucket (-written +found):\n%s", diff)
@@ -46,9 +44,7 @@ func TestGivenCredentialsAreHandedOut(t *testing.T) {
 		for mode, asked := range map[driverkit.Mode]cosi.AccessMode_Mode{driverkit.ReadWrite: cosi.AccessMode_READ_WRITE, driverkit.ReadOnly: cosi.AccessMode_READ_ONLY} {
 			request := c.grantOf("ba-"+strings.ToLower(string(mode)), asked)
 			granted, err := client.DriverGrantBucketAccess(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			mustSucceed(t, err)
 			want := &cosi.DriverGrantBucketAccessResponse{
 				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: bucketID, BucketInfo: c.grants[mode].GetBuckets()[0].GetBucketInfo()}},
 				Credentials: c.grants[mode].GetCredentials(), SharedCredential: true,
@@ -190,9 +186,7 @@ func TestAnExchangedCredentialReachesUsers(t *testing.T) {
 	if diff := cmp.Diff(c.grants[driverkit.ReadOnly].GetCredentials(), granted.GetCredentials(), protocmp.Transform()); err != nil || diff != "" {
 		t.Errorf("%v (-exchanged +granted)\n%s", err, diff)
 	}
-	if err := os.Remove(filepath.Join(config.Buckets[bucketID].Credentials[0].Directory, "AWS_ACCESS_KEY_ID")); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.Remove(filepath.Join(config.Buckets[bucketID].Credentials[0].Directory, "AWS_ACCESS_KEY_ID")))
 	_, err = client.DriverGrantBucketAccess(t.Context(), c.grantOf("ba-1", cosi.AccessMode_READ_WRITE))
 	drivertest.WantCode(t, err, codes.FailedPrecondition, "cannot be read; see the driver's log")
 }
@@ -206,9 +200,7 @@ func TestConfig(t *testing.T) {
 		"COSI_PROTOCOL": "S3", "AWS_ENDPOINT_URL": "https://s3.example.com", "BUCKET_NAME": "other", "AWS_DEFAULT_REGION": "here", "AWS_S3_ADDRESSING_STYLE": "path",
 		"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hush",
 	} {
-		if err := os.WriteFile(filepath.Join(elsewhere, key), []byte(value), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, os.WriteFile(filepath.Join(elsewhere, key), []byte(value), 0o600))
 	}
 	for name, tc := range map[string]struct{ text, err string }{
 		"credentials of two buckets": {

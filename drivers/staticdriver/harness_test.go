@@ -80,9 +80,7 @@ func made(t *testing.T, protocol cosi.ObjectProtocol_Type, other driverkit.Drive
 		request := drivertest.GrantRequest(protocol, "ba-"+strings.ToLower(string(mode)), drivertest.Modes{Data: asked}, atStore)
 		request.Parameters = parameters
 		granted, err := client.DriverGrantBucketAccess(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mustSucceed(t, err)
 		c.grants[mode], requests[mode] = granted, request
 	}
 	c.refuse = func(t *testing.T) {
@@ -113,9 +111,7 @@ func newS3(t *testing.T) *cloud {
 		}}},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	c := made(t, cosi.ObjectProtocol_S3, other, nil)
 	c.use = func(ctx context.Context, granted *cosi.DriverGrantBucketAccessResponse, write bool) error {
 		info, key := granted.GetBuckets()[0].GetBucketInfo().GetS3(), granted.GetCredentials().GetS3()
@@ -149,9 +145,7 @@ func newAzure(t *testing.T) *cloud {
 	other, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Backends: map[string]azuredriver.BackendConfig{
 		azurefake.DefaultAccount: {Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)}},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	c := made(t, cosi.ObjectProtocol_AZURE, other, nil)
 	c.use = func(ctx context.Context, granted *cosi.DriverGrantBucketAccessResponse, write bool) error {
 		client, err := container.NewClientWithNoCredential(granted.GetCredentials().GetAzure().GetAccessToken(),
@@ -176,20 +170,14 @@ func newGCS(t *testing.T, kind string) *cloud {
 	t.Helper()
 	server := faketest.Start(t, gcsfake.New, gcsfake.Options{})
 	key, err := server.AdminKey("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	file := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(file, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, os.WriteFile(file, key, 0o600))
 	other, err := gcsdriver.New(gcsdriver.Options{
 		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": {Project: server.ProjectID(), Endpoint: server.URL(), CredentialsFile: file}}},
 		Credentials: credstore.NewMemory(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	c := made(t, cosi.ObjectProtocol_GCS, other, map[string]string{"credentials": kind})
 	c.endpoint = server.URL()
 	c.use = func(ctx context.Context, granted *cosi.DriverGrantBucketAccessResponse, write bool) error {
@@ -293,9 +281,7 @@ func (c *cloud) config(t *testing.T) staticdriver.Config {
 func serve(t *testing.T, config staticdriver.Config, store credstore.Store) (*drivertest.Client, *staticdriver.Driver) {
 	t.Helper()
 	driver, err := staticdriver.New(staticdriver.Options{Config: config, Credentials: store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustSucceed(t, err)
 	return drivertest.Serve(t, driver, driverkit.Options{}), driver
 }
 

@@ -3,6 +3,7 @@
 package azurefake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"time"
@@ -71,27 +72,17 @@ func (o Options) past() func() time.Time {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
+	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Accounts) == 0 {
 		o.Accounts = []Account{{Name: DefaultAccount}}
 	}
-	if o.Subscription == "" {
-		o.Subscription = "00000000-0000-0000-0000-000000000000"
-	}
-	if o.ResourceGroup == "" {
-		o.ResourceGroup = "cooper"
-	}
-	if o.BodyThreshold == 0 {
-		o.BodyThreshold = 256 << 10
-	}
+	o.Subscription = cmp.Or(o.Subscription, "00000000-0000-0000-0000-000000000000")
+	o.ResourceGroup = cmp.Or(o.ResourceGroup, "cooper")
+	o.BodyThreshold = cmp.Or(o.BodyThreshold, 256<<10)
 	if o.Domains == nil {
 		o.Domains = []string{"blob.localhost"}
 	}
-	if o.Deletion == 0 {
-		o.Deletion = 30 * time.Second
-	}
+	o.Deletion = cmp.Or(o.Deletion, 30*time.Second)
 	if o.Issuers == nil {
 		o.Issuers = http.DefaultClient
 	}

@@ -3,6 +3,7 @@
 package gcsfake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,15 +62,7 @@ func (o Options) projectOr(project string) string {
 // IsAdmin reports whether an access token belongs to an administrator.
 func (s *Server) IsAdmin(token string) bool {
 	c, err := s.state().directory.Authenticate(token, func(string) bool { return false })
-	if err != nil {
-		return false
-	}
-	for _, p := range s.options.Projects {
-		if c.Name == s.AdminEmail(p.ID) {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(s.options.Projects, func(p Project) bool { return c.Name == s.AdminEmail(p.ID) })
 }
 
 // ProjectID returns the ID of the first project.
@@ -87,9 +80,7 @@ func (s *Server) ProjectNumber(project string) string {
 // AdminKey returns a JSON key file of the administrator of the first project. Its token_uri is below base, the
 // address at which clients reach the server; "" means URL. The key is created on the first call and does not change.
 func (s *Server) AdminKey(base string) ([]byte, error) {
-	if base == "" {
-		base = s.URL()
-	}
+	base = cmp.Or(base, s.URL())
 	if base == "" {
 		return nil, errors.New("a key file has the server's address: start it first, or give the address")
 	}

@@ -27,9 +27,7 @@ func form(t *testing.T, bucket string, fields map[string]string, file string) *h
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if err := w.WriteField(name, fields[name]); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, w.WriteField(name, fields[name]))
 	}
 	part, err := w.CreateFormFile("file", "upload.txt")
 	if err == nil {
@@ -41,9 +39,7 @@ func form(t *testing.T, bucket string, fields map[string]string, file string) *h
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://storage.example.com/"+bucket, &b)
 	req.Header.Set("Content-Type", w.FormDataContentType())
 	return req
@@ -70,17 +66,13 @@ func TestGooglesPolicyDocuments(t *testing.T) {
 	var vectors struct {
 		Posts []postVector `json:"postPolicyV4Tests"`
 	}
-	if err := json.Unmarshal(conformance(t, "v4_signatures.json"), &vectors); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(conformance(t, "v4_signatures.json"), &vectors))
 	if len(vectors.Posts) < 11 {
 		t.Fatalf("%d vectors", len(vectors.Posts))
 	}
 	for _, v := range vectors.Posts {
 		at, err := time.Parse(time.RFC3339, v.PolicyInput.Timestamp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		w := conformanceAccount(t, at)
 		fields := v.PolicyOutput.Fields
 		if strings.Contains(v.Description, "ACL matching") { // has a condition for a field that its form leaves to the user
@@ -129,12 +121,8 @@ func newFormWorld(t *testing.T, permissions ...string) *formWorld {
 		return w
 	}
 	role, err := w.NewRole("", "formRole", permissions...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Grant("", "serviceAccount:"+w.email, role); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
+	wantNoError(t, w.Grant("", "serviceAccount:"+w.email, role))
 	return w
 }
 
@@ -144,15 +132,11 @@ func (w *formWorld) sign(t *testing.T, object string, fields *storage.PolicyV4Fi
 	var file struct {
 		Key string `json:"private_key"`
 	}
-	if err := json.Unmarshal(w.key, &file); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, json.Unmarshal(w.key, &file))
 	made, err := storage.GenerateSignedPostPolicyV4("docs", object, &storage.PostPolicyV4Options{
 		GoogleAccessID: w.email, PrivateKey: []byte(file.Key), Expires: time.Now().Add(time.Hour), Fields: fields, Conditions: conditions,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return made.Fields
 }
 
@@ -167,9 +151,7 @@ func (w *formWorld) signByHMAC(t *testing.T, s hmacSigner, expires time.Time, co
 		conditions = append(conditions, map[string]string{name: value})
 	}
 	document, err := json.Marshal(map[string]any{"expiration": expires.UTC().Format(time.RFC3339), "conditions": conditions})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	policy := base64.StdEncoding.EncodeToString(document)
 	key := []byte(s.family + s.secret)
 	for part := range strings.SplitSeq(s.scope("auto"), "/") {
@@ -179,113 +161,89 @@ func (w *formWorld) signByHMAC(t *testing.T, s hmacSigner, expires time.Time, co
 	return fields
 }
 
-// TestForms uploads by forms ("Upload an object with HTML forms"; "Policy documents").
-func TestForms(t *testing.T) {
-	t.Parallel()
-	const create, remove = "storage.objects.create", "storage.objects.delete"
-	added := func(fields map[string]string, more ...string) map[string]string {
+// fieldsOf makes the fields of a form.
+type fieldsOf func(t *testing.T, w *formWorld) map[string]string
+
+// signed are fields that Google's client makes.
+func signed(object string, fields *storage.PolicyV4Fields, conditions ...storage.PostPolicyV4Condition) fieldsOf {
+	return func(t *testing.T, w *formWorld) map[string]string {
+		t.Helper()
+		return w.sign(t, object, fields, conditions...)
+	}
+}
+
+// signedByHMAC are fields that the account's HMAC key signs.
+func signedByHMAC(by func(id, secret string, at time.Time) hmacSigner, life time.Duration, conditions ...any) fieldsOf {
+	return func(t *testing.T, w *formWorld) map[string]string {
+		t.Helper()
+		now := time.Now()
+		return w.signByHMAC(t, by(w.hmac.AccessID, w.hmac.Secret, now), now.Add(life), append([]any{map[string]string{"bucket": "docs"}}, conditions...))
+	}
+}
+
+// unsigned are fields that nobody signs.
+func unsigned(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }
+
+// with adds fields.
+func (of fieldsOf) with(more ...string) fieldsOf {
+	return func(t *testing.T, w *formWorld) map[string]string {
+		t.Helper()
+		fields := of(t, w)
 		for i := 0; i < len(more); i += 2 {
 			fields[more[i]] = more[i+1]
 		}
 		return fields
 	}
-	type outcome struct {
-		status int
-		text   string
+}
+
+// TestForms uploads by forms ("Upload an object with HTML forms"; "Policy documents").
+func TestForms(t *testing.T) {
+	t.Parallel()
+	create, keyIsNew, keyInDir := []string{"storage.objects.create"}, map[string]string{"key": "new"}, []string{"starts-with", "$key", "dir/"}
+	otherDocument := func(t *testing.T, w *formWorld) map[string]string {
+		t.Helper()
+		return signed("new", nil).with("policy", w.sign(t, "other", nil)["policy"])(t, w)
 	}
+	nobody := func(_, secret string, at time.Time) hmacSigner { return googleSigner("GOOG1ENOBODY", secret, at) }
+	attributes := &storage.PolicyV4Fields{ContentType: "text/plain", CacheControl: "no-store", Metadata: map[string]string{"x-goog-meta-a": "b"}, StatusCodeOnSuccess: 201}
 	for name, tc := range map[string]struct {
 		permissions []string
-		fields      func(t *testing.T, w *formWorld) map[string]string
-		file        string
-		want        outcome
+		fields      fieldsOf
+		status      int
+		text        string
 	}{
-		"a form of Google's client": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "new", nil) }, "text", outcome{204, ""}},
-		"with attributes": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return w.sign(t, "new", &storage.PolicyV4Fields{ContentType: "text/plain", CacheControl: "no-store", Metadata: map[string]string{"x-goog-meta-a": "b"}, StatusCodeOnSuccess: 201})
-		}, "text", outcome{201, "<Key>new</Key>"}},
-		"that redirects": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return w.sign(t, "new", &storage.PolicyV4Fields{RedirectToURLOnSuccess: "https://example.com/done?a=b"})
-		}, "text", outcome{303, ""}},
-		"over an object":                    {[]string{create, remove}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "there", nil) }, "text", outcome{204, ""}},
-		"over an object without permission": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "there", nil) }, "text", outcome{403, "storage.objects.delete"}},
-		"of an account without permission":  {nil, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "new", nil) }, "text", outcome{403, "storage.objects.create"}},
-		"with a field that nobody signed": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return added(w.sign(t, "new", nil), "x-goog-meta-a", "b")
-		}, "text", outcome{400, "InvalidPolicyDocument"}},
-		"with a field that is to be ignored": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return added(w.sign(t, "new", nil), "x-ignore-a", "b")
-		}, "text", outcome{204, ""}},
-		"with a field that forms have not": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}, map[string]string{"colour": "red"}}), "key", "new", "colour", "red")
-		}, "text", outcome{400, "field colour"}},
-		"of nobody, with a field of S3's": {nil, func(*testing.T, *formWorld) map[string]string {
-			return map[string]string{"key": "new", "tagging": "<Tagging/>"}
-		}, "text", outcome{400, "field tagging"}},
-		"for another object": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return added(w.sign(t, "new", nil), "key", "other")
-		}, "text", outcome{400, "InvalidPolicyDocument"}},
-		"with another document": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return added(w.sign(t, "new", nil), "policy", w.sign(t, "other", nil)["policy"])
-		}, "text", outcome{403, "SignatureDoesNotMatch"}},
-		"with a file of the right size": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(2, 5))
-		}, "text", outcome{204, ""}},
-		"with a file that is too small": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(5, 9))
-		}, "text", outcome{400, "EntityTooSmall"}},
-		"with a file that is too large": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(0, 3))
-		}, "text", outcome{400, "EntityTooLarge"}},
-		"with the beginning of a name": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "dir/${filename}")
-		}, "text", outcome{204, ""}},
-		"with another beginning": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "new")
-		}, "text", outcome{400, "InvalidPolicyDocument"}},
-		"signed as for S3": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := awsSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
-		}, "text", outcome{204, ""}},
-		"whose document has expired": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(-time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
-		}, "text", outcome{400, "expired"}},
-		"by an unknown key": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
-			t.Helper()
-			s := googleSigner("GOOG1ENOBODY", w.hmac.Secret, time.Now())
-			return added(w.signByHMAC(t, s, time.Now().Add(time.Hour), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
-		}, "text", outcome{403, "InvalidAccessKeyId"}},
-		"of the former signing process": {[]string{create}, func(*testing.T, *formWorld) map[string]string {
-			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}
-		}, "text", outcome{400, "V4"}},
-		"of nobody": {[]string{create}, func(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }, "text", outcome{403, "Anonymous caller"}},
+		"a form of Google's client":          {create, signed("new", nil), 204, ""},
+		"with attributes":                    {create, signed("new", attributes), 201, "<Key>new</Key>"},
+		"that redirects":                     {create, signed("new", &storage.PolicyV4Fields{RedirectToURLOnSuccess: "https://example.com/done?a=b"}), 303, ""},
+		"over an object":                     {append(create, "storage.objects.delete"), signed("there", nil), 204, ""},
+		"over an object without permission":  {create, signed("there", nil), 403, "storage.objects.delete"},
+		"of an account without permission":   {nil, signed("new", nil), 403, "storage.objects.create"},
+		"with a field that nobody signed":    {create, signed("new", nil).with("x-goog-meta-a", "b"), 400, "InvalidPolicyDocument"},
+		"with a field that is to be ignored": {create, signed("new", nil).with("x-ignore-a", "b"), 204, ""},
+		"with a field that forms have not":   {create, signedByHMAC(googleSigner, time.Hour, keyIsNew, map[string]string{"colour": "red"}).with("key", "new", "colour", "red"), 400, "field colour"},
+		"of nobody, with a field of S3's":    {nil, fieldsOf(unsigned).with("tagging", "<Tagging/>"), 400, "field tagging"},
+		"for another object":                 {create, signed("new", nil).with("key", "other"), 400, "InvalidPolicyDocument"},
+		"with another document":              {create, otherDocument, 403, "SignatureDoesNotMatch"},
+		"with a file of the right size":      {create, signed("new", nil, storage.ConditionContentLengthRange(2, 5)), 204, ""},
+		"with a file that is too small":      {create, signed("new", nil, storage.ConditionContentLengthRange(5, 9)), 400, "EntityTooSmall"},
+		"with a file that is too large":      {create, signed("new", nil, storage.ConditionContentLengthRange(0, 3)), 400, "EntityTooLarge"},
+		"with the beginning of a name":       {create, signedByHMAC(googleSigner, time.Hour, keyInDir).with("key", "dir/${filename}"), 204, ""},
+		"with another beginning":             {create, signedByHMAC(googleSigner, time.Hour, keyInDir).with("key", "new"), 400, "InvalidPolicyDocument"},
+		"signed as for S3":                   {create, signedByHMAC(awsSigner, time.Hour, keyIsNew).with("key", "new"), 204, ""},
+		"whose document has expired":         {create, signedByHMAC(googleSigner, -time.Minute, keyIsNew).with("key", "new"), 400, "expired"},
+		"by an unknown key":                  {create, signedByHMAC(nobody, time.Hour, keyIsNew).with("key", "new"), 403, "InvalidAccessKeyId"},
+		"of the former signing process":      {create, fieldsOf(unsigned).with("GoogleAccessId", "x", "policy", "e30=", "signature", "x"), 400, "V4"},
+		"of nobody":                          {create, unsigned, 403, "Anonymous caller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFormWorld(t, tc.permissions...)
-			got := w.serve(form(t, "docs", tc.fields(t, w), tc.file))
-			if got.Code != tc.want.status || !strings.Contains(got.Body.String(), tc.want.text) {
-				t.Errorf("%d %s, want %d with %q", got.Code, got.Body.String(), tc.want.status, tc.want.text)
+			got := w.serve(form(t, "docs", tc.fields(t, w), "text"))
+			if got.Code != tc.status || !strings.Contains(got.Body.String(), tc.text) {
+				t.Errorf("%d %s, want %d with %q", got.Code, got.Body.String(), tc.status, tc.text)
 			}
 			stored := w.send(t, w.admin, operation{method: "GET", path: b + "/o?fields=items(name,size,contentType,cacheControl,metadata)"}).Body.String()
-			if kept := strings.Contains(stored, `"size":"4"`); kept != (tc.want.status < 400) {
+			if kept := strings.Contains(stored, `"size":"4"`); kept != (tc.status < 400) {
 				t.Errorf("stored is %s", stored)
 			}
 			switch name {

@@ -3,6 +3,7 @@
 package gcsfake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"time"
@@ -68,15 +69,11 @@ func (o Options) past() func() time.Time {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
+	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Projects) == 0 {
 		o.Projects = []Project{{ID: DefaultProject}}
 	}
-	if o.BodyThreshold == 0 {
-		o.BodyThreshold = 256 << 10
-	}
+	o.BodyThreshold = cmp.Or(o.BodyThreshold, 256<<10)
 	if o.Issuers == nil {
 		o.Issuers = http.DefaultClient
 	}

@@ -34,6 +34,7 @@
 package gcsfake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -136,9 +137,7 @@ func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(time.Mil
 func (s *Server) AddPool(p Pool) error { return s.state().addPool(p) }
 
 func (s *state) addPool(p Pool) error {
-	if p.Project == "" {
-		p.Project = s.options.Projects[0].ID
-	}
+	p.Project = cmp.Or(p.Project, s.options.Projects[0].ID)
 	if err := s.directory.AddPool(identity.Pool(p)); err != nil {
 		return fmt.Errorf("add workload identity pool %s: %w", p.ID, err)
 	}

@@ -60,9 +60,7 @@ func clouds() map[string]func(t *testing.T) *fake {
 func s3(t *testing.T) *fake {
 	t.Helper()
 	s, err := s3fake.New(s3fake.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	root := s.Root()
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	const form = "Content-Type: application/x-www-form-urlencoded"
@@ -137,21 +135,15 @@ func s3(t *testing.T) *fake {
 func azure(t *testing.T) *fake {
 	t.Helper()
 	s, err := azurefake.New(azurefake.Options{Deletion: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	const account = "/" + azurefake.DefaultAccount
 	key, _ := s.Keys(azurefake.DefaultAccount)
 	credential, err := service.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	all := sas.AccountPermissions{Read: true, Write: true, Delete: true, List: true, Add: true, Create: true, Update: true, Process: true, Tag: true, FilterByTags: true, DeletePreviousVersion: true}
 	types := sas.AccountResourceTypes{Service: true, Container: true, Object: true}
 	signed, err := sas.AccountSignatureValues{ExpiryTime: time.Now().Add(24 * time.Hour), Permissions: all.String(), ResourceTypes: types.String()}.SignWithSharedKey(credential)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	const version, block = "X-Ms-Version: 2024-11-04\n", "X-Ms-Blob-Type: BlockBlob"
 	f := &fake{
 		server: s, inventory: func() any { return s.Inventory() },
@@ -211,13 +203,9 @@ func azure(t *testing.T) *fake {
 func gcs(t *testing.T) *fake {
 	t.Helper()
 	s, err := gcsfake.New(gcsfake.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	token, err := s.TokenFor(s.AdminEmail(""), 24*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	const (
 		bucket, upload = "/storage/v1/b/kept", "/upload/storage/v1/b/kept/o"
 		project        = gcsfake.DefaultProject

@@ -26,9 +26,7 @@ func TestFuzzedRequests(t *testing.T) { //nolint:paralleltest // see TestAborted
 		statuses := map[int]int{}
 		for sent := 0; sent < total; sent += batch {
 			if sent > 0 {
-				if err := f.Reset(); err != nil {
-					t.Fatal(err)
-				}
+				wantNoError(t, f.Reset())
 				f.prepare(f.setup)
 			}
 			f.fuzz(t, uint64(sent), min(batch, total-sent), statuses)

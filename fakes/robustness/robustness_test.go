@@ -47,9 +47,7 @@ func run(t *testing.T, patience time.Duration, check func(t *testing.T, f *runni
 			before := runtime.NumGoroutine()
 			f := &running{fake: open(t)}
 			var e endpoint.Endpoint
-			if err := e.Start(endpoint.Options{Name: name, Address: "127.0.0.1:0", Handler: f.watched(t), Patience: patience}); err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, e.Start(endpoint.Options{Name: name, Address: "127.0.0.1:0", Handler: f.watched(t), Patience: patience}))
 			transport := &http.Transport{MaxIdleConnsPerHost: workers}
 			f.caller = &caller{
 				t: t, url: e.URL(), sign: f.fake.sign,
@@ -101,6 +99,14 @@ func (f *running) wait(t *testing.T) {
 	eventually(t, func() bool { return f.busy.Load() == 0 }, func() string { return fmt.Sprintf("%d requests do not end", f.busy.Load()) })
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // eventually waits for what must become so.
 func eventually(t *testing.T, so func() bool, otherwise func() string) {
 	t.Helper()
@@ -132,9 +138,7 @@ func files(t *testing.T, dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return out
 }
 
@@ -142,9 +146,7 @@ func files(t *testing.T, dir string) []string {
 func (f *running) holds(t *testing.T) string {
 	t.Helper()
 	raw, err := json.MarshalIndent(f.inventory(), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return string(raw) + "\n" + strings.Join(files(t, os.TempDir()), "\n")
 }
 
@@ -232,17 +234,11 @@ func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUpl
 func (f *running) dial(t *testing.T, r request, size int64) net.Conn {
 	t.Helper()
 	req, err := f.build(r, &stream{}, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", req.URL.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	var head strings.Builder
 	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", req.Method, req.URL.RequestURI(), req.URL.Host, size)
 	_ = req.Header.Write(&head) // a builder never fails

@@ -3,6 +3,7 @@
 package s3fake
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -37,9 +38,7 @@ func (s *state) newEKS(r *http.Request) *eksExchange {
 
 func (x *eksExchange) describe() description {
 	d := description{operation: eksapi.Operation(x.r.Method, x.r.URL.Path), resource: x.r.URL.Path, accessKeyID: x.keyID}
-	if d.operation == "" {
-		d.operation = x.service + ":" + x.r.Method
-	}
+	d.operation = cmp.Or(d.operation, x.service+":"+x.r.Method)
 	if x.principal != nil {
 		d.principal = x.principal.ARN
 	}

@@ -3,6 +3,7 @@
 package s3fake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"time"
@@ -80,21 +81,11 @@ func (o Options) past() func() time.Time {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
-	if o.Region == "" {
-		o.Region = "us-east-1"
-	}
-	if o.AccountID == "" {
-		o.AccountID = "000000000000"
-	}
-	if o.Partition == "" {
-		o.Partition = "aws"
-	}
-	if o.BodyThreshold == 0 {
-		o.BodyThreshold = 256 << 10
-	}
+	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
+	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.AccountID = cmp.Or(o.AccountID, "000000000000")
+	o.Partition = cmp.Or(o.Partition, "aws")
+	o.BodyThreshold = cmp.Or(o.BodyThreshold, 256<<10)
 	if o.Issuers == nil {
 		o.Issuers = http.DefaultClient
 	}

@@ -46,9 +46,7 @@ func (s *state) newQuery(r *http.Request) *query {
 	if byAction := s.iam.Service(q.form); byAction != "" {
 		q.service = byAction
 	}
-	if q.service == "" {
-		q.service = "iam"
-	}
+	q.service = cmp.Or(q.service, "iam")
 	return q
 }
 
@@ -177,7 +175,7 @@ func (q *query) conditions() iampolicy.Context {
 	now := q.server.options.Now().UTC()
 	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
 	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
-	ctx.Set("aws:SecureTransport", boolText(q.r.TLS != nil))
+	ctx.Set("aws:SecureTransport", strconv.FormatBool(q.r.TLS != nil))
 	if agent := q.r.Header.Get("User-Agent"); agent != "" {
 		ctx.Set("aws:UserAgent", agent)
 	}
@@ -227,11 +225,4 @@ func (q *query) targetConditions(ctx iampolicy.Context) {
 			ctx.Set("iam:ResourceTag/"+t.Key, t.Value)
 		}
 	}
-}
-
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
 }

@@ -163,9 +163,7 @@ func (s *state) userOf(accessKeyID string) string {
 // accessKeyOf returns the claimed access key without verifying anything.
 func accessKeyOf(r *http.Request) string {
 	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
-	if rest == "" {
-		rest = r.URL.Query().Get("X-Amz-Credential")
-	}
+	rest = cmp.Or(rest, r.URL.Query().Get("X-Amz-Credential"))
 	id, _, _ := strings.Cut(rest, "/")
 	return id
 }

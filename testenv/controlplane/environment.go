@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,10 +72,7 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 	if c.auditLog == "" {
 		return server, nil
 	}
-	policy := o.AuditPolicy
-	if policy == "" {
-		policy = DefaultAuditPolicy
-	}
+	policy := cmp.Or(o.AuditPolicy, DefaultAuditPolicy)
 	if err := os.WriteFile(c.layout.auditPolicy(), []byte(policy), 0o600); err != nil {
 		return nil, fmt.Errorf("audit policy: %w", err)
 	}

@@ -222,9 +222,7 @@ func (b *build) follow(from io.Reader, taken func(line string) bool) []string {
 }
 
 func findGo(search string) (string, error) {
-	if search == "" {
-		search = os.Getenv("PATH")
-	}
+	search = cmp.Or(search, os.Getenv("PATH"))
 	for _, dir := range filepath.SplitList(search) {
 		candidate := filepath.Join(dir, "go")
 		if info, err := os.Stat(candidate); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {

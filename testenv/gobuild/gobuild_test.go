@@ -54,6 +54,14 @@ func tiny(source string) gobuild.Module {
 	}
 }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // TestProgramsOfOtherModules builds a program of another module by its full path.
 func TestProgramsOfOtherModules(t *testing.T) {
 	t.Parallel()
@@ -64,9 +72,7 @@ func TestProgramsOfOtherModules(t *testing.T) {
 	o := gobuild.Options{CacheDir: t.TempDir()}
 	for range 2 {
 		dir, err := gobuild.Build(t.Context(), module, o, "tiny.example/deep/hello")
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "hello")).CombinedOutput()
 		if err != nil || strings.TrimSpace(string(output)) != "found" {
 			t.Errorf("the program prints %q, %v", output, err)
@@ -84,9 +90,7 @@ func TestBuild(t *testing.T) {
 	var said bytes.Buffer
 	o := gobuild.Options{CacheDir: cache, Progress: gobuild.NewProgress(&said)}
 	first, err := gobuild.Build(t.Context(), tiny(hello), o, "hello")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if want := "building hello v1, once\n"; !strings.HasPrefix(said.String(), want) {
 		t.Errorf("said %q, want %q", said.String(), want)
 	}
@@ -130,9 +134,7 @@ func TestOfTwoProcessesOneBuildsWhileTheOtherWaits(t *testing.T) {
 			t.Fatalf("helper prints %q while the lock is held, want that it waits", output.Text())
 		}
 	}
-	if err := flock.Release(file); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, flock.Release(file))
 	builders, results := 0, 0
 	for _, output := range outputs {
 		for output.Scan() {
@@ -161,9 +163,7 @@ func TestWhatAKilledBuilderLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	dir := dirOf(t, tiny(hello), cache)
-	if err := os.MkdirAll(filepath.Join(dir+".tmp-1", "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.MkdirAll(filepath.Join(dir+".tmp-1", "bin"), 0o755))
 	if _, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: cache}, "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -207,9 +207,7 @@ func TestBuildThatFails(t *testing.T) {
 func TestCacheDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: filepath.Join(file, "cache")}, "hello")
 	wantParts(t, err, "cannot store the programs of tiny", file, "make the directory writable or choose another one")
 }
@@ -252,13 +250,9 @@ func TestGoSettingsOfTheCallerDoNotMatter(t *testing.T) {
 	build := func(t *testing.T) []byte {
 		t.Helper()
 		dir, err := gobuild.Build(t.Context(), tiny(hello), gobuild.Options{CacheDir: t.TempDir()}, "hello")
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		program, err := os.ReadFile(filepath.Join(dir, "hello"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		return program
 	}
 	want := build(t)
@@ -316,18 +310,14 @@ func write(t *testing.T, settings map[string]string) {
 	for name, value := range settings {
 		lines += name + "=" + value + "\n"
 	}
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	t.Setenv("GOENV", file)
 }
 
 func dirOf(t *testing.T, m gobuild.Module, cache string) string {
 	t.Helper()
 	dir, err := m.Dir(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return dir
 }
 
@@ -335,9 +325,7 @@ func dirOf(t *testing.T, m gobuild.Module, cache string) string {
 func locked(t *testing.T, dir string) *os.File {
 	t.Helper()
 	file, err := os.Create(dir + ".lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if got, err := flock.Try(file); !got || err != nil {
 		t.Fatalf("lock: %v, %v", got, err)
 	}
@@ -360,9 +348,7 @@ func wantParts(t *testing.T, err error, parts ...string) {
 func onlyEntries(t *testing.T, dir string, paths ...string) {
 	t.Helper()
 	entries, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	if !slices.Equal(entries, paths) {
 		t.Errorf("the cache holds %q, want %q", entries, paths)
 	}

@@ -17,17 +17,11 @@ import (
 func accessToken(t *testing.T, c child) string {
 	t.Helper()
 	raw, err := os.ReadFile(c.Env["GOOGLE_APPLICATION_CREDENTIALS"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	config, err := google.JWTConfigFromJSON(raw, "https://www.googleapis.com/auth/cloud-platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	token, err := config.TokenSource(t.Context()).Token()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return token.AccessToken
 }
 

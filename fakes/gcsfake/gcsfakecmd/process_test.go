@@ -30,6 +30,14 @@ func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, gcsfakecmd.Prepare)) }
 // child is the command in a process of its own.
 type child struct{ *fakecmdtest.Child }
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func startChild(t *testing.T, args ...string) child {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "admin.json")
@@ -46,9 +54,7 @@ func (c child) options(path string) []option.ClientOption {
 func (c child) storage(t *testing.T) *storage.Client {
 	t.Helper()
 	client, err := storage.NewClient(t.Context(), c.options("/storage/v1/")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	client.SetRetry(storage.WithPolicy(storage.RetryNever))
 	return client
 }
@@ -56,9 +62,7 @@ func (c child) storage(t *testing.T) *storage.Client {
 func (c child) accounts(t *testing.T) *iam.ProjectsServiceAccountsService {
 	t.Helper()
 	s, err := iam.NewService(t.Context(), c.options("/")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	return s.Projects.ServiceAccounts
 }
 
@@ -111,9 +115,7 @@ const loaded = "loaded-account"
 
 func (l *ledger) prepare(t *testing.T, c child) {
 	t.Helper()
-	if err := c.storage(t).Bucket("load").Create(t.Context(), c.project(), &storage.BucketAttrs{SoftDeletePolicy: &storage.SoftDeletePolicy{}}); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, c.storage(t).Bucket("load").Create(t.Context(), c.project(), &storage.BucketAttrs{SoftDeletePolicy: &storage.SoftDeletePolicy{}}))
 	if _, err := c.accounts(t).Create("projects/"+c.project(), &iam.CreateServiceAccountRequest{AccountId: loaded}).Context(t.Context()).Do(); err != nil {
 		t.Fatal(err)
 	}
@@ -257,9 +259,7 @@ func (l *ledger) checkAccess(t *testing.T, c child, client *storage.Client) {
 		return
 	}
 	policy, err := client.Bucket("load").IAM().V3().Policy(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	var bound []string
 	for _, b := range policy.Bindings {
 		bound = append(bound, b.Members...)
@@ -296,24 +296,18 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	c := startChild(t, "--data", dir)
-	if err := c.storage(t).Bucket("load").Create(t.Context(), c.project(), nil); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, c.storage(t).Bucket("load").Create(t.Context(), c.project(), nil))
 	token := accessToken(t, c)
 	send := func(c child, method, path, contentRange string, body []byte) *http.Response {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, c.Env["GCS_ENDPOINT_URL"]+path, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+token)
 		if contentRange != "" {
 			req.Header.Set("Content-Range", contentRange)
 		}
 		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if err := resp.Body.Close(); err != nil {
 			t.Error(err)
 		}
@@ -351,20 +345,14 @@ func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 
 	const limit = 256 << 20
 	c := startChild(t)
 	o := c.storage(t).Bucket("big").Object("big")
-	if err := c.storage(t).Bucket("big").Create(t.Context(), c.project(), nil); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, c.storage(t).Bucket("big").Create(t.Context(), c.project(), nil))
 	w := o.NewWriter(t.Context())
 	if _, err := io.Copy(w, io.LimitReader(endless{}, size)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, w.Close())
 	r, err := o.NewReader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	n, err := io.Copy(io.Discard, r)
 	if err = errors.Join(err, r.Close()); err != nil || n != size {
 		t.Fatalf("read back %d bytes, want %d: %v", n, size, err)

@@ -25,30 +25,20 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("the endpoint is %s", c.Env["GCS_ENDPOINT_URL"])
 	}
 	ca, err := os.ReadFile(c.Env["SSL_CERT_FILE"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		t.Fatalf("%s holds no certificate", c.Env["SSL_CERT_FILE"])
 	}
 	key, err := os.ReadFile(c.Env["GOOGLE_APPLICATION_CREDENTIALS"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, trusting)
 	config, err := google.JWTConfigFromJSON(key, "https://www.googleapis.com/auth/cloud-platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	client, err := storage.NewClient(ctx, option.WithEndpoint(c.Env["GCS_ENDPOINT_URL"]+"/storage/v1/"), option.WithHTTPClient(config.Client(ctx)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Bucket("secure").Create(ctx, c.project(), nil); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
+	wantNoError(t, client.Bucket("secure").Create(ctx, c.project(), nil))
 	if err := write(ctx, client.Bucket("secure").Object("o"), []byte("text")); err != nil {
 		t.Error(err)
 	}

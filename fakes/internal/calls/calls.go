@@ -5,6 +5,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -165,9 +166,7 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (w *statusWriter) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.status = cmp.Or(w.status, http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 

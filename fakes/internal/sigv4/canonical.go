@@ -145,10 +145,7 @@ func canonicalQuery(raw, omit string) string {
 // canonicalURI returns the path for the signature. For the two object stores it is encoded once. For every other
 // service it is the sent path, encoded again, so that colons in an ARN may be sent escaped or unescaped.
 func canonicalURI(r *http.Request, service string) string {
-	path := r.URL.Path
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(r.URL.Path, "/")
 	if service == "s3" || service == "storage" {
 		return Encode(path, true)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -65,10 +66,5 @@ func signedBy(keys []*rsa.PublicKey, toSign, signature string) bool {
 		return false
 	}
 	sum := sha256.Sum256([]byte(toSign))
-	for _, key := range keys {
-		if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], raw) == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(key *rsa.PublicKey) bool { return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], raw) == nil })
 }

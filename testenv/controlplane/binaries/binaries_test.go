@@ -17,6 +17,14 @@ import (
 // allPrograms are the programs of a directory that needs no build.
 var allPrograms = []string{"kube-apiserver", "etcd", "kube-controller-manager", "kubectl"}
 
+// wantNoError ends the test if there is an error.
+func wantNoError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	const newer, older = "v1.99.0", "v1.31.9"
 	tests := map[string]struct {
@@ -133,13 +141,9 @@ func versionsOf(version string, programs ...string) map[string]string {
 // install writes programs into dir that only print their version.
 func install(t *testing.T, dir string, programs map[string]string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.MkdirAll(dir, 0o700))
 	for name, version := range programs {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script(name, version)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script(name, version)), 0o700))
 	}
 }
 

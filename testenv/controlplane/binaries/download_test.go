@@ -105,16 +105,12 @@ func packed(t *testing.T, version string) []byte {
 	for _, name := range archived {
 		text := script(name, version)
 		header := tar.Header{Name: "controller-tools/envtest/" + name, Mode: 0o755, Size: int64(len(text))}
-		if err := files.WriteHeader(&header); err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, files.WriteHeader(&header))
 		if _, err := files.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(files.Close(), compressed.Close()); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, errors.Join(files.Close(), compressed.Close()))
 	return content.Bytes()
 }
 
@@ -156,13 +152,9 @@ func bareMachine(t *testing.T) (stored, cache string) {
 			}
 		}
 	})
-	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, os.Mkdir(filepath.Join(root, "tmp"), 0o700))
 	dir, err := controllerManager().Dir(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	install(t, dir, versionsOf("v1.37.2", ControllerManager))
 	return stored, cache
 }
@@ -252,9 +244,7 @@ func TestDownload(t *testing.T) {
 				install(t, inStore(stored, "1.37.4"), versionsOf("v1.37.4", tc.installed...))
 			}
 			builtDir, err := controlPlane().Dir(cache)
-			if err != nil {
-				t.Fatal(err)
-			}
+			wantNoError(t, err)
 			if tc.built != nil {
 				install(t, builtDir, versionsOf("v1.37.2", tc.built...))
 			}

@@ -22,9 +22,7 @@ func TestTemplateRequiresTheNamedVersion(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]string{"gomod.txt": Version, "oldest.mod.txt": Oldest} {
 		content, err := os.ReadFile("template/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		if !bytes.Contains(content, []byte("\tk8s.io/kubernetes "+version+"\n")) {
 			t.Errorf("%s does not require k8s.io/kubernetes %s", name, version)
 		}
@@ -49,9 +47,7 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 	var all [2]map[string]string
 	for i, name := range []string{"gomod.txt", "oldest.mod.txt"} {
 		content, err := os.ReadFile("template/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantNoError(t, err)
 		all[i] = gobuildtest.Required(content)
 	}
 	delete(all[1], "github.com/google/cel-go")
@@ -69,13 +65,9 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 func TestTemplateHasTheVersionsOfCooper(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("template/gomod.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	own, err := os.ReadFile("../../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantNoError(t, err)
 	theirs, ours := gobuildtest.Required(content), gobuildtest.Required(own)
 	shared := 0
 	for module, version := range ours {

@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,9 +77,7 @@ type Caller struct {
 func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	c := &Caller{Kind: Anonymous, directory: d, target: t, version: r.Header.Get("X-Ms-Version")}
 	account, known := d.Account(t.Account)
-	if c.version == "" {
-		c.version = account.Version
-	}
+	c.version = cmp.Or(c.version, account.Version)
 	if !known {
 		return c, azerr.New(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist: there is no such storage account.")
 	}

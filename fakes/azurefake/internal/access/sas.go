@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -87,9 +88,7 @@ func (d *Directory) checkClient(r *http.Request, q url.Values) error {
 		return nil
 	}
 	low, high, _ := strings.Cut(allowed, "-")
-	if high == "" {
-		high = low
-	}
+	high = cmp.Or(high, low)
 	first, err1 := netip.ParseAddr(low)
 	last, err2 := netip.ParseAddr(high)
 	if err1 != nil || err2 != nil {

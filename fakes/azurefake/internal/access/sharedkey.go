@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -43,10 +44,7 @@ func (d *Directory) sharedKey(r *http.Request, account Account, other, value str
 	if account.SharedKeyOff {
 		return azerr.New(http.StatusForbidden, "KeyBasedAuthenticationNotPermitted", "Key based authentication is not permitted on this storage account.")
 	}
-	date := r.Header.Get("X-Ms-Date")
-	if date == "" {
-		date = r.Header.Get("Date")
-	}
+	date := cmp.Or(r.Header.Get("X-Ms-Date"), r.Header.Get("Date"))
 	at, err := http.ParseTime(date)
 	if err != nil {
 		return azerr.AuthenticationFailed("The Date header in the request is incorrect.")
@@ -106,9 +104,7 @@ func canonicalHeaders(header http.Header, order func(a, b string) int) string {
 
 // canonicalResource is the account and the path as the client wrote it, which in path style names the account again.
 func canonicalResource(r *http.Request, account, path string) string {
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	params := map[string][]string{}
 	for name, v := range r.URL.Query() {
 		lower := strings.ToLower(name)

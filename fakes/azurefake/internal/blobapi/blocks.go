@@ -4,6 +4,7 @@ package blobapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -205,10 +206,7 @@ type blockXML struct {
 }
 
 func (c *Call) getBlockList(w http.ResponseWriter) error {
-	kind := c.query.Get("blocklisttype")
-	if kind == "" {
-		kind = "committed"
-	}
+	kind := cmp.Or(c.query.Get("blocklisttype"), "committed")
 	if !slices.Contains([]string{"committed", "uncommitted", "all"}, kind) {
 		return azerr.InvalidQueryValue
 	}

@@ -5,6 +5,7 @@ package blobapi
 import (
 	"encoding/xml"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (c *Call) containerProperties(w http.ResponseWriter) error {
 	h.Set("X-Ms-Has-Immutability-Policy", "false")
 	h.Set("X-Ms-Has-Legal-Hold", "false")
 	h.Set("X-Ms-Default-Encryption-Scope", scopeOf(found))
-	h.Set("X-Ms-Deny-Encryption-Scope-Override", boolText(found.DenyOverride))
+	h.Set("X-Ms-Deny-Encryption-Scope-Override", strconv.FormatBool(found.DenyOverride))
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
@@ -79,25 +80,14 @@ func scopeOf(c store.Container) string {
 	return c.EncryptionScope
 }
 
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
-
 func (c *Call) leaseID() string { return c.r.Header.Get("X-Ms-Lease-Id") }
 
 func (c *Call) setLease(w http.ResponseWriter, l store.Lease) {
-	state := l.State(c.api.Now())
-	status := "unlocked"
-	if l.Locked(c.api.Now()) {
-		status = "locked"
-	}
-	w.Header().Set("X-Ms-Lease-State", string(state))
+	status, state, duration := c.leaseText(l)
+	w.Header().Set("X-Ms-Lease-State", state)
 	w.Header().Set("X-Ms-Lease-Status", status)
-	if state == store.Leased {
-		w.Header().Set("X-Ms-Lease-Duration", durationText(l))
+	if duration != "" {
+		w.Header().Set("X-Ms-Lease-Duration", duration)
 	}
 }
 

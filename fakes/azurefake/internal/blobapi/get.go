@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // the protocol's checksum
 	"encoding/base64"
 	"hash"
@@ -77,10 +78,7 @@ type span struct {
 // rangeOf reads the range of a request. A form that the service does not know is ignored.
 func rangeOf(h http.Header, size int64) (span, error) {
 	whole := span{0, size, false}
-	value := h.Get("X-Ms-Range")
-	if value == "" {
-		value = h.Get("Range")
-	}
+	value := cmp.Or(h.Get("X-Ms-Range"), h.Get("Range"))
 	spec, ok := strings.CutPrefix(value, "bytes=")
 	first, last, dash := strings.Cut(spec, "-")
 	start, err := strconv.ParseInt(first, 10, 64)

@@ -5,6 +5,7 @@ package blobapi
 import (
 	"encoding/base64"
 	"encoding/xml"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,12 +72,7 @@ func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	if err := e.EncodeToken(start); err != nil {
 		return err
 	}
-	names := []string{}
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if err := e.EncodeElement(m[name], xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ package blobapi
 
 import (
 	"encoding/xml"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -133,15 +134,9 @@ type tagsXML struct {
 
 func tagsOf(tags map[string]string) []tagXML {
 	out := []tagXML{}
-	for name, value := range tags {
-		out = append(out, tagXML{name, value})
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, tagXML{name, tags[name]})
 	}
-	slices.SortFunc(out, func(a, b tagXML) int {
-		if a.Key < b.Key {
-			return -1
-		}
-		return 1
-	})
 	return out
 }
 

@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // the protocol's checksum
 	"encoding/base64"
 	"encoding/binary"
@@ -300,9 +301,7 @@ func (c *Call) scope(b *store.Blob) error {
 	if found.DenyOverride && b.Scope != "" && b.Scope != found.EncryptionScope {
 		return azerr.New(http.StatusConflict, "ContainerEncryptionScopeOverrideNotAllowed", "The container's encryption scope cannot be overridden.")
 	}
-	if b.Scope == "" {
-		b.Scope = found.EncryptionScope
-	}
+	b.Scope = cmp.Or(b.Scope, found.EncryptionScope)
 	return nil
 }
 

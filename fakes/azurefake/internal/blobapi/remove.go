@@ -5,6 +5,7 @@ package blobapi
 import (
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
@@ -94,7 +95,7 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("X-Ms-Delete-Type-Permanent", boolText(!c.api.Versioning || past))
+	w.Header().Set("X-Ms-Delete-Type-Permanent", strconv.FormatBool(!c.api.Versioning || past))
 	w.WriteHeader(http.StatusAccepted)
 	return nil
 }

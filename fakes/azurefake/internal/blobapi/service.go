@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"net/http"
@@ -69,10 +70,7 @@ const newService = `<StorageServiceProperties>
 // storedService reads the properties of an account.
 func storedService(a access.Account) (serviceXML, error) {
 	var out serviceXML
-	text := a.Service
-	if text == "" {
-		text = newService
-	}
+	text := cmp.Or(a.Service, newService)
 	if err := xml.Unmarshal([]byte(text), &out); err != nil {
 		return out, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
 	}

@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -38,9 +39,7 @@ func (d *Directory) AddPool(p Pool) error {
 	if project == nil {
 		return noProject(p.Project)
 	}
-	if p.Provider == "" {
-		p.Provider = "kubernetes"
-	}
+	p.Provider = cmp.Or(p.Provider, "kubernetes")
 	p.Project = project.Number
 	d.pools[p.audience()] = p
 	return nil

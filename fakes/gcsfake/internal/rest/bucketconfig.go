@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"regexp"
@@ -169,9 +170,7 @@ func deriveAutoclass(cfg, old config, now time.Time) error {
 		return err
 	}
 	_ = json.Unmarshal(old["autoclass"], &was) // none is one that is off
-	if next.Terminal == "" {
-		next.Terminal = "NEARLINE"
-	}
+	next.Terminal = cmp.Or(next.Terminal, "NEARLINE")
 	if next.Terminal != "NEARLINE" && next.Terminal != "ARCHIVE" {
 		return gcserr.Invalid.Say("Invalid argument: autoclass.terminalStorageClass %q is neither NEARLINE nor ARCHIVE.", next.Terminal)
 	}

@@ -301,12 +301,7 @@ func public(b *store.Bucket) *policy.Policy {
 }
 
 func isPublic(members []string) bool {
-	for _, m := range members {
-		if m == "allUsers" || m == "allAuthenticatedUsers" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(members, "allUsers") || slices.Contains(members, "allAuthenticatedUsers")
 }
 
 // refused is the response to a caller without a permission: 401 if the caller is anonymous.

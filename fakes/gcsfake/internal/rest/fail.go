@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"net/http"
@@ -64,10 +65,7 @@ func reasonOf(e *gcserr.Error) string {
 }
 
 func failXML(w http.ResponseWriter, e *gcserr.Error) {
-	code := e.Code
-	if code == "" {
-		code = e.Reason
-	}
+	code := cmp.Or(e.Code, e.Reason)
 	var b bytes.Buffer
 	b.WriteString("<?xml version='1.0' encoding='UTF-8'?><Error>")
 	element(&b, "Code", code)

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -69,13 +70,9 @@ func (c *Call) describe(b *store.Bucket, raw []byte, contentType string) (*inser
 		return nil, err
 	}
 	in.object.Name = in.fields.Name
-	if in.object.Name == "" {
-		in.object.Name = c.query.Get("name")
-	}
+	in.object.Name = cmp.Or(in.object.Name, c.query.Get("name"))
 	c.vars["object"] = in.object.Name
-	if in.object.ContentType == "" {
-		in.object.ContentType = contentType
-	}
+	in.object.ContentType = cmp.Or(in.object.ContentType, contentType)
 	if enc := c.query.Get("contentEncoding"); enc != "" {
 		in.object.ContentEncoding = enc
 	}

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
@@ -70,10 +71,7 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 			h.Set(name, value)
 		}
 	}
-	contentType := o.ContentType
-	if contentType == "" {
-		contentType = "application/octet-stream"
-	}
+	contentType := cmp.Or(o.ContentType, "application/octet-stream")
 	set("Content-Type", contentType)
 	set("Content-Encoding", o.ContentEncoding)
 	set("Content-Language", o.ContentLanguage)
@@ -86,10 +84,7 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	h.Set("X-Goog-Metageneration", strconv.FormatInt(o.Metageneration, 10))
 	h.Set("X-Goog-Stored-Content-Length", strconv.FormatInt(o.Size, 10))
 	h.Set("X-Goog-Storage-Class", o.StorageClass)
-	encoding := o.ContentEncoding
-	if encoding == "" {
-		encoding = "identity"
-	}
+	encoding := cmp.Or(o.ContentEncoding, "identity")
 	h.Set("X-Goog-Stored-Content-Encoding", encoding)
 	if c.showsSums(o) {
 		sumHeaders(h, o)

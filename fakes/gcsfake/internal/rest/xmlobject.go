@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
@@ -105,9 +106,7 @@ func (c *Call) xmlAttributes() (store.Attributes, error) {
 		}
 	}
 	a.ContentEncoding = strings.Join(encodings, ",")
-	if a.StorageClass == "" {
-		a.StorageClass = h.Get("X-Amz-Storage-Class")
-	}
+	a.StorageClass = cmp.Or(a.StorageClass, h.Get("X-Amz-Storage-Class"))
 	if v := h.Get("X-Goog-Custom-Time"); v != "" {
 		t, err := time.Parse(time.RFC3339, v)
 		if err != nil {

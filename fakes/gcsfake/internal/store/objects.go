@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -68,9 +69,7 @@ func (s *Store) put(o Object, guard Guard, c *journal.Change, also ...func(*Obje
 
 // fillIn completes an object with the bucket's defaults.
 func (b *bucketState) fillIn(o *Object) {
-	if o.StorageClass == "" {
-		o.StorageClass = b.Settings.StorageClass
-	}
+	o.StorageClass = cmp.Or(o.StorageClass, b.Settings.StorageClass)
 	if o.KMSKeyName == "" && o.CustomerKey == "" {
 		o.KMSKeyName = b.Settings.Encryption.DefaultKMSKeyName
 	}

@@ -3,6 +3,7 @@
 package iam
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,9 +38,7 @@ func (a *Account) CreateRole(in NewRole) (Role, error) {
 	if err := a.boundaryExists(in.Boundary); err != nil {
 		return Role{}, err
 	}
-	if in.MaxSession == 0 {
-		in.MaxSession = defaultSessionLimit
-	}
+	in.MaxSession = cmp.Or(in.MaxSession, defaultSessionLimit)
 	if a.ForgetsTags {
 		in.Tags = nil
 	}

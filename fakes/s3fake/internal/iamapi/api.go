@@ -6,6 +6,7 @@
 package iamapi
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net/http"
 	"net/url"
@@ -77,9 +78,7 @@ func New(account *iam.Account, tokens *TokenVerifier) *API {
 		unservedOperations(),
 	} {
 		for name, op := range table {
-			if op.service == "" {
-				op.service = "iam"
-			}
+			op.service = cmp.Or(op.service, "iam")
 			a.operations[name] = op
 		}
 	}
@@ -109,9 +108,7 @@ func (a *API) Serve(r Request) ([]byte, error) {
 	c := &call{Request: r, API: a, action: r.Form.Get("Action")}
 	op, ok := a.operations[c.action]
 	if version := r.Form.Get("Version"); !ok || (version != "" && version != op.version()) {
-		if version == "" {
-			version = "NO_VERSION_SPECIFIED"
-		}
+		version = cmp.Or(version, "NO_VERSION_SPECIFIED")
 		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s", c.action, version)
 	}
 	if err := c.authorize(op); err != nil {

@@ -2,7 +2,11 @@
 
 package iamapi
 
-import "github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+import (
+	"cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
 
 func groupOperations() map[string]operation {
 	return map[string]operation{
@@ -26,10 +30,7 @@ func groupARN(c *call) string {
 }
 
 func newGroupARN(c *call) string {
-	path := c.Form.Get("Path")
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(c.Form.Get("Path"), "/")
 	return c.account.ARN("group", path, c.Form.Get("GroupName"))
 }
 

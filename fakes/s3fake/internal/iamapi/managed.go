@@ -3,6 +3,7 @@
 package iamapi
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,10 +34,7 @@ func onPolicy(do func(c *call, arn string) (any, error)) func(*call) (any, error
 func policyARN(c *call) string { return c.Form.Get("PolicyArn") }
 
 func newPolicyARN(c *call) string {
-	path := c.Form.Get("Path")
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(c.Form.Get("Path"), "/")
 	return c.account.ARN("policy", path, c.Form.Get("PolicyName"))
 }
 

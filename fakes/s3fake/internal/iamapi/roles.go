@@ -3,6 +3,7 @@
 package iamapi
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
@@ -28,10 +29,7 @@ func roleARN(c *call) string {
 }
 
 func newRoleARN(c *call) string {
-	path := c.Form.Get("Path")
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(c.Form.Get("Path"), "/")
 	return c.account.ARN("role", path, c.Form.Get("RoleName"))
 }
 

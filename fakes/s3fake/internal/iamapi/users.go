@@ -3,6 +3,7 @@
 package iamapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -31,10 +32,7 @@ func keyOperations() map[string]operation {
 
 // userARN is the ARN of UserName, or of the caller when it is left out.
 func userARN(c *call) string {
-	name := c.Form.Get("UserName")
-	if name == "" {
-		name = c.Principal.Name
-	}
+	name := cmp.Or(c.Form.Get("UserName"), c.Principal.Name)
 	if u, err := c.account.User(name); err == nil {
 		return c.account.UserARN(&u)
 	}
@@ -42,19 +40,13 @@ func userARN(c *call) string {
 }
 
 func newUserARN(c *call) string {
-	path := c.Form.Get("Path")
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(c.Form.Get("Path"), "/")
 	return c.account.ARN("user", path, c.Form.Get("UserName"))
 }
 
 func prefixARN(kind string) func(*call) string {
 	return func(c *call) string {
-		prefix := c.Form.Get("PathPrefix")
-		if prefix == "" {
-			prefix = "/"
-		}
+		prefix := cmp.Or(c.Form.Get("PathPrefix"), "/")
 		return c.account.ARN(kind, prefix, "")
 	}
 }

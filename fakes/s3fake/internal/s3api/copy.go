@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -228,13 +229,7 @@ func (q *request) copyBody(v *store.Version, algorithm checksum.Algorithm) (rece
 	if v.Size > maxCopy {
 		return received{}, invalidRequest("The specified copy source is larger than the maximum allowable size for a copy source: " + itoa(maxCopy))
 	}
-	if algorithm == "" {
-		algorithm = checksum.Algorithm(v.Checksum.Algorithm)
-	}
-	if algorithm == "" {
-		algorithm = checksum.CRC64NVME
-	}
-	return q.copyRange(v, 0, v.Size, algorithm)
+	return q.copyRange(v, 0, v.Size, cmp.Or(algorithm, checksum.Algorithm(v.Checksum.Algorithm), checksum.CRC64NVME))
 }
 
 func (q *request) copyRange(v *store.Version, offset, length int64, algorithm checksum.Algorithm) (received, error) {

@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // ETags are MD5 by definition
 	"encoding/base64"
 	"encoding/hex"
@@ -121,10 +122,7 @@ func (q *request) uploadPart() error {
 	if err := q.decryptParts(u); err != nil {
 		return err
 	}
-	algorithm := checksum.Algorithm(u.Checksum.Algorithm)
-	if algorithm == "" {
-		algorithm = checksum.CRC64NVME
-	}
+	algorithm := cmp.Or(checksum.Algorithm(u.Checksum.Algorithm), checksum.CRC64NVME)
 	got, err := q.receive(algorithm)
 	if err != nil {
 		return err
@@ -154,10 +152,7 @@ func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
 	if upload.Algorithm == "" || string(part) == upload.Algorithm || (part == "" && upload.Type == fullObject) {
 		return nil
 	}
-	actual := string(part)
-	if actual == "" {
-		actual = "null"
-	}
+	actual := cmp.Or(string(part), "null")
 	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + upload.Algorithm + ", actual checksum Type: " + actual)
 }
 
@@ -201,10 +196,7 @@ func (q *request) uploadPartCopy() error {
 	if err != nil {
 		return err
 	}
-	algorithm := checksum.Algorithm(u.Checksum.Algorithm)
-	if algorithm == "" {
-		algorithm = checksum.CRC64NVME
-	}
+	algorithm := cmp.Or(checksum.Algorithm(u.Checksum.Algorithm), checksum.CRC64NVME)
 	got, err := q.copyRange(v, offset, length, algorithm)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ package s3api
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"mime"
 	"mime/multipart"
@@ -103,9 +104,7 @@ func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error
 	if err != nil {
 		return err
 	}
-	if want.Algorithm == "" {
-		want.Algorithm = checksum.CRC64NVME
-	}
+	want.Algorithm = cmp.Or(want.Algorithm, checksum.CRC64NVME)
 	got, err := q.storeBody(policy.Limit(file), want.Algorithm)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // ETags are MD5 by definition
 	"encoding/base64"
 	"encoding/hex"
@@ -40,9 +41,7 @@ func (q *request) receive(algorithm checksum.Algorithm) (received, error) {
 	if q.body.Size() > maxPut {
 		return received{}, errTooLarge.With("ProposedSize", itoa(int(q.body.Size()))).With("MaxSizeAllowed", itoa(maxPut))
 	}
-	if want.Algorithm == "" {
-		want.Algorithm = algorithm
-	}
+	want.Algorithm = cmp.Or(want.Algorithm, algorithm)
 	got, err := q.storeBody(q.body, want.Algorithm, algorithm)
 	if err != nil {
 		return received{}, err
