@@ -112,4 +112,4 @@ bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000: bench/README
 	@go run ./bench $(ARGS)
 	@go run ./bench -clouds=S3,Azure,GCS -bursts=200
 	@go test ./bench/drivers -run='^$$' -bench=. -benchtime=200x
-	@go run ./bench/fakes $(FAKESARGS)
+	@go -C judges run ./bench $(FAKESARGS)

@@ -83,7 +83,7 @@ func startPrometheus(t *testing.T, env *testenv.Env, targets map[string]string) 
 // hurried returns the rules with seconds in place of minutes and hours.
 func hurried(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile("rules.yaml")
+	content, err := os.ReadFile(directory + "rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// directory contains the alerts and the dashboard.
+const directory = "../../deploy/monitoring/"
+
 // rules is the part of rules.yaml that tests use.
 type rules struct {
 	Groups []struct {
@@ -28,7 +31,7 @@ type rules struct {
 
 func readRules(t *testing.T) rules {
 	t.Helper()
-	content, err := os.ReadFile("rules.yaml")
+	content, err := os.ReadFile(directory + "rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ type dashboard struct {
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	content, err := os.ReadFile("dashboard.json")
+	content, err := os.ReadFile(directory + "dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,4 +161,26 @@ func selectorsIn(expression metricsql.Expr) []string {
 		}
 	})
 	return found
+}
+
+// TestQueriesAreParsed verifies that the parser finds everything that a query names.
+func TestQueriesAreParsed(t *testing.T) {
+	t.Parallel()
+	got := namesIn(t, query{
+		text:  `sum by (a) (rate(x_total{k!="OK"}[1m]) and on (job) (y or z{s="1"})) / 3`,
+		shown: []string{"{{a}} of {{ $labels.b }}", "{{ $value | humanizeDuration }}"},
+	})
+	x, y, z := `x_total{k!="OK"}`, `y`, `z{s="1"}`
+	if want := []string{x, y, z}; strings.Join(got.selectors, " ") != strings.Join(want, " ") {
+		t.Errorf("selectors: want %q, got %q", want, got.selectors)
+	}
+	var labels []string
+	for _, l := range got.labels {
+		labels = append(labels, l.label+" of "+strings.Join(l.selectors, " "))
+	}
+	for _, want := range []string{"a of " + x + " " + y + " " + z, "job of " + x, "job of " + y + " " + z, "b of " + x + " " + y + " " + z} {
+		if !strings.Contains(strings.Join(labels, "\n")+"\n", want+"\n") {
+			t.Errorf("no label %q among %q", want, labels)
+		}
+	}
 }

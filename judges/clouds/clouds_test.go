@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judges_test lets the acceptance tests of programs that keep their data in all three clouds judge the fakes.
-// What those tests assert has been true of the clouds themselves.
-package judges_test
+// Package clouds_test runs the acceptance tests of third-party libraries for all three clouds against the fakes. Their
+// authors also run them against the clouds.
+package clouds_test
 
 import (
 	"context"

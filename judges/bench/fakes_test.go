@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // TestMain makes the test binary act as the stores that it starts.
@@ -25,7 +27,8 @@ func TestMain(m *testing.M) {
 // TestEveryFigureIsMeasured runs the built-in stores with a minimal workload. It does not judge the figures.
 func TestEveryFigureIsMeasured(t *testing.T) {
 	t.Parallel()
-	s := settings{duration: time.Millisecond, fill: time.Minute, objects: 3, keys: 1005, only: []string{"s3fake", "gofakes3", "azurefake", "gcsfake"}}
+	fulltest.Only(t, "the tests of each fake")
+	s := settings{duration: time.Millisecond, fill: time.Minute, objects: 3, keys: 1005, only: []string{"s3fake", "gofakes3", "azurefake", "gcsfake", "fake-gcs-server"}}
 	columns, err := s.run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browsertest opens pages in a browser, for tests of programs that serve pages.
-package browsertest
+// Package pages_test opens the pages that programs serve in a browser.
+package pages_test
 
 import (
 	"context"
@@ -19,20 +19,20 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Complaints are the messages that a browser writes to its console.
-type Complaints struct {
+// complaints are the messages that a browser writes to its console.
+type complaints struct {
 	mu    sync.Mutex
 	texts []string
 }
 
-func (c *Complaints) add(text string) {
+func (c *complaints) add(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.texts = append(c.texts, text)
 }
 
-// None fails the test if there are any complaints.
-func (c *Complaints) None(t *testing.T) {
+// none fails the test if there are any complaints.
+func (c *complaints) none(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,9 +41,9 @@ func (c *Complaints) None(t *testing.T) {
 	}
 }
 
-// Start starts an empty browser that is closed at the end of the test. If no browser is installed, the test is
+// startBrowser starts an empty browser that is closed at the end of the test. If no browser is installed, the test is
 // skipped, or fails if all tools are required.
-func Start(t *testing.T) (context.Context, *Complaints) {
+func startBrowser(t *testing.T) (context.Context, *complaints) {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -56,7 +56,7 @@ func Start(t *testing.T) (context.Context, *Complaints) {
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	started, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
-	c := &Complaints{}
+	c := &complaints{}
 	browser, end := chromedp.NewContext(started, chromedp.WithListener(func(event any) {
 		switch event := event.(type) {
 		case *runtime.EventExceptionThrown:
@@ -77,20 +77,20 @@ func Start(t *testing.T) (context.Context, *Complaints) {
 // patience is the maximum duration of an action that takes a user only a moment.
 const patience = 2 * time.Minute
 
-// Must runs actions in a browser, one after the other.
-func Must(browser context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+// must runs actions in a browser, one after the other.
+func must(browser context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	for _, step := range steps {
-		Ask(browser, t, step)
+		ask(browser, t, step)
 	}
 }
 
 // stateError is the browser's error code for an object that no longer exists.
 const stateError = -32000
 
-// Ask returns the result of an action in a browser. If the page is rendered again, the element that the action has
+// ask returns the result of an action in a browser. If the page is rendered again, the element that the action has
 // found may disappear before the action ends. The action is then repeated with the new element.
-func Ask[T any](browser context.Context, t *testing.T, action chromedp.Action[T]) T {
+func ask[T any](browser context.Context, t *testing.T, action chromedp.Action[T]) T {
 	t.Helper()
 	limited, cancel := context.WithTimeout(browser, patience)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fsouza/fake-gcs-server/fakestorage"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -55,10 +56,7 @@ func all() []store {
 			return []string{"--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"}
 		}), newAzure},
 		{"gcsfake", false, own("gcsfake"), newGCS},
-		{"fake-gcs-server", true, program(found(stores.FakeGCSServer()), place{}, nil, func(address, _ string) []string {
-			host, port, _ := strings.Cut(address, ":")
-			return []string{"-scheme", "http", "-host", host, "-port", port, "-backend", "memory", "-log-level", "error"}
-		}), newGCS},
+		{"fake-gcs-server", true, own("fake-gcs-server"), newGCS},
 	}
 }
 
@@ -83,11 +81,11 @@ func found(s stores.Store) func(context.Context) ([]string, error) {
 
 // azurite returns the command of Azurite, after installing it if necessary.
 func azurite(ctx context.Context) ([]string, error) {
-	install := exec.CommandContext(ctx, "bash", "hack/npm.sh", "azurite")
+	install := exec.CommandContext(ctx, "bash", "../hack/npm.sh", "azurite")
 	install.Stderr = os.Stderr
 	out, err := install.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w: bash hack/npm.sh azurite: %w", errMissing, err)
+		return nil, fmt.Errorf("%w: bash ../hack/npm.sh azurite: %w", errMissing, err)
 	}
 	return []string{"node", filepath.Join(strings.TrimSpace(string(out)), "azurite", "dist", "src", "blob", "main.js")}, nil
 }
@@ -139,6 +137,12 @@ func open(name string) (place, func() error, error) {
 			return place{}, nil, errors.Join(err, s.Close())
 		}
 		return place{Secret: token}.of(s)
+	case "fake-gcs-server":
+		s, err := fakestorage.NewServerWithOptions(fakestorage.Options{Scheme: "http"})
+		if err != nil {
+			return place{}, nil, err
+		}
+		return place{URL: s.URL()}, func() error { s.Stop(); return nil }, nil
 	case "gofakes3":
 		s := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
 		return place{s.URL, "any", "thing"}, func() error { s.Close(); return nil }, nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main_test
+package pages_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,33 +17,33 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"github.com/cooper-cosi/cooper/internal/testing/browsertest"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // images is the directory of the screenshots in the documentation.
-const images = "../../docs/images"
+const images = root + "docs/images"
 
 // TestThePageShowsTheTutorial follows the tutorial while a browser shows the page, and verifies that the page
 // updates without reloading.
 func TestThePageShowsTheTutorial(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "it needs a browser")
-	browser, complaints := browsertest.Start(t)
+	fulltest.Only(t, "TestCooperDoesWhatTheReadmePromises in cmd/cooper has no browser")
+	browser, complaints := startBrowser(t)
 	up := startUp(t)
-	env := up.environment(t)
+	env := up.env
 
 	claim, access, secret := box("BucketClaim/tutorial/sample"), box("BucketAccess/tutorial/sample"), box("Secret/tutorial/sample-credentials")
-	browsertest.Must(browser, t, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
+	must(browser, t, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
 	picture(browser, t, "page.png")
 
 	t.Log("by the keyboard alone, to the timeline of the claim")
-	browsertest.Must(browser, t, chromedp.Focus(claim), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
-	if focused := browsertest.Ask(browser, t, chromedp.Evaluate[string](`document.querySelector('[aria-current]').id`)); focused != "BucketClaim/tutorial/sample" {
+	must(browser, t, chromedp.Focus(claim), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
+	if focused := ask(browser, t, chromedp.Evaluate[string](`document.querySelector('[aria-current]').id`)); focused != "BucketClaim/tutorial/sample" {
 		t.Errorf("Enter selected %q", focused)
 	}
-	words := browsertest.Ask(browser, t, chromedp.TextContent(`svg[aria-label="Timeline"]`))
+	words := ask(browser, t, chromedp.TextContent(`svg[aria-label="Timeline"]`))
 	for _, want := range []string{"DriverCreateBucket", "reconcile BucketClaim", "reconcile Bucket", "S3.CreateBucket"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the timeline lacks %s: %s", want, words)
@@ -51,16 +52,21 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	picture(browser, t, "page-timeline.png")
 
 	t.Log("the objects of the bucket")
-	client := minioClient(t, env)
+	client, err := minio.New(strings.TrimPrefix(env["AWS_ENDPOINT_URL"], "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""), Region: env["AWS_DEFAULT_REGION"],
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := client.PutObject(t.Context(), env["BUCKET_NAME"], "hello.txt", strings.NewReader("hello"), 5, minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	follow(browser, t, secret, `a[href*="objects"]`)
 	follow(browser, t, `a[href*="objects"]`, "section ul li")
-	if keys := browsertest.Ask(browser, t, chromedp.TextContent("section ul li")); keys != "hello.txt" {
+	if keys := ask(browser, t, chromedp.TextContent("section ul li")); keys != "hello.txt" {
 		t.Errorf("the page lists %q, want hello.txt", keys)
 	}
-	if whole := browsertest.Ask(browser, t, chromedp.OuterHTML("html")); strings.Contains(whole, env["AWS_SECRET_ACCESS_KEY"]) || strings.Contains(whole, env["AWS_ACCESS_KEY_ID"]) {
+	if whole := ask(browser, t, chromedp.OuterHTML("html")); strings.Contains(whole, env["AWS_SECRET_ACCESS_KEY"]) || strings.Contains(whole, env["AWS_ACCESS_KEY_ID"]) {
 		t.Error("the page shows the credential")
 	}
 	if err := client.RemoveObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.RemoveObjectOptions{}); err != nil {
@@ -74,18 +80,18 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	}
 	follow(browser, t, `a[href="/"]`, access)
 	x, y := press(browser, t, "BucketClaim/tutorial/sample")
-	up.kubectl(t, env, "create", "-f", manifest)
-	browsertest.Ask(browser, t, chromedp.Poll[bool]("window.sent"))
-	browsertest.Must(browser, t, chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
+	up.kubectl(t, "create", "-f", manifest)
+	ask(browser, t, chromedp.Poll[bool]("window.sent"))
+	must(browser, t, chromedp.MouseEvent(chromedp.MouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
 	follow(browser, t, `a[href="/"]`, access)
-	browsertest.Must(browser, t, chromedp.WaitVisible(box("BucketClaim/tutorial/misspelt")+" rect.failed"), chromedp.WaitVisible("td.failed"))
-	if counts := browsertest.Ask(browser, t, chromedp.TextContent("li.failed")); counts != "✗ 1 failed" {
+	must(browser, t, chromedp.WaitVisible(box("BucketClaim/tutorial/misspelt")+" rect.failed"), chromedp.WaitVisible("td.failed"))
+	if counts := ask(browser, t, chromedp.TextContent("li.failed")); counts != "✗ 1 failed" {
 		t.Errorf("the page says %q", counts)
 	}
-	if events := browsertest.Ask(browser, t, chromedp.TextContent("tbody")); !strings.Contains(events, "versionning") {
+	if events := ask(browser, t, chromedp.TextContent("tbody")); !strings.Contains(events, "versionning") {
 		t.Errorf("no Event says which parameter is wrong: %s", events)
 	}
-	up.kubectl(t, env, "delete", "-f", manifest, "--timeout=60s")
+	up.kubectl(t, "delete", "-f", manifest, "--timeout=60s")
 
 	t.Log("what goes")
 	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
@@ -93,11 +99,11 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	picture(browser, t, "page-dark.png")
-	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
-	browsertest.Must(browser, t, chromedp.WaitNotPresent(access))
-	up.kubectl(t, env, "delete", "bucketclaim", "sample", "--timeout=60s")
-	browsertest.Must(browser, t, chromedp.WaitNotPresent(claim))
-	complaints.None(t)
+	up.kubectl(t, "delete", "bucketaccess", "sample", "--timeout=60s")
+	must(browser, t, chromedp.WaitNotPresent(access))
+	up.kubectl(t, "delete", "bucketclaim", "sample", "--timeout=60s")
+	must(browser, t, chromedp.WaitNotPresent(claim))
+	complaints.none(t)
 
 	response, err := http.Get(strings.Split(up.page, "?")[0])
 	if err != nil {
@@ -107,7 +113,42 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	if response.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without the token: %s", response.Status)
 	}
-	up.interrupt(t)
+}
+
+// upProcess is a running `cooper up`.
+type upProcess struct {
+	data string
+	// page is the URL of the demo page, including its token.
+	page string
+	// env are the variables of `cooper env`.
+	env map[string]string
+}
+
+func startUp(t *testing.T) *upProcess {
+	t.Helper()
+	up := &upProcess{data: filepath.Join(t.TempDir(), "data"), env: map[string]string{}}
+	cooper := build(t, "cooper")
+	up.page = start(t, `^page +(\S+)`, cooper, "up", "--data", up.data)
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `set -a; eval "$("$0" env --data "$1")"; env -0`, cooper, up.data)
+	shell.Env = []string{"PATH=" + os.Getenv("PATH")}
+	out, err := shell.Output()
+	if err != nil {
+		t.Fatalf("cooper env: %v", err)
+	}
+	for pair := range strings.SplitSeq(string(out), "\x00") {
+		name, value, _ := strings.Cut(pair, "=")
+		up.env[name] = value
+	}
+	return up
+}
+
+func (up *upProcess) kubectl(t *testing.T, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(up.data, "bin", "kubectl"), args...)
+	command.Env = []string{"KUBECONFIG=" + up.env["KUBECONFIG"], "KUBECACHEDIR=" + t.TempDir()}
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl %q: %v\n%s", args, err, out)
+	}
 }
 
 // misspelt is a claim that the driver rejects.
@@ -129,27 +170,27 @@ func box(id string) string { return fmt.Sprintf(`a[id=%q]`, id) }
 // follow clicks on an element and waits until another one is visible.
 func follow(browser context.Context, t *testing.T, what, until string) {
 	t.Helper()
-	browsertest.Must(browser, t, chromedp.Click(what), chromedp.WaitVisible(until))
+	must(browser, t, chromedp.Click(what), chromedp.WaitVisible(until))
 }
 
 // press presses the mouse button on an object of the map and makes the page record in window.sent when it
 // receives an update. It returns the coordinates at which to release the button.
 func press(browser context.Context, t *testing.T, id string) (x, y float64) {
 	t.Helper()
-	at := browsertest.Ask(browser, t, chromedp.Evaluate[[]float64](fmt.Sprintf(`(() => {
+	at := ask(browser, t, chromedp.Evaluate[[]float64](fmt.Sprintf(`(() => {
 		document.getElementById(%[1]q).scrollIntoView({block: "center"});
 		const box = document.getElementById(%[1]q).getBoundingClientRect();
 		return [box.x + box.width / 2, box.y + box.height / 2];
 	})()`, id)))
-	browsertest.Must(browser, t, chromedp.MouseEvent(chromedp.MousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
-	browsertest.Ask(browser, t, chromedp.Evaluate[bool](`source.addEventListener("message", () => { window.sent = true; }), true`))
+	must(browser, t, chromedp.MouseEvent(chromedp.MousePressed, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	ask(browser, t, chromedp.Evaluate[bool](`source.addEventListener("message", () => { window.sent = true; }), true`))
 	return at[0], at[1]
 }
 
 // picture takes a screenshot. With COOPER_UPDATE it saves the screenshot for the documentation.
 func picture(browser context.Context, t *testing.T, name string) {
 	t.Helper()
-	png := browsertest.Ask(browser, t, chromedp.FullScreenshot(100))
+	png := ask(browser, t, chromedp.FullScreenshot(100))
 	if !bytes.HasPrefix(png, []byte("\x89PNG")) {
 		t.Fatalf("%s is no picture", name)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fakes compares the fakes of this repository with other stores of the same protocols: bare gofakes3,
+// Command bench compares the fakes of this repository with other stores of the same protocols: bare gofakes3,
 // versitygw and MinIO; Azurite; and fake-gcs-server. Each runs alone in its own process and receives the same
 // requests as the others of its cloud. gofakes3 and fake-gcs-server do not authenticate requests.
 package main
@@ -47,7 +47,7 @@ func main() {
 
 func end(what string, err error) {
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "bench/fakes: %s: %v\n", what, err)
+		fmt.Fprintf(os.Stderr, "judges/bench: %s: %v\n", what, err)
 		os.Exit(1)
 	}
 }
