@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package grants_test
+package main_test
 
 import (
 	"bytes"
@@ -27,6 +27,9 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/probe"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/rotate"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
@@ -35,13 +38,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/docstest"
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
-
-func TestMain(m *testing.M) { testenv.Main(m) }
 
 // world is a system with the three clouds and a user who manages their own claims.
 type world struct {
@@ -153,9 +153,9 @@ func (w *world) access(name, class string, protocol cosiapi.Protocol, claims map
 func TestWhatWasGranted(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	w.classes("g-s3", containers.S3DriverName, nil)
-	w.classes("g-azure", containers.AzureDriverName, nil)
-	w.classes("g-gcs", containers.GCSDriverName, map[string]string{"credentials": "both"})
+	w.classes("g-s3", s3driver.DefaultName, nil)
+	w.classes("g-azure", azuredriver.DefaultName, nil)
+	w.classes("g-gcs", gcsdriver.DefaultName, map[string]string{"credentials": "both"})
 	w.access("app", "g-s3", cosiapi.ProtocolS3, map[string]cosiapi.BucketAccessMode{"photos": cosiapi.BucketAccessModeReadWrite})
 	w.access("reader", "g-s3", cosiapi.ProtocolS3, map[string]cosiapi.BucketAccessMode{"photos": cosiapi.BucketAccessModeReadOnly})
 	w.access("writer", "g-s3", cosiapi.ProtocolS3, map[string]cosiapi.BucketAccessMode{"photos": cosiapi.BucketAccessModeWriteOnly})
@@ -180,7 +180,7 @@ func (w *world) triesCredentials() {
 		whole.WriteString("$ kubectl cosi test access/" + access + "\n" + out)
 	}
 	text := regexp.MustCompile(`cosi-test-[\w-]+`).ReplaceAllString(whole.String(), "cosi-test-NAME")
-	docstest.CurrentPage(t, "cmd/kubectl-cosi/internal/grants/testdata/test.txt", func(string) []byte { return []byte(text) })
+	docstest.CurrentPage(t, "cmd/kubectl-cosi/testdata/test.txt", func(string) []byte { return []byte(text) })
 	for _, bucket := range w.s3.Inventory().Buckets {
 		if bucket.Count > 0 {
 			t.Errorf("the test leaves %q", bucket.Objects)
@@ -248,7 +248,7 @@ func (w *world) rotates() {
 	t.Helper()
 	before := w.secret("mover-photos").Data["AWS_ACCESS_KEY_ID"]
 	out := w.must("rotate", "access/mover", "--wait")
-	docstest.CurrentPage(t, "cmd/kubectl-cosi/internal/grants/testdata/rotate.txt", func(string) []byte { return []byte(out) })
+	docstest.CurrentPage(t, "cmd/kubectl-cosi/testdata/rotate.txt", func(string) []byte { return []byte(out) })
 	for _, name := range []string{"mover-photos", "mover-archive"} {
 		if after := w.secret(name).Data["AWS_ACCESS_KEY_ID"]; bytes.Equal(after, before) {
 			t.Errorf("Secret %s has the old key", name)
@@ -257,9 +257,9 @@ func (w *world) rotates() {
 	if out := w.must("rotate", "mover"); strings.Contains(out, "is in its Secrets") {
 		t.Errorf("rotate without --wait says:\n%s", out)
 	}
-	w.StopComponent(w.Sidecar(containers.S3DriverName))
+	w.StopComponent(w.Sidecar(s3driver.DefaultName))
 	w.fails(`BucketAccess "app" has no new credential yet`, "rotate", "app", "--wait", "--timeout", "1s")
-	w.StartComponent(w.Sidecar(containers.S3DriverName))
+	w.StartComponent(w.Sidecar(s3driver.DefaultName))
 	w.must("rotate", "app", "--wait")
 }
 
@@ -269,7 +269,7 @@ func (w *world) adopts() {
 	if err := w.s3.Seed([]byte("buckets: [{name: old-photos}]")); err != nil {
 		t.Fatal(err)
 	}
-	out := w.must("adopt", "old-photos", "--claim", w.Namespace+"/old", "--driver", containers.S3DriverName, "--protocol", "S3", "--access-class", "g-s3", "--access-mode", "ReadWrite")
+	out := w.must("adopt", "old-photos", "--claim", w.Namespace+"/old", "--driver", s3driver.DefaultName, "--protocol", "S3", "--access-class", "g-s3", "--access-mode", "ReadWrite")
 	if strings.Contains(out, "status") || strings.Contains(out, "null") {
 		t.Errorf("the manifests have more than what is to be applied:\n%s", out)
 	}
