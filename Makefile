@@ -7,7 +7,7 @@ SHELL := bash
 
 # Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim'
 # What takes longest begins first.
-PACKAGES ?= ./lifecycle/... ./e2e/... ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
+PACKAGES ?= ./lifecycle/... ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
 TESTFLAGS ?=
 TIER ?= short
 export TESTFLAGS
@@ -83,19 +83,19 @@ release: ## make the files of a release from the commit that is checked out, bel
 	@umask 022; go run ./hack/release -version '$(VERSION)'
 
 .PHONY: node
-node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to hack/node)
+node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to e2e/cmd/node)
 	@go run ./hack/images -archives dist/node-images -client >/dev/null
-	@go build -o bin/node ./hack/node
+	@go -C e2e build -o ../bin/node ./cmd/node
 	@exec bin/node -images dist/node-images $(ARGS)
 
 .PHONY: e2e-node
 e2e-node: ## install, use, break and repair Cooper on a node of this machine (as root; TESTFLAGS='-run Smoke')
-	@COOPER_SOAK=1 COOPER_REQUIRE_NODE=1 go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
+	@COOPER_SOAK=1 COOPER_REQUIRE_NODE=1 go -C e2e test ./cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: e2e-cluster
 e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY (KUBECONFIG=..., TESTFLAGS=)
 	$(if $(filter command line,$(origin KUBECONFIG)),,$(error which cluster? That of your shell is not taken, as Cooper is installed and removed there: make e2e-cluster KUBECONFIG=...))
-	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
+	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go -C e2e test ./cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
 soak: ## run everything, for hours: all tests with whole matrices and long random runs (COOPER_LIFECYCLE_STEPS=), then all seeded defects (PACKAGES=, TESTFLAGS=)

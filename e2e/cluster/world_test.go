@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster_test installs Cooper on a cluster as an administrator does, and uses it from Pods. The
-// cluster is a node on this machine (testenv/node), or that of the kubeconfig in COOPER_CLUSTER_KUBECONFIG.
+// cluster is a node on this machine (e2e/node), or that of the kubeconfig in COOPER_CLUSTER_KUBECONFIG.
 package cluster_test
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/cooper-cosi/cooper/e2e/node"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
-	"github.com/cooper-cosi/cooper/testenv/node"
 )
 
 const (

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"path/filepath"
 
@@ -65,7 +66,7 @@ func ours() []image {
 func command(name string, state ...string) image {
 	return image{
 		name: name, state: state, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
-		lay: func(ctx context.Context, to place) error { return to.compile(ctx, "./cmd/"+name) },
+		lay: func(ctx context.Context, to place) error { return to.compile(ctx, ".", "./cmd/"+name) },
 	}
 }
 
@@ -77,20 +78,24 @@ func clients() []image {
 func client(name string) image {
 	return image{
 		name: name, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
-		lay: func(ctx context.Context, to place) error { return to.compile(ctx, "./e2e/cluster/"+name) },
+		lay: func(ctx context.Context, to place) error { return to.compile(ctx, "e2e", "./cluster/"+name) },
 	}
 }
 
-// compile builds one of Cooper's programs.
-func (p place) compile(ctx context.Context, program string) error {
+// compile builds a program of the module in a directory.
+func (p place) compile(ctx context.Context, module, program string) error {
 	name := path.Base(program)
+	output, err := filepath.Abs(filepath.Join(p.root, name))
+	if err != nil {
+		return fmt.Errorf("image of %s: %w", name, err)
+	}
 	return gobuild.Command{
-		Name: "image of " + name, Packages: []string{program}, Output: filepath.Join(p.root, name), LinkFlags: "-buildid=", Platform: "linux/" + p.arch,
+		Name: "image of " + name, Dir: module, Packages: []string{program}, Output: output, LinkFlags: "-buildid=", Platform: "linux/" + p.arch,
 	}.Run(ctx, p.progress)
 }
 
 func layControlPlane(ctx context.Context, to place) error {
-	if err := to.compile(ctx, "./cmd/cooper"); err != nil {
+	if err := to.compile(ctx, ".", "./cmd/cooper"); err != nil {
 		return err
 	}
 	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: to.progress})

@@ -89,9 +89,26 @@ func run(since string) error {
 	return os.WriteFile(page, []byte(describe(since, compare(before, after))), 0o644) //nolint:gosec // for everybody
 }
 
-// load reads what the packages of a checkout export, by import path.
-func load(directory string) (map[string]*types.Package, error) {
-	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Name,DepOnly"}, libraries()...)...)
+// load reads what the libraries in a checkout export, by import path. One of them may be a module of its own.
+func load(checkout string) (map[string]*types.Package, error) {
+	packages, err := loadModule(checkout, libraries()...)
+	if err != nil {
+		return nil, err
+	}
+	const nested = "fakes/fakecontainer"
+	if _, err := os.Stat(filepath.Join(checkout, nested, "go.mod")); err == nil {
+		of, err := loadModule(filepath.Join(checkout, nested), "./...")
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(packages, of)
+	}
+	return packages, nil
+}
+
+// loadModule reads what packages of the module in a directory export.
+func loadModule(directory string, patterns ...string) (map[string]*types.Package, error) {
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Name,DepOnly"}, patterns...)...)
 	var problem bytes.Buffer
 	cmd.Dir, cmd.Stderr = directory, &problem
 	out, err := cmd.Output()

@@ -52,7 +52,6 @@ func layers() map[string]int {
 		"bench":     5,
 		"hack":      5,
 		"lifecycle": 5, // tests only
-		"e2e":       5, // tests only
 	}
 }
 
@@ -115,10 +114,10 @@ func bans() []ban {
 			why:    "what we ship contains no test code; a package for tests is below internal/testing or has a name that ends in test",
 		},
 		{
-			who:    []string{"testenv/system", "testenv/controlplane", "testenv/node"},
+			who:    []string{"testenv/system", "testenv/controlplane"},
 			never:  []string{"testing"},
 			direct: true,
-			why:    "cooper up and make node start the same without a test",
+			why:    "cooper up starts the same without a test",
 		},
 	}
 }

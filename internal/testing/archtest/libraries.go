@@ -27,8 +27,7 @@ func libraries() []library {
 		{dir: "fakes/azurefake", cooper: stores, cloud: "github.com/Azure"}, // Azure's own fakes of its management API
 		{dir: "fakes/fault"},
 		{dir: "fakes/faketest"},
-		{dir: "fakes/fakecontainer"},
-		{dir: "drivers/driverkit", cooper: []string{"proto", "internal/credstore", "internal/unixsocket", "internal/testing", "internal/flock"}}, // the last two by drivertest
+		{dir: "drivers/driverkit", cooper: []string{"proto", "internal/credstore", "internal/unixsocket", "internal/testing", "internal/flock"}}, // internal/testing by drivertest
 		{dir: "sanity", cooper: []string{"proto", "internal/strictyaml"}},
 	}
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
@@ -29,12 +30,12 @@ func Served(name string, driver driverkit.Driver) system.Driver {
 	}}
 }
 
-// S3 returns the S3 driver for a store, with its credential store.
-func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.Driver {
+// S3 returns the S3 driver for a fake, with its credential store.
+func S3(tb testing.TB, store *s3fake.Server, credentials credstore.Store) system.Driver {
 	tb.Helper()
 	root := store.Root()
 	driver, err := s3driver.New(s3driver.Options{
-		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
+		Config: s3driver.Config{DriverName: s3driver.DefaultName, Backends: map[string]s3driver.BackendConfig{"main": {
 			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
 		}}},
@@ -43,15 +44,15 @@ func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Served(containers.S3DriverName, driver)
+	return Served(s3driver.DefaultName, driver)
 }
 
-// Azure returns the Azure Blob Storage driver for a store.
-func Azure(tb testing.TB, store containers.Azure) system.Driver {
+// Azure returns the Azure Blob Storage driver for a fake.
+func Azure(tb testing.TB, store *azurefake.Server) system.Driver {
 	tb.Helper()
 	key, _ := store.Keys(azurefake.DefaultAccount)
 	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
-		DriverName: containers.AzureDriverName,
+		DriverName: azuredriver.DefaultName,
 		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
 			Endpoint: store.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
 		}},
@@ -59,11 +60,11 @@ func Azure(tb testing.TB, store containers.Azure) system.Driver {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Served(containers.AzureDriverName, driver)
+	return Served(azuredriver.DefaultName, driver)
 }
 
-// GCS returns the Google Cloud Storage driver for a store.
-func GCS(tb testing.TB, store containers.GCS) system.Driver {
+// GCS returns the Google Cloud Storage driver for a fake.
+func GCS(tb testing.TB, store *gcsfake.Server) system.Driver {
 	tb.Helper()
 	key, err := store.AdminKey("")
 	if err != nil {
@@ -74,7 +75,7 @@ func GCS(tb testing.TB, store containers.GCS) system.Driver {
 		tb.Fatal(err)
 	}
 	driver, err := gcsdriver.New(gcsdriver.Options{
-		Config: gcsdriver.Config{DriverName: containers.GCSDriverName, Backends: map[string]gcsdriver.BackendConfig{
+		Config: gcsdriver.Config{DriverName: gcsdriver.DefaultName, Backends: map[string]gcsdriver.BackendConfig{
 			"main": {Project: store.ProjectID(), Endpoint: store.URL(), CredentialsFile: file},
 		}},
 		Credentials: credstore.NewMemory(),
@@ -82,5 +83,5 @@ func GCS(tb testing.TB, store containers.GCS) system.Driver {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Served(containers.GCSDriverName, driver)
+	return Served(gcsdriver.DefaultName, driver)
 }

@@ -23,10 +23,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/e2e/node/binaries"
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	cpbinaries "github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
-	"github.com/cooper-cosi/cooper/testenv/node/binaries"
 )
 
 // Options configure the cluster.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command node runs a Kubernetes cluster with one node on this machine until it is stopped. It leaves nothing
-// behind except what testenv/node documents. With -images it loads the images of Cooper from archives of
+// behind except what e2e/node documents. With -images it loads the images of Cooper from archives of
 // hack/images. With -build it only builds the executables.
 package main
 
@@ -20,8 +20,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/cooper-cosi/cooper/testenv/node"
-	"github.com/cooper-cosi/cooper/testenv/node/binaries"
+	"github.com/cooper-cosi/cooper/e2e/node"
+	"github.com/cooper-cosi/cooper/e2e/node/binaries"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/cooper-cosi/cooper/testenv/node/binaries"
+	"github.com/cooper-cosi/cooper/e2e/node/binaries"
 )
 
 // prefix is the prefix of the names of nodes' directories and cgroups.

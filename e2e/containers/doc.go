@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package containers runs stores and whole COSI systems in Docker containers, for tests at the outermost
-// level. It provides real stores behind the same interfaces as the in-process fakes (S3, Azure, GCS), and all
+// level. It provides fakes and third-party stores with the same methods as the in-process fakes, and all
 // components that a cluster would run, on a separate network.
 //
 // Docker must run on this machine. If it does not respond, or if an image can be neither found nor pulled,

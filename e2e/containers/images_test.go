@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/e2e/containers"
 )
 
 // inspected is the output of docker image inspect.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 

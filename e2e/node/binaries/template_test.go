@@ -25,7 +25,7 @@ func TestTemplateHasTheVersionsOfTheControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := os.ReadFile("../../controlplane/binaries/template/gomod.txt")
+	theirs, err := os.ReadFile("../../../testenv/controlplane/binaries/template/gomod.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestTheGuardOfProcessesIsTheControlPlanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := os.ReadFile("../../controlplane/binaries/template/parent/parent.go.txt")
+	theirs, err := os.ReadFile("../../../testenv/controlplane/binaries/template/parent/parent.go.txt")
 	if err != nil || !bytes.Equal(own, theirs) {
 		t.Errorf("parent.go.txt differs (%v)", err)
 	}

@@ -18,10 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cooper-cosi/cooper/e2e/node"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
-	"github.com/cooper-cosi/cooper/testenv/node"
 )
 
 // waitTimeout is long because it only delays failures.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
-	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/e2e/containers"
 )
 
 // TestComposeReal runs the profile real of compose.yaml: MinIO, Azurite and fake-gcs-server.

@@ -12,44 +12,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// S3 is the common interface of an S3 store in a container and the in-process fake.
-type S3 interface {
-	// URL is the endpoint.
-	URL() string
-	// Region is the region that it serves.
-	Region() string
-	// Root returns credentials with all permissions.
-	Root() s3fake.Credentials
-}
-
-// Azure is the common interface of a Blob service in a container and the in-process fake.
-type Azure interface {
-	// URL is the endpoint, without the account.
-	URL() string
-	// Keys returns the two keys of an account, or empty strings if it does not exist.
-	Keys(account string) (key1, key2 string)
-}
-
-// GCS is the common interface of a Cloud Storage service in a container and the in-process fake.
-type GCS interface {
-	// URL is the endpoint.
-	URL() string
-	// ProjectID is the only project.
-	ProjectID() string
-	// AdminKey returns the JSON key of the project's administrator for clients that reach the store at base;
-	// "" means URL. It is nil if the store has no accounts.
-	AdminKey(base string) ([]byte, error)
-}
-
-var (
-	_ S3    = (*s3fake.Server)(nil)
-	_ S3    = (*S3Store)(nil)
-	_ Azure = (*azurefake.Server)(nil)
-	_ Azure = (*AzureStore)(nil)
-	_ GCS   = (*gcsfake.Server)(nil)
-	_ GCS   = (*GCSStore)(nil)
-)
-
 // A Store is an object store in a container.
 type Store struct {
 	*Container
@@ -84,10 +46,10 @@ type S3Store struct {
 	kind string
 }
 
-// Region implements S3.
+// Region is the region that it serves.
 func (s *S3Store) Region() string { return region }
 
-// Root implements S3.
+// Root returns credentials with all permissions.
 func (s *S3Store) Root() s3fake.Credentials {
 	return s3fake.Credentials{AccessKeyID: rootKey, SecretAccessKey: rootSecret}
 }
@@ -128,7 +90,7 @@ func VersityGW(tb testing.TB, on *Network) *S3Store {
 // AzureStore is a Blob service in a container.
 type AzureStore struct{ Store }
 
-// Keys implements Azure.
+// Keys returns the two keys of an account, or empty strings if it does not exist.
 func (*AzureStore) Keys(account string) (key1, key2 string) {
 	if account != azurefake.DefaultAccount {
 		return "", ""
@@ -166,7 +128,7 @@ type GCSStore struct {
 	keys string
 }
 
-// ProjectID implements GCS.
+// ProjectID is the only project.
 func (s *GCSStore) ProjectID() string {
 	if s.keys == "" {
 		return noProject
@@ -177,7 +139,8 @@ func (s *GCSStore) ProjectID() string {
 // adminKeyFile is the file to which the fake writes the key.
 const adminKeyFile = "/keys/admin.json"
 
-// AdminKey implements GCS.
+// AdminKey returns the JSON key of the project's administrator for clients that reach the store at base; "" means URL. It
+// is nil if the store has no accounts.
 func (s *GCSStore) AdminKey(base string) ([]byte, error) {
 	if s.keys == "" {
 		return nil, nil

@@ -5,8 +5,8 @@ package containers_test
 import (
 	"testing"
 
+	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/internal/testing/exampletest"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
 // Run a whole system in containers, with MinIO and its driver. The store is disconnected and reconnected.

@@ -16,9 +16,9 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"google.golang.org/api/option"
 
+	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/fakes/fakecontainer"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
 // TestFakeContainers uses each fake as external projects do, with a seed and an ordinary client.

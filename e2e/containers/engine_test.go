@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 

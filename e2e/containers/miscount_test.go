@@ -5,7 +5,7 @@ package containers_test
 import (
 	"testing"
 
-	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/e2e/containers"
 )
 
 // TestANetworkInUseIsNotMiscounted verifies that a container that a test forgot to remove is reported as a

@@ -14,8 +14,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"google.golang.org/api/option"
 
+	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
 const text = "hello from a test"
