@@ -285,8 +285,8 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 			if !strings.Contains(makefile, "\n"+words[1]+": ") {
 				t.Errorf("%s: there is no such target", command[1])
 			}
-		case words[0] == "go" && len(words) > 4:
-			function, _, _ := strings.Cut(words[4], "/")
+		case words[0] == "go" && slices.Contains(words, "-run"):
+			function, _, _ := strings.Cut(words[slices.Index(words, "-run")+1], "/")
 			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources(t, words[2])) {
 				t.Errorf("%s: there is no such test", command[1])
 			}

@@ -57,22 +57,23 @@ func list(t *testing.T) []Package {
 	}
 }
 
-// required lists the modules that the main go.mod requires.
-func required(t *testing.T) []string {
+// required returns the modules that the main go.mod requires, and whether directly.
+func required(t *testing.T) map[string]bool {
 	t.Helper()
 	var mod struct {
 		Require []struct {
-			Path string `json:"Path"`
+			Path     string `json:"Path"`
+			Indirect bool   `json:"Indirect"`
 		} `json:"Require"`
 	}
 	if err := json.Unmarshal(goCommand(t, "mod", "edit", "-json"), &mod); err != nil {
 		t.Fatal(err)
 	}
-	var paths []string
+	direct := map[string]bool{}
 	for _, r := range mod.Require {
-		paths = append(paths, r.Path)
+		direct[r.Path] = !r.Indirect
 	}
-	return paths
+	return direct
 }
 
 func goCommand(t *testing.T, args ...string) []byte {

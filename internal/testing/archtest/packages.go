@@ -38,13 +38,24 @@ func Documented(pkgs []Package) []Violation {
 	return found
 }
 
-// Requirements refuses modules that the main go.mod must never require. required are module paths.
-func Requirements(required []string) []Violation {
+// maxRequirements is the maximum number of modules that the packages and tests of the main module import.
+const maxRequirements = 55
+
+// Requirements refuses modules that the main go.mod must never require, and too many direct ones. required are module
+// paths; the value reports whether the requirement is direct.
+func Requirements(required map[string]bool) []Violation {
 	var found []Violation
-	for _, path := range required {
+	direct := 0
+	for path, isDirect := range required {
+		if isDirect {
+			direct++
+		}
 		if path == "k8s.io/kubernetes" {
 			found = append(found, Violation(fmt.Sprintf("go.mod requires %s: the control plane is built in a module of its own", path)))
 		}
+	}
+	if direct > maxRequirements {
+		found = append(found, Violation(fmt.Sprintf("go.mod has %d direct requirements, at most %d: move a test that needs another module to judges or e2e (docs/adr/0060)", direct, maxRequirements)))
 	}
 	return found
 }

@@ -3,6 +3,7 @@
 package archtest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -133,8 +134,14 @@ func TestPackageRules(t *testing.T) {
 
 func TestRequirements(t *testing.T) {
 	t.Parallel()
-	expect(t, Requirements([]string{"k8s.io/api", "k8s.io/kubernetes"}), "a module of its own")
-	expect(t, Requirements([]string{"k8s.io/api"}), "")
+	expect(t, Requirements(map[string]bool{"k8s.io/api": true, "k8s.io/kubernetes": false}), "a module of its own")
+	many := map[string]bool{}
+	for n := range maxRequirements {
+		many[fmt.Sprint("example.com/direct", n)], many[fmt.Sprint("example.com/indirect", n)] = true, false
+	}
+	expect(t, Requirements(many), "")
+	many["k8s.io/api"] = true
+	expect(t, Requirements(many), "at most 55")
 }
 
 func TestFile(t *testing.T) {
