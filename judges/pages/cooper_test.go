@@ -148,7 +148,7 @@ func startUp(t *testing.T) *upProcess {
 func (up *upProcess) kubectl(t *testing.T, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(up.data, "bin", "kubectl"), args...)
-	command.Env = []string{"KUBECONFIG=" + up.env["KUBECONFIG"]}
+	command.Env = []string{"KUBECONFIG=" + up.env["KUBECONFIG"], "KUBECACHEDIR=" + t.TempDir()}
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("kubectl %q: %v\n%s", args, err, out)
 	}
