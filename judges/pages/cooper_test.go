@@ -36,9 +36,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 
 	claim, access, secret := box("BucketClaim/tutorial/sample"), box("BucketAccess/tutorial/sample"), box("Secret/tutorial/sample-credentials")
 	must(browser, t, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
-	if cut := ask(browser, t, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".label span")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)`)); len(cut) > 0 {
-		t.Errorf("the boxes truncate %q", cut)
-	}
+	checkLayout(browser, t)
 	picture(browser, t, "page.png")
 
 	t.Log("by the keyboard alone, to the timeline of the claim")
@@ -94,6 +92,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	if events := ask(browser, t, chromedp.TextContent("tbody")); !strings.Contains(events, "versionning") {
 		t.Errorf("no Event names the wrong parameter: %s", events)
 	}
+	checkLayout(browser, t)
 	up.kubectl(t, "delete", "-f", manifest, "--timeout=60s")
 
 	t.Log("deletion, in dark mode")
@@ -205,5 +204,40 @@ func picture(browser context.Context, t *testing.T, name string) {
 	}
 	if err := os.WriteFile(filepath.Join(images, name), png, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// misplaced is a script that returns the texts that cross the border of their box, the words that are broken in
+// a table, and whether the page is wider than the window.
+const misplaced = `(() => {
+	const found = [];
+	for (const box of document.querySelectorAll("svg a")) {
+		const border = box.querySelector("rect").getBoundingClientRect();
+		for (const text of box.querySelectorAll("text, span")) {
+			const at = text.getBoundingClientRect();
+			if (at.left < border.left || at.right > border.right || at.top < border.top || at.bottom > border.bottom)
+				found.push("outside of its box: " + text.textContent);
+		}
+	}
+	for (const cell of document.querySelectorAll("td")) {
+		const text = document.createRange();
+		text.selectNodeContents(cell);
+		const lines = new Set([...text.getClientRects()].map((line) => line.top));
+		if (lines.size > 1 && !/\s/.test(cell.textContent.trim()))
+			found.push("a broken word: " + cell.textContent);
+	}
+	if (document.documentElement.scrollWidth > innerWidth)
+		found.push("the page is wider than the window");
+	return found;
+})()`
+
+// checkLayout fails the test if texts of the page are misplaced, or shortened in their boxes.
+func checkLayout(browser context.Context, t *testing.T) {
+	t.Helper()
+	for _, problem := range ask(browser, t, chromedp.Evaluate[[]string](misplaced)) {
+		t.Error(problem)
+	}
+	if cut := ask(browser, t, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".label span")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)`)); len(cut) > 0 {
+		t.Errorf("the boxes truncate %q", cut)
 	}
 }
