@@ -41,7 +41,7 @@ func copies() [][2]string {
 
 func run(deploy string) error {
 	if err := os.RemoveAll(filepath.Join(deploy, "charts", "cosi-controller", "files")); err != nil {
-		return fmt.Errorf("begin anew: %w", err)
+		return fmt.Errorf("delete the previous output: %w", err)
 	}
 	for _, c := range copies() {
 		if err := copyFiles(filepath.Join(deploy, c[0]), filepath.Join(deploy, c[1])); err != nil {

@@ -24,9 +24,9 @@ func coverageOf(root string, ds []defect, results map[string]outcome) (string, e
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("# Lifecycle coverage\n\n`go run ./hack/mutations` applies each defect, runs the tests of its cases and writes this page. Each defect below\n" +
-		"made a test of its case fail. A case has at most one defect. The cases are defined in package lifecycle/cases; the\n" +
-		"sections are those of KEP-1979.\n\n| case | rule | section | tests | defect |\n" + columns)
+	b.WriteString("# Lifecycle coverage\n\nWritten by `go run ./hack/mutations`, which applies each defect and runs the tests of its cases. Each listed defect\n" +
+		"made a test of its case fail; a case has at most one defect. The cases are from package lifecycle/cases, and the\n" +
+		"sections from KEP-1979.\n\n| case | rule | section | tests | defect |\n" + columns)
 	for _, c := range cases.All() {
 		var found string
 		for _, d := range ds {

@@ -40,7 +40,7 @@ func TestOutcomeOfARule(t *testing.T) {
 			want: "retain<br>LIF-001<br>bucket/imported<br>bucket/bucket_id_set<br>TestRulesPage in hack/reference",
 		},
 		"a document that is later":         {rule: rule{Level: "SHALL", Superseded: "KEP-1979"}, want: "superseded by KEP-1979"},
-		"what is proven in part":           {rule: rule{Level: "SHOULD NOT", Proof: []string{"case retain"}, Open: "a | b"}, want: `retain<br>**open:** a \| b`},
+		"a partly proven rule":             {rule: rule{Level: "SHOULD NOT", Proof: []string{"case retain"}, Open: "a | b"}, want: `retain<br>**open:** a \| b`},
 		"nothing":                          {rule: rule{Level: "MUST"}, err: "neither a proof nor a reason"},
 		"a step":                           {rule: rule{Step: "2.10", Because: "x"}, want: "nothing to prove: x"},
 		"a step without a number":          {rule: rule{Step: "2.", Because: "x"}, want: "nothing to prove: x", err: "the step"},
