@@ -148,7 +148,7 @@ func TestNothingChangedInWatchedSecrets(t *testing.T) {
 
 func TestSecretOfAnotherOwner(t *testing.T) {
 	t.Parallel()
-	covers(t, "secret-of-somebody-else", "secret-name-twice")
+	covers(t, "secret-of-another-owner", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		o.poll = 100 * time.Millisecond // foreign Secrets are not watched
 		w := pair(t, o, multiBucket)
@@ -188,7 +188,7 @@ func TestSecretOfAnotherOwner(t *testing.T) {
 // revocation.
 func TestSecretThatPretends(t *testing.T) {
 	t.Parallel()
-	covers(t, "secret-of-somebody-else")
+	covers(t, "secret-of-another-owner")
 	for name, pretend := range map[string]func(*corev1.Secret){
 		"of a type that Kubernetes writes to": func(s *corev1.Secret) {
 			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}

@@ -181,7 +181,7 @@ func signedByHMAC(by func(id, secret string, at time.Time) hmacSigner, life time
 	}
 }
 
-// unsigned are fields that nobody signs.
+// unsigned are fields that are not signed.
 func unsigned(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }
 
 // with adds fields.

@@ -385,7 +385,7 @@ func ofSecrets() []Case {
 			Sentence: "A namespace can be deleted after its accesses and Secrets were restored with their finalizers.",
 		},
 		{
-			ID: "secret-of-somebody-else", Section: granting, Decision: "0010",
+			ID: "secret-of-another-owner", Section: granting, Decision: "0010",
 			Sentence: "A Secret with another owner is never written. The access waits for its deletion before the first call.",
 		},
 		{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts what the server sends in the place of what is shown, and keeps the focus where it was. While a button is pressed what is
-// shown stays, or the link under it would be another one when it is released, and the click would be lost.
+// Replaces the content of the page with each update of the server, and keeps the focus. While a mouse button is pressed, the
+// content does not change: otherwise another link could be below the pointer when it is released, and the click would be lost.
 "use strict";
 const content = document.getElementById("content");
 const status = document.getElementById("live");
