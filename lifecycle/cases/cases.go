@@ -110,7 +110,7 @@ func ofBuckets() []Case {
 		},
 		{
 			ID: "bucket-protocols-missing", Section: createBucket,
-			Sentence: "A creation whose response lacks a requested protocol, or has none, is a terminal failure. The backend bucket is still deleted with its Bucket.",
+			Sentence: "A creation that returns no protocol, or lacks a requested one, is a terminal failure. The backend bucket is still deleted with its Bucket.",
 		},
 		{
 			ID: "bucket-protocols-unsupported", Section: bucket,
@@ -228,7 +228,7 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "restored-bucket-held", Section: deleting, Decision: "0029",
-			Sentence: "Restoring claims, Buckets, accesses and Secrets from a backup in any order deletes nothing: a Bucket whose claim has another UID is held with a condition and Events, regardless of its annotations.",
+			Sentence: "Restoring claims, Buckets, accesses and Secrets from a backup in any order deletes nothing: a Bucket with a claim of another UID is held with a condition and Events, regardless of its annotations.",
 		},
 		{
 			ID: "claim-gone-before-its-bucket", Section: deleting, Decision: "0029",
@@ -459,7 +459,7 @@ func ofReports() []Case {
 		},
 		{
 			ID: "class-missing", Section: working, Decision: "0003",
-			Sentence: "A claim or access whose class does not exist gets an Event with this reason.",
+			Sentence: "A claim or access with a missing class gets an Event with this reason.",
 		},
 		{
 			ID: "foreign-names", Section: working, Decision: "0022",
