@@ -185,7 +185,7 @@ func TestWrongUsage(t *testing.T) {
 		want      string
 	}{
 		"no target":                {nil, exitUsage, "pass --endpoint, --exec, or --config"},
-		"two targets":              {[]string{"--endpoint", "unix:///x.sock", "--exec", "x"}, exitUsage, "not both"},
+		"two targets":              {[]string{"--endpoint", "unix:///x.sock", "--exec", "x"}, exitUsage, "--endpoint and --exec are mutually exclusive"},
 		"an unknown flag":          {[]string{"--fokus", "x"}, exitUsage, "unknown flag"},
 		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
 		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},

@@ -205,7 +205,7 @@ func TestWhatIsWrong(t *testing.T) {
 	cosi(t, s.tenant, "drivers").expect(t, 0, s.driver+" Unreadable")
 	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects in namespace")
 	cosi(t, s.tenant, "doctor").expect(t, 0, "you are not allowed to get, list bucketclasses", "ClusterRole cosi-view-classes", "Only an administrator can check which implementation installed it", "you are not allowed to read it")
-	cosi(t, s.tenant, "status", "pod/a").expect(t, 2, `"pod/a" is none of claim/NAME`)
+	cosi(t, s.tenant, "status", "pod/a").expect(t, 2, `"pod/a" is not one of claim/NAME`)
 	cosi(t, s.tenant, "status", "-o", "xml").expect(t, 2, "is not one of wide, json, yaml, dot")
 }
 

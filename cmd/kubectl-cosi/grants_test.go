@@ -204,8 +204,8 @@ func (w *world) printsCredentials() {
 		t.Errorf("--claim archive does not print its bucket:\n%s", out)
 	}
 	w.fails(`does not use claim "nobody", but `, "env", "mover", "--claim", "nobody")
-	w.fails("is Azure: take one of shell, dotenv, az, rclone, json", "env", "blobs", "-o", "aws")
-	w.fails(`"claim/app" names no access`, "env", "claim/app")
+	w.fails("is Azure: use one of shell, dotenv, az, rclone, json", "env", "blobs", "-o", "aws")
+	w.fails(`"claim/app" is not an access`, "env", "claim/app")
 	w.fails(`bucketaccesses.objectstorage.k8s.io "nobody" not found`, "env", "nobody")
 }
 
@@ -340,7 +340,7 @@ func (w *world) saysWhatIsWrong() {
 	if err := w.Client().Update(t.Context(), hostile); err != nil {
 		t.Fatal(err)
 	}
-	w.fails("the value of AWS_DEFAULT_REGION holds characters that no driver delivers", "env", "app", "-o", "aws")
+	w.fails("the value of AWS_DEFAULT_REGION contains characters that no driver delivers", "env", "app", "-o", "aws")
 
 	// A user without permissions, and no store.
 	nobody := *w

@@ -30,7 +30,7 @@ func TestReasonsPage(t *testing.T) {
 			t.Errorf("a row of %d cells: %s", cells, line)
 		}
 	}
-	for _, want := range []string{"| `SecretTaken` |", "| `BucketHeld` |", "| `PermissionDenied` |", "| BucketClaim | status.boundBucketName may not be changed", "| cosi-protection | The finalizer", "| kubectl cosi | BucketAccess … has no claim"} {
+	for _, want := range []string{"| `SecretTaken` |", "| `BucketHeld` |", "| `PermissionDenied` |", "| BucketClaim | status.boundBucketName may not be changed", "| cosi-protection | The finalizer", "| kubectl cosi | BucketAccess … does not use claim"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -230,10 +230,10 @@ func TestCheck(t *testing.T) {
 	if err := c.Create(t.Context(), strict); err != nil {
 		t.Fatal(err)
 	}
-	check("a class would allow more", true, "these BucketAccessClasses would allow access modes that they disallow now: strict.", "featureOptions")
+	check("a class would allow more", true, "these BucketAccessClasses would allow access modes that they now disallow: strict.", "featureOptions")
 	install(v1alpha1(t, "BucketClass", "driverName"))
 	check("v1alpha1 cannot be replaced", true, "there are objects of v1alpha1: bucketclasses.objectstorage.k8s.io.",
-		"bucketclasses.objectstorage.k8s.io is v1alpha1", "which Cooper's does not have: v1alpha1")
+		"bucketclasses.objectstorage.k8s.io is v1alpha1", "stored versions that Cooper's CRD lacks: v1alpha1")
 }
 
 // versions returns the resource versions of the CRDs, which show whether one was written.

@@ -132,7 +132,7 @@ func TestCheckOfAnotherVersion(t *testing.T) {
 	}
 	env := testenv.Start(t, testenv.Options{Private: true, CRDs: manifests})
 	err = uninstall.Check(t.Context(), env.Config(), uninstall.Options{})
-	if want := "cannot tell what would be left behind"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "cannot list the objects that would be orphaned"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %q, got %v", want, err)
 	}
 }

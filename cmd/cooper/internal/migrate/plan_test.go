@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 		},
 		"a claim without a Bucket": {
 			changes: []string{"bucketReady: true, bucketName: bucket-1", "bucketReady: false"},
-			want:    []string{"it is not bound to a Bucket", `Bucket bucket-1 ("photos-1" in the store) has no claim`}, not: []string{"---"},
+			want:    []string{"it is not bound to a Bucket", `Bucket bucket-1 ("photos-1" in the store) is skipped: it has no claim`}, not: []string{"---"},
 		},
 		"a claim without its Bucket": {
 			changes: []string{"bucketName: bucket-1", "bucketName: bucket-9"}, want: []string{`its Bucket "bucket-9" does not exist`}, not: []string{"---"},
@@ -139,7 +139,7 @@ func TestPlan(t *testing.T) {
 		},
 		"Buckets without a claim, and of other drivers": {
 			changes: []string{"# more", loose},
-			want:    []string{`Bucket bucket-2 ("kept" in the store) has no claim`, "# Step 4 also deletes 1 Buckets of driver third.example. Plan their migration from the same backup: --from third.example"},
+			want:    []string{`Bucket bucket-2 ("kept" in the store) is skipped: it has no claim`, "# Step 4 also deletes 1 Buckets of driver third.example. Plan their migration from the same backup: --from third.example"},
 		},
 		"the ID of another backend": {
 			options: func(o *Options) { o.IDPrefix = "main." }, want: []string{"existingBucketID: main.photos-1"},
@@ -170,7 +170,7 @@ func TestPlan(t *testing.T) {
 			cluster: cluster{classes: class("new.example", cosiapi.AuthenticationTypeKey)}, want: []string{`its authentication type is IAM, but that of BucketAccessClass "sample" is Key`},
 		},
 		"a class of another driver": {
-			cluster: cluster{classes: class("other.example", cosiapi.AuthenticationTypeKey)}, want: []string{`BucketAccessClass "sample" is of driver other.example`},
+			cluster: cluster{classes: class("other.example", cosiapi.AuthenticationTypeKey)}, want: []string{`BucketAccessClass "sample" belongs to driver other.example`},
 		},
 		"an access without a protocol has that of its claim": {
 			changes: []string{", protocol: S3", ""}, want: []string{"protocol: S3"}, not: []string{"is skipped"},

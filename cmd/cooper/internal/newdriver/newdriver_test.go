@@ -149,10 +149,10 @@ func TestMakeRefuses(t *testing.T) {
 	}{
 		"no name":                      {version: "v1.0.0", want: `"" is not a valid driver name: use a DNS name`},
 		"a name in capitals":           {driver: "Acme", version: "v1.0.0", want: `"Acme" is not a valid driver name`},
-		"a name that leads elsewhere":  {driver: "../acme", version: "v1.0.0", want: `"../acme" cannot be`},
-		"a name for a terminal":        {driver: "a\x1b[2J", version: "v1.0.0", want: `"a\x1b[2J" cannot be`},
+		"a name that leads elsewhere":  {driver: "../acme", version: "v1.0.0", want: `"../acme" is not a valid`},
+		"a name for a terminal":        {driver: "a\x1b[2J", version: "v1.0.0", want: `"a\x1b[2J" is not a valid`},
 		"a name too long for a class":  {driver: strings.Repeat("a", 64), version: "v1.0.0", want: "at most 63 bytes"},
-		"a module with more than that": {driver: "acme", module: "a\nreplace x", version: "v1.0.0", want: `--module "a\nreplace x" cannot be`},
+		"a module with more than that": {driver: "acme", module: "a\nreplace x", version: "v1.0.0", want: `--module "a\nreplace x" is not a valid`},
 		"a Cooper between releases":    {driver: "acme", version: "v0.0.0-20260101000000-0123456789ab", want: "--checkout"},
 		"a Cooper of changed sources":  {driver: "acme", version: "v1.0.0+dirty", want: `the version of cooper, "v1.0.0+dirty", is not a release`},
 		"a checkout of something else": {driver: "acme", checkout: ".", want: "does not contain Cooper's source code"},
@@ -189,7 +189,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = Make(Options{Driver: "acme", Version: "v1.0.0", Dir: path, Out: &bytes.Buffer{}})
-			if err == nil || !strings.Contains(err.Error(), "there exists, and nothing is overwritten") {
+			if err == nil || !strings.Contains(err.Error(), "there already exists and is not overwritten") {
 				t.Errorf("want an error about the existing directory, got %v", err)
 			}
 			after, err := os.Lstat(path)

@@ -198,7 +198,7 @@ func TestDeletions(t *testing.T) {
 			[]metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
 			nil, tree.Failed, `BucketClaim "ns/a": it has been terminating since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`, goes,
 		},
-		"another's finalizer holds it":    {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup.", goes},
+		"another's finalizer holds it":    {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "block the deletion: example.com/backup.", goes},
 		"no component reports a reason":   {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "No component has reported a reason", stays},
 		"so does its namespace":           {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Waiting, "Its namespace is being deleted", goes},
 		"its namespace is not to be read": {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "No component has reported a reason", nil},
