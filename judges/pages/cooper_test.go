@@ -100,7 +100,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	if _, err := chromedp.Call(browser, emulation.SetEmulatedMedia, dark); err != nil {
 		t.Fatal(err)
 	}
-	picture(browser, t, "page-dark.png")
+	checkLayout(browser, t)
 	up.kubectl(t, "delete", "bucketaccess", "sample", "--timeout=60s")
 	must(browser, t, chromedp.WaitNotPresent(access))
 	up.kubectl(t, "delete", "bucketclaim", "sample", "--timeout=60s")

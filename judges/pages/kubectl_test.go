@@ -107,7 +107,7 @@ func TestThePageShowsWhatATenantMayRead(t *testing.T) {
 	}
 
 	t.Log("a user with the role edit")
-	must(browser, t, chromedp.Navigate(address), chromedp.WaitVisible(claimBox), chromedp.WaitVisible(`a[id="Bucket//`+claim.Status.BoundBucketName+`"] text.unknown`))
+	must(browser, t, chromedp.Navigate(address), chromedp.WaitVisible(claimBox), chromedp.WaitVisible(`a[id="Bucket//`+claim.Status.BoundBucketName+`"] span.unknown`))
 	must(browser, t, chromedp.Click(secretBox), chromedp.WaitVisible("section table"))
 	all := whole()
 	if !strings.Contains(all, "You are not allowed to read Buckets") || strings.Contains(all, "of-others") {
@@ -124,7 +124,7 @@ func TestThePageShowsWhatATenantMayRead(t *testing.T) {
 	}
 
 	t.Log("a user with the role view")
-	must(browser, t, chromedp.Navigate(s.served(t, vera)), chromedp.WaitVisible(secretBox+" text.unknown"))
+	must(browser, t, chromedp.Navigate(s.served(t, vera)), chromedp.WaitVisible(secretBox+" span.unknown"))
 	if all := whole(); strings.Contains(all, "AWS_ACCESS_KEY_ID") {
 		t.Errorf("the page shows the content of a Secret: %s", all)
 	}
