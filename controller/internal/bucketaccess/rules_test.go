@@ -309,12 +309,12 @@ func TestWaitForClaims(t *testing.T) {
 		},
 		"one is not provisioned": {
 			func(f facts) { unready(f, "films") },
-			`Waiting for BucketClaim "films" to be provisioned. See their conditions for the reason.`, false,
+			`Waiting for BucketClaim "films" to be provisioned. See its conditions for the reason.`, false,
 		},
 		"one is missing and one not provisioned": {
 			func(f facts) { missing(f, "photos"); unready(f, "films") },
 			`Waiting for BucketClaim "photos" to exist. Create the missing BucketClaims, or delete this BucketAccess. ` +
-				`Waiting for BucketClaim "films" to be provisioned. See their conditions for the reason.`, true,
+				`Waiting for BucketClaim "films" to be provisioned. See its conditions for the reason.`, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
