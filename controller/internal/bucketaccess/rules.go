@@ -116,11 +116,11 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 		messages = append(messages, fmt.Sprintf("Waiting for %s to exist. Create the missing BucketClaims, or delete this BucketAccess.", conditions.Names("BucketClaim", missing...)))
 	}
 	if len(unready) > 0 {
-		whose := "its"
+		pronoun := "its"
 		if len(unready) > 1 {
-			whose = "their"
+			pronoun = "their"
 		}
-		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. See %s conditions for the reason.", conditions.Names("BucketClaim", unready...), whose))
+		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. See %s conditions for the reason.", conditions.Names("BucketClaim", unready...), pronoun))
 	}
 	if len(messages) == 0 {
 		return nil
