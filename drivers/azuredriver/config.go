@@ -30,8 +30,8 @@ type Config struct {
 	// The storage account for classes that set none, and for IDs without the name of an account. Required with more
 	// than one account.
 	DefaultBackend string `json:"defaultAccount,omitempty"`
-	// Cluster, if set, is the mark of the cluster on every container that the driver creates. It prevents that a clone
-	// of the cluster, in which all objects have the same UIDs, treats these as its own.
+	// Cluster, if set, is the mark of the cluster on every container that the driver creates. It prevents a clone
+	// of the cluster, in which all objects have the same UIDs, from treating these as its own.
 	Cluster string `json:"cluster,omitempty"`
 	// RecordsContainer is the container of each storage account in which the driver records the bucket of each access.
 	// The driver creates it when needed. Default: cosi-accesses.

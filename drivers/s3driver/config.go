@@ -19,8 +19,8 @@ type Config struct {
 	// DefaultBackend is the backend for classes that set none, and for IDs without the name of a backend. Required with
 	// more than one backend.
 	DefaultBackend string `json:"defaultBackend,omitempty"`
-	// Cluster, if set, is the mark of the cluster on everything that the driver creates. It prevents that a clone of
-	// the cluster, in which all objects have the same UIDs, treats these as its own. Required with iam.serviceAccounts.
+	// Cluster, if set, is the mark of the cluster on everything that the driver creates. It prevents a clone of
+	// the cluster, in which all objects have the same UIDs, from treating these as its own. Required with iam.serviceAccounts.
 	Cluster string `json:"cluster,omitempty"`
 	// Backends are the stores, by a name of lower-case letters, digits and '-'. The names are part of the IDs of
 	// buckets and accounts, and must not change while these exist.

@@ -227,7 +227,7 @@ func (c CredentialsConfig) check() error {
 	case (c.AccessKeyID == "") != c.SecretAccessKey.IsZero():
 		return errors.New("the access key ID and the secret key require each other")
 	case c.AccessKeyID != "" && c.AccessKeyIDFile != "":
-		return errors.New("set the key pair either with files or directly")
+		return errors.New("the key pair is set both directly and with files; use one")
 	}
 	return nil
 }

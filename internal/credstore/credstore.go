@@ -8,8 +8,8 @@
 // intact. Each store therefore has a random ID, created together with the store, and the driver marks every account
 // that it creates with that ID. It never touches an account with the mark of another store.
 //
-// A Store keeps entries, and OnBlobs makes one of any Blobs, which keep bytes by name: Memory, Directory, the Secrets of
-// the subpackage kube, and Remote, the client of the store that a Server serves. The sidecar runs the Server for its
+// A Store keeps entries. OnBlobs builds a Store on any Blobs, which hold bytes by name: Memory, Directory, the Secrets of
+// the subpackage kube, or Remote, the client of a store that a Server serves. The sidecar runs the Server for its
 // driver, on Secrets, so the driver needs no access to Kubernetes. Encrypted encrypts the secrets of any Store.
 //
 // Drivers use the store through drivers/driverkit/credentials.

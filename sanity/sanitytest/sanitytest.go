@@ -4,7 +4,7 @@
 // TestConformance/BKT-CRT-003 runs a single case. Build builds the driver's program, and Backend is a proxy that
 // simulates failures of the driver's store. The package contains no checks of its own.
 //
-// This is a test in the driver's own module. Cases that need more configuration are not applicable:
+// Cases that need more configuration are reported as not applicable. A test in the driver's own module:
 //
 //	func TestConformance(t *testing.T) {
 //		sanitytest.Test(t, sanity.Config{

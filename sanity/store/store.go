@@ -70,7 +70,7 @@ func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, erro
 	var results []Result
 	for _, one := range Cases() {
 		if err := ctx.Err(); err != nil {
-			return results, fmt.Errorf("before %s: %w", one.ID, err)
+			return results, fmt.Errorf("stopped before case %s: %w", one.ID, err)
 		}
 		c := &c{ctx: ctx, client: client, prefix: "cosi-sanity-" + rand.Text() + "-"}
 		c.finish(one.run)

@@ -4,7 +4,7 @@
 // fake-gcs-server. They are built from their Go modules and run as processes; their code is not imported.
 // Find returns an existing program, Build builds it if necessary, and go run ./hack/stores builds all.
 //
-// Ceph is an exception: StartCeph runs the programs of the distribution.
+// Ceph is an exception: StartCeph runs the Ceph programs of the Linux distribution's packages.
 package stores
 
 import (

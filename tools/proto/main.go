@@ -2,7 +2,7 @@
 
 // Command proto compiles the .proto files of this repository and writes their Go code beside them.
 // It runs the plugins protoc-gen-go and protoc-gen-go-grpc, which must be on PATH;
-// hack/generate-proto.sh builds both and runs it. It supports no other language or plugin.
+// hack/generate-proto.sh builds both plugins and runs this command. It supports no other language or plugin.
 package main
 
 import (

@@ -4,9 +4,9 @@
 // the claims, hands them off to the sidecar of the driver, and removes UIDs and finalizer after the sidecar's cleanup
 // (KEP-1979, "Generating Bucket Access Credentials", "Deleting a BucketAccess").
 //
-// Each reconcile runs one of the lists of steps below. After the hand-off, this package only writes the finalizer, the
-// condition ResourcesValidated, which the sidecar writes too, and limits that an earlier version did not hand off. It
-// makes no RPC.
+// Each reconcile runs one of the lists of steps below. After the hand-off, this package writes only the access's
+// finalizer, the condition ResourcesValidated (shared with the sidecar), limits that an earlier version did not hand off,
+// and a missing UID on a claim. It makes no RPC.
 package bucketaccess
 
 import (

@@ -19,7 +19,7 @@ func NoteGiven(ctx context.Context, store Store, account, request string) error 
 	entry, err := store.Get(ctx, account)
 	switch {
 	case err == nil && entry.Notes[noteRequest] != request:
-		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", account)
+		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", account)
 	case errors.Is(err, ErrNotFound):
 		_, err = store.Put(ctx, Entry{Account: account, Notes: map[string]string{noteRequest: request}})
 	}

@@ -57,7 +57,7 @@ func (r MarkedRequest) plan(marks []Mark) (Plan, error) {
 	}
 	for _, mark := range marks {
 		if mark.parts()[4] != shortHash(r.Hash) {
-			return Plan{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", r.Account)
+			return Plan{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", r.Account)
 		}
 	}
 	plan := PlanMarks(marks, r.Rotation)

@@ -95,7 +95,7 @@ func reserve(ctx context.Context, store Store, request SuppliedRequest, keys Sup
 		entry.Notes = map[string]string{noteGrant: request.Hash}
 		maps.Copy(entry.Notes, request.Notes)
 	case entry.Notes[noteGrant] != request.Hash:
-		return Entry{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.Account)
+		return Entry{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.Account)
 	case entry.Rotation == request.Rotation:
 		return entry, nil
 	default:

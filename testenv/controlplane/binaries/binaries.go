@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries finds the executables of a control plane: those that the user names or has installed,
-// those of envtest, which it downloads, and otherwise those that it builds from Go modules. It does not start
-// them.
+// Package binaries finds the executables of a control plane. It prefers executables that the user names or has
+// installed, then downloads those of envtest, and builds the rest from Go modules. It does not start them.
 package binaries
 
 import (

@@ -26,10 +26,10 @@ func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, erro
 	}
 	server, err := azurefake.New(settings)
 	if err != nil {
-		return nil, fmt.Errorf("fake Azure: %w", err)
+		return nil, fmt.Errorf("create the fake Azure: %w", err)
 	}
 	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fake Azure: %w", err), server.Close())
+		return nil, errors.Join(fmt.Errorf("start the fake Azure: %w", err), server.Close())
 	}
 	if err := o.keepPort("azure", server.URL()); err != nil {
 		return nil, errors.Join(err, server.Close())

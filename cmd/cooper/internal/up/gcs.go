@@ -58,8 +58,11 @@ func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *re
 	}
 	var discovery struct{ Issuer string }
 	err = json.NewDecoder(response.Body).Decode(&discovery)
-	if err = errors.Join(err, response.Body.Close()); err != nil || discovery.Issuer == "" {
-		return fmt.Errorf("get the issuer of the API server: %s, %w", response.Status, err)
+	if err == nil && discovery.Issuer == "" {
+		err = errors.New("the response has no issuer")
+	}
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return fmt.Errorf("get the issuer of the API server: %s: %w", response.Status, err)
 	}
 	a.way.Store(client)
 	return server.AddPool(gcsfake.Pool{ID: gcsPool, Issuer: discovery.Issuer})
@@ -74,10 +77,10 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 	}
 	server, err := gcsfake.New(settings)
 	if err != nil {
-		return nil, fmt.Errorf("fake Cloud Storage: %w", err)
+		return nil, fmt.Errorf("create the fake Cloud Storage: %w", err)
 	}
 	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fake Cloud Storage: %w", err), server.Close())
+		return nil, errors.Join(fmt.Errorf("start the fake Cloud Storage: %w", err), server.Close())
 	}
 	if err := o.keepPort("gcs", server.URL()); err != nil {
 		return nil, errors.Join(err, server.Close())

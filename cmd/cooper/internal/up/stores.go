@@ -41,10 +41,10 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 	}
 	server, err := s3fake.New(settings)
 	if err != nil {
-		return nil, fmt.Errorf("fake S3: %w", err)
+		return nil, fmt.Errorf("create the fake S3: %w", err)
 	}
 	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fake S3: %w", err), server.Close())
+		return nil, errors.Join(fmt.Errorf("start the fake S3: %w", err), server.Close())
 	}
 	if err := o.keepPort("s3", server.URL()); err != nil {
 		return nil, errors.Join(err, server.Close())

@@ -93,7 +93,7 @@ func UnlessMissing(err error) error {
 
 // Differs returns the error for an account that was granted with another request.
 func Differs(id string) error {
-	return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", id)
+	return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", id)
 }
 
 // Forget deletes entries of the credential store.

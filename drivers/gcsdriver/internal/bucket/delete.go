@@ -82,7 +82,7 @@ func (s *Store) deleteObjects(ctx context.Context, name string, objects []*stora
 				return nothing{}, s.API.Objects.Delete(name, object.Name).Generation(object.Generation).Context(ctx).Do()
 			})
 			if protected(err) {
-				return driverkit.FailedPrecondition("bucket %s contains protected objects, for example by retention or a hold; the driver deletes it when they can be deleted", name).WithDetail(err)
+				return driverkit.FailedPrecondition("bucket %s contains protected objects (for example under retention or a hold); the driver deletes the bucket when they can be deleted", name).WithDetail(err)
 			}
 			return unlessMissing(err)
 		})

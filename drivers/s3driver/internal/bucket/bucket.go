@@ -3,8 +3,8 @@
 // Package bucket creates, describes and deletes the buckets of one store through the S3 API.
 //
 // A bucket belongs to the driver if it carries the driver's mark. The mark consists of tags, which are written in the
-// same call that creates the bucket if the store supports that. Otherwise, or if the store has no tags, a note
-// written before that call serves as the mark until the tags are written. On AWS the bucket must also be in the
+// same call that creates the bucket if the store supports that. Otherwise a note written before that call is the mark
+// until the tags are written. If the store has no tags, the note remains the mark. On AWS the bucket must also be in the
 // driver's account, and on Ceph RGW it must be owned by the driver's user, because others could create a bucket with
 // the same name and tags. The driver never adopts, changes or deletes any other bucket.
 package bucket

@@ -113,7 +113,7 @@ func (s *Store) deleteObjects(ctx context.Context, name, region string, objects 
 	failure := out.Errors[0]
 	detail := fmt.Errorf("%d objects were not deleted, the first one: %s: %s", len(out.Errors), aws.ToString(failure.Code), aws.ToString(failure.Message))
 	if aws.ToString(failure.Code) == "AccessDenied" {
-		return driverkit.FailedPrecondition("bucket %s contains protected objects, for example by retention; the driver deletes it when they can be deleted", name).WithDetail(detail)
+		return driverkit.FailedPrecondition("bucket %s contains protected objects (for example under retention); the driver deletes the bucket when they can be deleted", name).WithDetail(detail)
 	}
 	return driverkit.Unavailable("bucket %s: the store did not delete all objects; the driver tries again", name).WithDetail(detail)
 }

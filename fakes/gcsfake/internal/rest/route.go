@@ -59,11 +59,26 @@ var bucketRoutes = []route{
 	{method: "PATCH", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.patch", level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).patchBucket)},
 	{method: "PUT", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.update", level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).updateBucket)},
 	{method: "DELETE", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.delete", level: identity.Write, handler: ofBucket("storage.buckets.delete", (*Call).deleteBucket)},
-	{method: "POST", pattern: "/storage/v1/b/{bucket}/lockRetentionPolicy", operation: "storage.buckets.lockRetentionPolicy", level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).lockRetention)},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy", level: identity.Control, handler: ofBucket("storage.buckets.getIamPolicy", (*Call).getBucketPolicy)},
-	{method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy", level: identity.Control, handler: ofBucket("storage.buckets.setIamPolicy", (*Call).setBucketPolicy)},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/storageLayout", operation: "storage.buckets.getStorageLayout", level: identity.Read, handler: ofBucket("storage.objects.list", (*Call).storageLayout)},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/managedFolders", operation: "storage.managedFolders.list", level: identity.Read, handler: ofBucket("storage.managedFolders.list", (*Call).listManagedFolders)},
+	{
+		method: "POST", pattern: "/storage/v1/b/{bucket}/lockRetentionPolicy", operation: "storage.buckets.lockRetentionPolicy",
+		level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).lockRetention),
+	},
+	{
+		method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy",
+		level: identity.Control, handler: ofBucket("storage.buckets.getIamPolicy", (*Call).getBucketPolicy),
+	},
+	{
+		method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy",
+		level: identity.Control, handler: ofBucket("storage.buckets.setIamPolicy", (*Call).setBucketPolicy),
+	},
+	{
+		method: "GET", pattern: "/storage/v1/b/{bucket}/storageLayout", operation: "storage.buckets.getStorageLayout",
+		level: identity.Read, handler: ofBucket("storage.objects.list", (*Call).storageLayout),
+	},
+	{
+		method: "GET", pattern: "/storage/v1/b/{bucket}/managedFolders", operation: "storage.managedFolders.list",
+		level: identity.Read, handler: ofBucket("storage.managedFolders.list", (*Call).listManagedFolders),
+	},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam/testPermissions", operation: "storage.buckets.testIamPermissions", level: identity.Read, handler: of(bucketOf, (*Call).testBucketPermissions)},
 }
 
@@ -84,19 +99,46 @@ var objectRoutes = []route{
 	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{sourceObject}/moveTo/o/{object}", operation: "storage.objects.move", level: identity.Write, handler: (*Call).moveObject},
 	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/compose", operation: "storage.objects.compose", level: identity.Write, handler: (*Call).composeObject},
 	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/copyTo/b/{bucket}/o/{object}", operation: "storage.objects.copy", level: identity.Write, handler: (*Call).copyObject},
-	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite", level: identity.Write, handler: (*Call).rewriteObject},
+	{
+		method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite",
+		level: identity.Write, handler: (*Call).rewriteObject,
+	},
 }
 
 var projectRoutes = []route{
-	{method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get", level: identity.Read, handler: ofProject("resourcemanager.projects.get", (*Call).serviceAgent)},
-	{method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create", level: identity.Control, handler: ofProject("storage.hmacKeys.create", (*Call).createHMAC)},
-	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list", level: identity.Read, handler: ofProject("storage.hmacKeys.list", (*Call).listHMAC)},
-	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.get", level: identity.Read, handler: ofHMAC("storage.hmacKeys.get", (*Call).getHMAC)},
-	{method: "PUT", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.update", level: identity.Control, handler: ofHMAC("storage.hmacKeys.update", (*Call).updateHMAC)},
-	{method: "DELETE", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.delete", level: identity.Control, handler: ofHMAC("storage.hmacKeys.delete", (*Call).deleteHMAC)},
+	{
+		method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get",
+		level: identity.Read, handler: ofProject("resourcemanager.projects.get", (*Call).serviceAgent),
+	},
+	{
+		method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create",
+		level: identity.Control, handler: ofProject("storage.hmacKeys.create", (*Call).createHMAC),
+	},
+	{
+		method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list",
+		level: identity.Read, handler: ofProject("storage.hmacKeys.list", (*Call).listHMAC),
+	},
+	{
+		method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.get",
+		level: identity.Read, handler: ofHMAC("storage.hmacKeys.get", (*Call).getHMAC),
+	},
+	{
+		method: "PUT", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.update",
+		level: identity.Control, handler: ofHMAC("storage.hmacKeys.update", (*Call).updateHMAC),
+	},
+	{
+		method: "DELETE", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.delete",
+		level: identity.Control, handler: ofHMAC("storage.hmacKeys.delete", (*Call).deleteHMAC),
+	},
 	{method: "GET", pattern: "/v1/projects/{project}", operation: "cloudresourcemanager.projects.get", level: identity.Cloud, handler: ofProject("resourcemanager.projects.get", (*Call).getProject)},
-	{method: "POST", pattern: "/v1/projects/{project}:getIamPolicy", operation: "cloudresourcemanager.projects.getIamPolicy", level: identity.Cloud, handler: ofProject("resourcemanager.projects.getIamPolicy", (*Call).getProjectPolicy)},
-	{method: "POST", pattern: "/v1/projects/{project}:setIamPolicy", operation: "cloudresourcemanager.projects.setIamPolicy", level: identity.Cloud, handler: ofProject("resourcemanager.projects.setIamPolicy", (*Call).setProjectPolicy)},
+	{
+		method: "POST", pattern: "/v1/projects/{project}:getIamPolicy", operation: "cloudresourcemanager.projects.getIamPolicy",
+		level: identity.Cloud, handler: ofProject("resourcemanager.projects.getIamPolicy", (*Call).getProjectPolicy),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}:setIamPolicy", operation: "cloudresourcemanager.projects.setIamPolicy",
+		level: identity.Cloud, handler: ofProject("resourcemanager.projects.setIamPolicy", (*Call).setProjectPolicy),
+	},
 	{
 		method: "POST", pattern: "/v1/projects/{project}:testIamPermissions", operation: "cloudresourcemanager.projects.testIamPermissions",
 		level: identity.Cloud, handler: of(projectOf, (*Call).testProjectPermissions),
@@ -104,18 +146,54 @@ var projectRoutes = []route{
 }
 
 var accountRoutes = []route{
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.create", level: identity.Cloud, handler: ofProject("iam.serviceAccounts.create", (*Call).createAccount)},
-	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.list", level: identity.Cloud, handler: ofProject("iam.serviceAccounts.list", (*Call).listAccounts)},
-	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.get", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.get", (*Call).getAccount)},
-	{method: "PATCH", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.patch", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.update", (*Call).patchAccount)},
-	{method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.delete", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.delete", (*Call).deleteAccount)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:disable", operation: "iam.projects.serviceAccounts.disable", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.disable", setDisabled(true))},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:enable", operation: "iam.projects.serviceAccounts.enable", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.enable", setDisabled(false))},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:getIamPolicy", operation: "iam.projects.serviceAccounts.getIamPolicy", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getIamPolicy", (*Call).getAccountPolicy)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:setIamPolicy", operation: "iam.projects.serviceAccounts.setIamPolicy", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.setIamPolicy", (*Call).setAccountPolicy)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:generateAccessToken", operation: "iamcredentials.projects.serviceAccounts.generateAccessToken", level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getAccessToken", (*Call).generateAccessToken)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:testIamPermissions", operation: "iam.projects.serviceAccounts.testIamPermissions", level: identity.Cloud, handler: of(accountOf, (*Call).testAccountPermissions)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:undelete", operation: "iam.projects.serviceAccounts.undelete", level: identity.Cloud, handler: ofProject("iam.serviceAccounts.undelete", (*Call).undeleteAccount)},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.create",
+		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.create", (*Call).createAccount),
+	},
+	{
+		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.list",
+		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.list", (*Call).listAccounts),
+	},
+	{
+		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.get",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.get", (*Call).getAccount),
+	},
+	{
+		method: "PATCH", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.patch",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.update", (*Call).patchAccount),
+	},
+	{
+		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.delete",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.delete", (*Call).deleteAccount),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:disable", operation: "iam.projects.serviceAccounts.disable",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.disable", setDisabled(true)),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:enable", operation: "iam.projects.serviceAccounts.enable",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.enable", setDisabled(false)),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:getIamPolicy", operation: "iam.projects.serviceAccounts.getIamPolicy",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getIamPolicy", (*Call).getAccountPolicy),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:setIamPolicy", operation: "iam.projects.serviceAccounts.setIamPolicy",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.setIamPolicy", (*Call).setAccountPolicy),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:generateAccessToken", operation: "iamcredentials.projects.serviceAccounts.generateAccessToken",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getAccessToken", (*Call).generateAccessToken),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:testIamPermissions", operation: "iam.projects.serviceAccounts.testIamPermissions",
+		level: identity.Cloud, handler: of(accountOf, (*Call).testAccountPermissions),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:undelete", operation: "iam.projects.serviceAccounts.undelete",
+		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.undelete", (*Call).undeleteAccount),
+	},
 	{
 		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:signBlob", operation: "iamcredentials.projects.serviceAccounts.signBlob",
 		level: identity.Cloud, handler: ofSigner("iam.serviceAccounts.signBlob", (*Call).signBlob),
@@ -127,16 +205,34 @@ var accountRoutes = []route{
 }
 
 var keyRoutes = []route{
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).createKey)},
-	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.list", (*Call).listKeys)},
-	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.get", (*Call).getKey)},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).createKey),
+	},
+	{
+		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.list", (*Call).listKeys),
+	},
+	{
+		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.get", (*Call).getKey),
+	},
 	{
 		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete",
 		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.delete", (*Call).deleteKey),
 	},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys:upload", operation: "iam.projects.serviceAccounts.keys.upload", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).uploadKey)},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:disable", operation: "iam.projects.serviceAccounts.keys.disable", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.disable", setKeyDisabled(true))},
-	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:enable", operation: "iam.projects.serviceAccounts.keys.enable", level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.enable", setKeyDisabled(false))},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys:upload", operation: "iam.projects.serviceAccounts.keys.upload",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).uploadKey),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:disable", operation: "iam.projects.serviceAccounts.keys.disable",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.disable", setKeyDisabled(true)),
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:enable", operation: "iam.projects.serviceAccounts.keys.enable",
+		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.enable", setKeyDisabled(false)),
+	},
 }
 
 var roleRoutes = []route{

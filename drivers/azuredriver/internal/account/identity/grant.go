@@ -49,7 +49,7 @@ func (m *Manager) ensureIdentity(ctx context.Context, asked account.Request) (st
 	case !m.ours(found.Identity):
 		return "", driverkit.AlreadyExists("the identity %s already exists and was not created by this driver; the driver does not change it", asked.ID)
 	case value(found.Tags[tagAccess]) != digest(asked):
-		return "", driverkit.AlreadyExists("account %s already exists with other buckets, access modes or another service account", asked.ID)
+		return "", driverkit.AlreadyExists("account %s already exists with different buckets, access modes or service account", asked.ID)
 	}
 	return principalOf(found.Identity)
 }

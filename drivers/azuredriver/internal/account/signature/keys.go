@@ -68,7 +68,7 @@ func (s *SharedKey) Refresh(ctx context.Context) error {
 		return nil
 	}
 	if err := s.credential.SetAccountKey(key); err != nil {
-		return fmt.Errorf("use the account key: %w", err)
+		return fmt.Errorf("set the account key: %w", err)
 	}
 	s.key = key
 	return nil

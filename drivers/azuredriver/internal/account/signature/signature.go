@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signature manages accounts that use a container with a shared access signature. The signature refers to a
-// stored access policy of the container or, if the storage account does not accept its keys, is self-contained.
+// stored access policy of the container. If the storage account rejects its account keys, the signature is
+// self-contained.
 package signature
 
 import (

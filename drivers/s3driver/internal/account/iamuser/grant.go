@@ -63,7 +63,7 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 		return user{}, err
 	}
 	if found.tags[tagParams] != request.Hash {
-		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.ID)
 	}
 	return found, nil
 }

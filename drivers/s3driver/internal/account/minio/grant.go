@@ -29,7 +29,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 		return credentials.Credential{}, err
 	}
 	if found.hash != "" && found.hash != request.Hash {
-		return credentials.Credential{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+		return credentials.Credential{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.ID)
 	}
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {

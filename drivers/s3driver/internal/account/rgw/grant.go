@@ -72,7 +72,7 @@ func (u *Users) ensureUser(ctx context.Context, id string, request account.Reque
 	case err != nil:
 		return user{}, err
 	case found.DisplayName != mark:
-		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.ID)
 	case found.suspended():
 		return user{}, driverkit.FailedPrecondition("user %s was suspended in the store; enable it, or delete it to let the driver create it again", id)
 	}

@@ -135,7 +135,7 @@ func (r *Roles) putPolicy(ctx context.Context, name string, request account.Requ
 	case err != nil || !differs:
 		return err
 	case existing != "" && !strings.Contains(existing, `"`+mark(request.Hash)+`"`):
-		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.ID)
 	}
 	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
 	if apierror.Is(err, "LimitExceeded") {

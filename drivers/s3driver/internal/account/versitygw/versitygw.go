@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versitygw manages accounts on versitygw: users through its admin API, and their permissions in bucket
-// policies, which are the only policies that its own accounts have.
+// Package versitygw manages accounts on versitygw: it creates users through the admin API and sets their permissions in
+// bucket policies, the only policies that versitygw applies to its own accounts.
 package versitygw
 
 import (
