@@ -275,7 +275,10 @@ func noteSources(t *testing.T) {
 // exist.
 func TestContributingNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "| command | what it does |\n")
+	_, table, found := strings.Cut(read(t, "CONTRIBUTING.md"), "| command | effect |\n")
+	if !found {
+		t.Fatal("CONTRIBUTING.md has no table of commands")
+	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	makefile := read(t, "Makefile")
 	for _, command := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(table, -1) {
@@ -287,7 +290,8 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 			}
 		case words[0] == "go" && slices.Contains(words, "-run"):
 			function, _, _ := strings.Cut(words[slices.Index(words, "-run")+1], "/")
-			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources(t, words[2])) {
+			directory := words[2] // of go test ./DIRECTORY -run ..., and of go -C DIRECTORY test -run ...
+			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources(t, directory)) {
 				t.Errorf("%s: there is no such test", command[1])
 			}
 		case words[0] == "go":

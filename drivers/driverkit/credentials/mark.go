@@ -44,7 +44,7 @@ type MarkedRequest struct {
 func (r MarkedRequest) checkMine(marks []Mark, refuse func(string, ...any) *driverkit.Error) error {
 	for _, mark := range marks {
 		if parts := mark.parts(); len(parts) != 5 || parts[3] != shortHash(r.Owner) {
-			return refuse("account %s has a key that another driver or cluster made, or somebody by hand; it is left alone", r.Account)
+			return refuse("account %s has a key of another driver or cluster, or one that was created manually; the driver does not change it", r.Account)
 		}
 	}
 	return nil
