@@ -383,7 +383,7 @@ func testKeyByHand(t *testing.T, on target) {
 	w.MustGrant(t, grantRequest(account, readWrite, bucket))
 	on.mustCeph(t, http.MethodPut, "user", url.Values{"key": {""}, "uid": {account}, "access-key": {"by-hand-" + account}, "generate-key": {"true"}}, nil)
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "by hand")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "created manually")
 	mustSucceed(t, w.revoke(t, account, bucket))
 }
 
