@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings loads the configuration of a driver from a YAML file or from environment variables, which can
-// configure a driver with one backend. It also contains the checks that all driver configurations share. It is
-// independent of any particular configuration.
+// Package settings loads the configuration of a driver, either from a YAML file or from environment variables.
+// Environment variables can configure only one backend. The package also contains the checks that all driver
+// configurations share. It does not depend on the configuration type of any driver.
 package settings
 
 import (

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backenderror translates the errors of a storage backend into errors for users. Each driver provides a table
-// of the meanings of its backend's error codes; the package implements the logic that all backends share.
+// that maps its backend's error codes to meanings. The package implements the logic that all backends share.
 //
-// The user sees the subject of the call, a sentence from the table and the backend's error code:
+// The user sees the subject of the call, a sentence from the table and the backend's error code, for example:
 //
 //	bucket b: the store denies the driver this action; an administrator has to allow it (AccessDenied)
 //
-// The backend's own text, error code and request ID go into the detail, which appears only in the driver's log,
-// because that text may contain information that is not intended for users. The gRPC code of a meaning decides
-// whether the call is retried: see the constructors of driverkit.Error.
+// The backend's own error text and request ID may contain information that is not intended for users, so they appear
+// only in the driver's log. Each meaning has a gRPC code, which decides whether the sidecar retries the call. See the
+// constructors of driverkit.Error.
 //
 // The package is independent of any particular backend.
 package backenderror

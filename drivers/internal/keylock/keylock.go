@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keylock provides locks identified by names. A name that is neither locked nor waited for uses no memory.
+// Package keylock provides locks identified by names. A lock uses memory only while a caller holds it or waits for
+// it.
 package keylock
 
 import (

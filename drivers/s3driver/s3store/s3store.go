@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3store lets a program add a type of store to the S3 driver: add a Type to s3driver.Options.Types. The
-// driver manages buckets and interprets modes, IDs and parameters; the Type manages accounts.
+// Package s3store defines the interface for adding a type of store to the S3 driver. To add one, implement Type and
+// add it to s3driver.Options.Types. The driver manages buckets and interprets access modes, IDs and parameters. The
+// Type manages accounts.
 //
 // See docs/howto/add-a-store.md for an example.
 package s3store

@@ -2,8 +2,8 @@
 
 // Package bucket creates, describes and deletes the containers of one storage account through the Blob service.
 //
-// A container belongs to the driver if it carries the driver's mark, which is metadata written in the same call that
-// creates the container. The driver never adopts or deletes a container without the mark.
+// A container belongs to the driver if its metadata contains the driver's mark. The driver writes the mark in the
+// call that creates the container. It never adopts or deletes a container without the mark.
 package bucket
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates accesses to stored access policies of a container. It is pure: it makes no calls and uses
-// no clock except the time that it is given.
+// Package policy translates the access modes of COSI into stored access policies of a container. It makes no calls to
+// Azure. Functions that need the current time take it as an argument.
 package policy
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account defines what all account managers share: the request for an account, and the project that contains
-// it.
+// Package account defines the types that all account managers share: Request, which describes an account, and
+// Project, the project that contains it.
 package account
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call makes the calls to Google's APIs. It names each call for errors, metrics and traces, and retries
+// Package call wraps the calls to Google's APIs. It names each call for errors, metrics and traces, and retries
 // transient failures.
 package call
 

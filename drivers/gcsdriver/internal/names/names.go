@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names translates the names that COSI proposes to names that Google accepts. It is pure and injective: the
-// same name always gives the same result, and two different names never do. Names are never truncated, because
-// truncation could make two of them equal.
+// Package names defines which bucket and account names the driver accepts, and derives the IDs of Google service
+// accounts from account names. A name always gives the same ID. The ID contains the UUID in the name or a hash of the
+// whole name, because two names with the same beginning must not get the same ID.
 package names
 
 import (

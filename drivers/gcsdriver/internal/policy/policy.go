@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates the access modes of COSI to IAM roles, and edits IAM policies of buckets. It changes only
-// what belongs to one account and preserves everything else, including conditions and unknown members. It makes no
-// calls.
+// Package policy translates the access modes of COSI into IAM roles, and edits IAM policies of buckets. An edit
+// changes only the bindings of one account and preserves everything else, including conditions and unknown members.
+// The package makes no calls.
 package policy
 
 import (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account defines the request for an account, which all account managers share.
+// Package account defines Request, which describes the account that an account manager grants or revokes. All account
+// managers of the driver use it.
 package account
 
 import (

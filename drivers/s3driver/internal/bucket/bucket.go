@@ -2,11 +2,18 @@
 
 // Package bucket creates, describes and deletes the buckets of one store through the S3 API.
 //
-// A bucket belongs to the driver if it carries the driver's mark. The mark consists of tags, which are written in the
-// same call that creates the bucket if the store supports that. Otherwise a note written before that call is the mark
-// until the tags are written. If the store has no tags, the note remains the mark. On AWS the bucket must also be in the
-// driver's account, and on Ceph RGW it must be owned by the driver's user, because others could create a bucket with
-// the same name and tags. The driver never adopts, changes or deletes any other bucket.
+// A bucket belongs to the driver if it carries the driver's mark. How the driver writes the mark depends on the
+// store:
+//
+//   - If the store accepts tags at creation, the mark consists of tags, written in the call that creates the
+//     bucket.
+//   - If the store accepts tags only later, the driver records a note before it creates the bucket. The note is
+//     the mark until the driver has written the tags.
+//   - If the store has no tags, the note remains the mark.
+//
+// On AWS, the bucket must also be in the driver's AWS account, and on Ceph RGW the driver's user must own it, because
+// other users could create a bucket with the same name and tags. The driver never adopts, changes or deletes any
+// other bucket.
 package bucket
 
 import (

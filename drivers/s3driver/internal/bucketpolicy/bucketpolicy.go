@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketpolicy edits bucket policies for stores that keep the permissions of accounts there. It adds and
-// removes the statements for accounts and preserves statements of others.
+// Package bucketpolicy edits bucket policies, for stores that define the permissions of accounts in them. It adds and
+// removes the statements for the driver's accounts and preserves all other statements.
 //
-// A bucket policy is one document for all accounts of a bucket, and cannot be updated conditionally. An Editor
-// serializes its own changes, but two processes must not edit the policies of one store.
+// One policy document contains the statements for all accounts of a bucket, and S3 has no conditional update for it.
+// An Editor serializes its own changes, but two processes must not edit the policies of one store concurrently.
 package bucketpolicy
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates the access modes of COSI into IAM policy documents. It is pure and deterministic: the
-// same request always gives the same bytes.
+// Package policy translates the access modes of COSI into IAM policy documents. It makes no calls, and the same
+// request always gives the same bytes.
 package policy
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholebody keeps the connections of the SDK open. It buffers request bodies, so it must not be used for
-// requests that do not fit into memory.
+// Package wholebody buffers request bodies. Without it, a fast response can make net/http close the connection and
+// lose the response (see Transport). Do not use it for bodies that do not fit into memory.
 package wholebody
 
 import (

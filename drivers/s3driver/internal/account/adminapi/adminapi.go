@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adminapi calls the administration APIs that stores add to S3: plain HTTP, signed like S3 requests or with a
-// bearer token.
+// Package adminapi calls the administration APIs that some stores provide in addition to S3. The requests use HTTP
+// and are either signed like S3 requests or carry a bearer token.
 package adminapi
 
 import (

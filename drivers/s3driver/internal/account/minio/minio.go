@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minio manages accounts on MinIO through its admin API: one policy per account, and one user for each of its
-// keys. It has its own client and does not link any MinIO code.
+// Package minio manages accounts on MinIO through its admin API. Each account has one policy, and one user for each
+// of its keys. The package has its own client and does not import any MinIO code.
 package minio
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package static supports stores without accounts: every access gets the one key pair that the administrator
-// configured. Requests are rejected unless the class explicitly accepts that.
+// Package static supports stores without accounts. Every access gets the same key pair, which the administrator
+// configured. The driver rejects requests unless the BucketAccessClass accepts the shared key
+// (acceptSharedCredential).
 package static
 
 import (
