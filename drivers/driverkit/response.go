@@ -8,9 +8,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// BucketInfo describes a bucket. Each protocol that is set is supported by the bucket. Nothing in it is secret.
-// Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the requested
-// protocol.
+// BucketInfo describes a bucket. The bucket supports each protocol whose field is set. Nothing in BucketInfo is
+// secret. Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the
+// requested protocol.
 type BucketInfo struct {
 	S3    *S3Bucket
 	Azure *AzureBucket

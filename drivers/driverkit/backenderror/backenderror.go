@@ -82,8 +82,8 @@ type Failure struct {
 }
 
 // Table maps the errors of one backend to their meanings. The first match applies, in this order: Failure.Meaning,
-// Operations, Codes, Statuses, and the standard meaning of the HTTP status. An error of a call that got no response
-// means that the backend cannot be reached.
+// Operations, Codes, Statuses, and the standard meaning of the HTTP status. If a call to the backend got no response,
+// Translate reports that the backend cannot be reached.
 type Table struct {
 	// Backend is the backend's name in error sentences, such as "the store".
 	Backend string
@@ -97,8 +97,8 @@ type Table struct {
 	Statuses map[int]Meaning
 }
 
-// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns err unchanged if it
-// is nil, is already a *driverkit.Error, or comes from the caller's context.
+// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns err unchanged if err
+// is nil, is already a *driverkit.Error, or is an error of the caller's context.
 func (t Table) Translate(subject string, err error) error {
 	if _, known := errors.AsType[*driverkit.Error](err); err == nil || known || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

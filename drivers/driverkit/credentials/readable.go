@@ -29,10 +29,10 @@ type ReadableKey struct {
 }
 
 // GrantReadable returns the credential of the account. Repeated calls return the same credential until the rotation
-// changes. After a rotation only the immediately preceding credential keeps working.
+// changes. After a rotation, only the new credential and the one before it work.
 //
-// Credentials are stored only at the backend, which is the source of truth. Each key is created with a mark that
-// identifies its rotation, so if a response is lost, the next call finds and returns the key.
+// Credentials are stored only at the backend. GrantReadable creates each key with a mark that identifies its
+// rotation, so if a response is lost, the next call finds and returns the key.
 func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys) (Credential, error) {
 	live, err := keys.List(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys
 	return byMark[plan.Current], nil
 }
 
-// RevokeReadable removes all keys of the account and then calls rest, if it is not nil, to remove everything else
+// RevokeReadable removes all keys of the account. It then calls rest, if it is not nil, to remove everything else
 // that belongs to the account. It returns FailedPrecondition if the account has another owner.
 func RevokeReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys, rest func(context.Context) error) error {
 	live, err := keys.List(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// Store durably keeps one Entry for each account. OpenSidecar, OpenDirectory and NewMemory create one; programs that
+// Store durably keeps one Entry for each account. OpenSidecar, OpenDirectory and NewMemory create one. Programs that
 // keep secrets elsewhere can implement it.
 type Store = credstore.Store
 
@@ -54,9 +54,9 @@ func OpenSidecar(address string) (Store, error) {
 	return credstore.OnBlobs(remote), nil
 }
 
-// Encrypted returns a store that encrypts the secrets of credentials before writing them to store, with keys from a
-// file. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile is empty, the
-// returned store encrypts nothing and refuses encrypted secrets.
+// Encrypted returns a store that encrypts the secrets of credentials with keys from a file before it writes them to
+// the given store. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile
+// is empty, the returned store encrypts nothing and refuses encrypted secrets.
 func Encrypted(store Store, keyFile string) (Store, error) {
 	return credstore.Encrypted(store, keyFile)
 }

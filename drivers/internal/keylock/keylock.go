@@ -22,8 +22,8 @@ type queue struct {
 	count int
 }
 
-// Lock waits for the lock with this name and returns a function that releases it, which must be called exactly once.
-// If ctx ends first, Lock returns an error.
+// Lock waits for the lock with this name and returns a function that releases it. The caller must call that function
+// exactly once. If ctx ends first, Lock returns an error.
 func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	q := l.enter(name)
 	select {

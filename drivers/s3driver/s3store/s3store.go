@@ -21,8 +21,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Accounts manages the accounts of one store. Every method may be called again after a failure at any point, and must
-// then complete the missing parts. Calls for one account do not overlap.
+// Accounts manages the accounts of one store. The driver may call every method again after a failure at any point.
+// The method must then complete the missing parts. Calls for one account do not overlap.
 //
 // Return driverkit errors, or unchanged errors of the AWS SDK and of AdminAPI, which the driver translates.
 type Accounts interface {
@@ -118,8 +118,8 @@ func Policy(dialect Dialect, buckets []Bucket) (string, error) { return policy.B
 // name.
 func NewKey(name string) credentials.Credential { return account.NewKey(name) }
 
-// NoteBuckets is the credential store's note with the names of an account's buckets, separated by spaces. It is set
-// if Request.Supplied was granted.
+// NoteBuckets is the name of the note with the names of an account's buckets, separated by spaces, in the credential
+// store. The note exists if the Type granted the account with Request.Supplied.
 const NoteBuckets = account.NoteBuckets
 
 // IsCode reports whether err is a store error with one of these codes.

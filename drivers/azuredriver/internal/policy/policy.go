@@ -43,9 +43,9 @@ type Request struct {
 	Rotation string
 }
 
-// Plan returns the target list of policies for a container; current is the policy with which the account signs. The
-// list is returned unchanged if nothing has to change. Policies of others are preserved. After a rotation, an account
-// keeps the policy before the current one.
+// Plan returns the target list of policies for a container, and the policy with which the account signs (current). It
+// returns the list unchanged if nothing has to change, and preserves the policies of other accounts. After a
+// rotation, an account keeps the policy before the current one.
 func Plan(found []Policy, want Request, now time.Time) (next []Policy, current Policy, err error) {
 	plan := credentials.PlanMarks(marks(found, want.Account), want.Rotation)
 	if plan.New {

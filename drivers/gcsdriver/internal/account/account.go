@@ -63,8 +63,8 @@ type Project struct {
 	ReadLag time.Duration
 }
 
-// Edit changes the policy of every bucket. A deleted bucket has no policy that grants anything, so it is skipped if
-// skipMissing is true.
+// Edit changes the policy of every bucket. If skipMissing is true, it skips deleted buckets, whose policies no longer
+// grant anything.
 func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
 		_, err := driverkit.Reread(ctx, p.ReadLag, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {

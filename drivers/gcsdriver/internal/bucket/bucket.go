@@ -45,8 +45,8 @@ type Store struct {
 	ReadLag time.Duration
 }
 
-// Ensure ensures that the bucket exists as requested. It can be repeated after a failure at any point. The bucket is
-// created in one call with all requested settings, and an existing bucket is not changed, which preserves later
+// Ensure ensures that the bucket exists as requested. It can be repeated after a failure at any point. It creates the
+// bucket in one call with all requested settings. It does not change an existing bucket, which preserves later
 // changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.get(ctx, name)

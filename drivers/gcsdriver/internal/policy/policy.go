@@ -46,8 +46,8 @@ func Remove(p *storage.Policy, member string) bool {
 	return dropEmpty(p) || changed
 }
 
-// Claim identifies one of several accesses that share a member. Its bindings have a condition that is always true and
-// whose title distinguishes them from those of other accesses.
+// Claim identifies one of several accesses that share a member. The bindings of a claim have a condition that is
+// always true. The title of the condition distinguishes them from the bindings of other accesses.
 type Claim struct {
 	// Title is unique to this access.
 	Title string

@@ -82,8 +82,8 @@ type Quotas interface {
 }
 
 // Ensure ensures that the bucket exists as requested, and returns its region. It can be repeated after a failure at
-// any point. Missing parts are created, but a bucket that was completed once is not changed again, which preserves
-// later changes by an administrator.
+// any point, and then creates the missing parts. Once a bucket is complete, Ensure does not change it again, which
+// preserves later changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (string, error) {
 	region := s.regionOf(want)
 	mark, err := s.readMark(ctx, name, region)

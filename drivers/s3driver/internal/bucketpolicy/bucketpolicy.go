@@ -43,8 +43,8 @@ type Editor struct {
 	locks keylock.Locks
 }
 
-// Set gives the principals exactly this access to the bucket, and removes the access of all other principals of their
-// account, which isOf identifies.
+// Set gives the principals exactly this access to the bucket. It removes the access of all other principals of the
+// same account, which isOf identifies.
 func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket.Name, func(found []statement) ([]statement, error) {
 		text, err := policy.Build(e.Dialect, []policy.Bucket{bucket})
@@ -67,8 +67,8 @@ func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []str
 	})
 }
 
-// Drop removes all access to the bucket from the principals that isOf identifies. If the bucket does not exist,
-// neither does its policy, and Drop returns the store's own error.
+// Drop removes all access to the bucket from the principals that isOf identifies. If the bucket does not exist, it
+// has no policy, and Drop returns the store's own error.
 func (e *Editor) Drop(ctx context.Context, bucket string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf) })
 }

@@ -25,10 +25,10 @@ type Bucket struct {
 	KMSKey string
 }
 
-// KMSResource returns the ARN with which a policy names the key of a bucket. The bucket may name its key by ID alone;
-// it is then a key of the AWS account, if the account is known. A policy cannot name an alias, because its key can be
-// replaced. The name can be written by anyone who can configure the bucket, and S3 does not validate it, so
-// KMSResource rejects anything but the name of one key, such as a pattern.
+// KMSResource returns the ARN with which a policy names the key of a bucket. If the bucket names its key by ID alone,
+// the key belongs to the AWS account, if the account is known. KMSResource rejects aliases, because the key of an
+// alias can be replaced. It also rejects everything else that is not the name of one key, such as a pattern: anyone
+// who can configure the bucket can set the name, and S3 does not validate it.
 func KMSResource(partition, region, account, key string) (string, error) {
 	switch {
 	case key == "":
