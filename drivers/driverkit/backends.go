@@ -21,8 +21,8 @@ type Backends[B any] struct {
 	Default string
 	// ByName maps names to backends.
 	ByName map[string]B
-	// Word is the driver's term for a backend, such as "account". It is the name of the class parameter that selects a
-	// backend; the configuration uses its plural and a default, such as defaultAccount. Empty means "backend".
+	// Word is the driver's term for a backend, such as "account". The class parameter that selects a backend has this
+	// name. The configuration uses the plural of Word, and a default such as defaultAccount. Empty means "backend".
 	Word string
 	// CheckName, if set, replaces the kit's rule for backend names. Its error text follows the name, such as "must be
 	// lower-case letters". It must not accept names that contain a dot.

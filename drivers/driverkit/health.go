@@ -31,8 +31,8 @@ type BackendChecker interface {
 
 // BackendsChecker is a BackendChecker for drivers with several backends. It reports on each backend.
 type BackendsChecker interface {
-	// CheckBackends makes an inexpensive, read-only call to each backend and returns an entry for every backend name:
-	// the error, or nil or a Warning if the backend responds.
+	// CheckBackends makes an inexpensive, read-only call to each backend. It returns an entry for every backend name:
+	// nil or a Warning if the backend responds, otherwise the error.
 	CheckBackends(ctx context.Context) map[string]error
 }
 

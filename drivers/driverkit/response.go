@@ -66,8 +66,8 @@ type Credential struct {
 	S3    *S3Credential
 	Azure *AzureCredential
 	GCS   *GCSCredential
-	// CertificateAuthority is the PEM with which clients verify the endpoint, or empty if their own trust store
-	// suffices. At most 16 KiB.
+	// CertificateAuthority is the PEM-encoded certificate with which clients verify the endpoint. It is empty if the
+	// trust store of the clients suffices. At most 16 KiB.
 	CertificateAuthority string
 }
 

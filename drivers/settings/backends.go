@@ -68,7 +68,7 @@ type Reach struct {
 	Endpoints map[string]string
 	// CAFile is the file with the certificate authorities.
 	CAFile string
-	// Insecure allows endpoints without TLS on other hosts.
+	// Insecure allows endpoints without TLS that are not on this host.
 	Insecure bool
 }
 

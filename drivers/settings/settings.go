@@ -15,13 +15,13 @@ import (
 
 // Format is the configuration format of a driver. C is the type of the whole configuration, B that of one backend.
 type Format[C, B any] struct {
-	// Backend describes in text what Variables configure.
+	// Backend names what Variables configure, for the help text, such as "storage account".
 	Backend string
 	// Variables are the environment variables for a driver with one backend.
 	Variables []Variable[C, B]
 	// Single makes backend the only one in the configuration.
 	Single func(config *C, backend B) error
-	// Reach returns how each backend of a complete configuration is reached, by name.
+	// Reach returns by backend name how the driver connects to each backend of a complete configuration.
 	Reach func(C) map[string]Reach
 	// Complete fills in defaults and then returns all errors, each with its field.
 	Complete func(C) (C, error)

@@ -63,8 +63,8 @@ var (
 
 // Failure describes the failed call, as extracted from an error of the backend's SDK.
 type Failure struct {
-	// Called reports whether the error comes from a call to the backend. An error with Called false, no codes and no
-	// status indicates a bug in the driver.
+	// Called reports whether the error comes from a call to the backend. If Called is false and there are no codes
+	// and no status, the driver has a bug.
 	Called bool
 	// Operation is the name of the call in the backend's API reference. Optional.
 	Operation string
@@ -74,8 +74,8 @@ type Failure struct {
 	Status int
 	// RequestID identifies the call in the backend's log. Optional.
 	RequestID string
-	// Meaning overrides all tables if its Kind is set, for errors that no table can describe. Label is then the text in
-	// parentheses.
+	// Meaning, if its Kind is set, overrides all tables. Use it for errors that no table can describe. Label is then
+	// the text in parentheses.
 	Meaning Meaning
 	// Label is the text in parentheses at the end of the sentence. It is used only with Meaning.
 	Label string

@@ -19,15 +19,15 @@ import (
 // signature refers. It can also be the ID of a user, if the store accepts a secret that a Deriver computed from the
 // mark.
 type DerivedKeys interface {
-	// List returns the marks of the account, including those of incomplete keys. It also returns anything else found in
-	// the place of a mark, which shows that the account has another owner.
+	// List returns the marks of the account, including those of incomplete keys. If the backend has something else
+	// where a mark should be, List also returns it, because it shows that the account has another owner.
 	List(ctx context.Context) ([]Mark, error)
 	// Derive returns the credential for a mark. The result is always the same for the same mark, and Derive changes
 	// nothing.
 	Derive(ctx context.Context, mark Mark) (Credential, error)
 	// Ensure makes the backend accept the mark's credential, with the account's permissions.
 	Ensure(ctx context.Context, mark Mark) error
-	// Remove ensures that the backend neither has the mark nor accepts its credential.
+	// Remove ensures that the backend does not have the mark and does not accept its credential.
 	Remove(ctx context.Context, mark Mark) error
 }
 

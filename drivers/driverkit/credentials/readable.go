@@ -11,11 +11,11 @@ import (
 // ReadableKeys manages the keys of one account at a backend that returns secrets again on request, such as Garage or
 // Ceph RGW.
 type ReadableKeys interface {
-	// List returns all keys of the account, including those without a mark, which show that the account has another
-	// owner.
+	// List returns all keys of the account. This includes keys without a mark, which show that the account has
+	// another owner.
 	List(ctx context.Context) ([]ReadableKey, error)
-	// Create creates a key with the mark, in one step. The client must not retry when a response is lost, unless the
-	// backend then returns the key that it has already created.
+	// Create creates a key together with its mark, in one step. The client must not retry when a response is lost,
+	// unless the backend answers a retry with the key that it has already created.
 	Create(ctx context.Context, mark Mark) (Credential, error)
 	// Remove ensures that the key does not exist.
 	Remove(ctx context.Context, id string) error

@@ -16,8 +16,8 @@ import (
 // HMAC keys of Google Cloud Storage, or a key API that does not accept a secret. The backend must allow two keys per
 // account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account. The list may be stale: keys in the store are removed whether they are listed
-	// or not, and a recently created key may be used before it is listed.
+	// List returns all keys of the account. The list may be stale. Keys in the store are removed even if they are not
+	// listed, and a recently created key may be used before it is listed.
 	List(ctx context.Context) ([]ShownOnceKey, error)
 	// Create creates a key. The client must not retry when a response is lost.
 	Create(ctx context.Context) (Credential, error)

@@ -25,11 +25,11 @@ type Credential = credstore.Credential
 var (
 	// ErrNotFound means that the store has no entry for the account.
 	ErrNotFound = credstore.ErrNotFound
-	// ErrConflict means that the entry was written by another process since it was read.
+	// ErrConflict means that another process has written the entry since it was read.
 	ErrConflict = credstore.ErrConflict
 	// ErrCorrupt means that the stored data cannot be trusted.
 	ErrCorrupt = credstore.ErrCorrupt
-	// ErrStoreID means that this is not the store that the driver wrote to.
+	// ErrStoreID means that this is not the store that the driver used before.
 	ErrStoreID = credstore.ErrStoreID
 )
 

@@ -31,8 +31,8 @@ type SuppliedRequest struct {
 
 	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists.
 	Hash string
-	// Notes are stored in the entry of a new account: data that a revoke needs but that its request does not carry. They
-	// are not secret.
+	// Notes are stored in the entry of a new account. They contain data that a revoke needs but that its request does
+	// not contain. They are not secret.
 	Notes map[string]string
 }
 

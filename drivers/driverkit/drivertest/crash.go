@@ -150,8 +150,8 @@ type CrashMatrix struct {
 	Sample int
 	// Short replaces Sample in go test -short; 0 leaves Sample unchanged.
 	Short int
-	// Cell prepares the state, runs the work in a process with this crash, ignores its error, runs the work again in a
-	// new process, and checks the result.
+	// Cell prepares the state and runs the work in a process with this crash, ignoring the error. It then runs the
+	// work again in a new process and checks the result.
 	Cell func(t *testing.T, crash *Crash)
 }
 

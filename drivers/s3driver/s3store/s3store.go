@@ -28,16 +28,16 @@ import (
 type Accounts interface {
 	// Check returns an error for requests that the store cannot satisfy. It makes no calls.
 	Check(request Request) error
-	// Grant ensures that the account exists with exactly this access, and returns its credential. Requests with the same
-	// Rotation must get the identical credential; the functions of package credentials implement this. Return
+	// Grant ensures that the account exists with exactly this access, and returns its credential. Requests with the
+	// same Rotation must get the identical credential; the functions of package credentials implement this. Return
 	// AlreadyExists for an account with this name that lacks the driver's mark or has another Hash. If the credential
-	// store serves as the mark, an account without it may be FailedPrecondition instead, because its entry may have been
-	// lost and can be restored.
+	// store serves as the mark, Grant may instead return FailedPrecondition for an account without an entry there,
+	// because the entry may have been lost and can be restored.
 	Grant(ctx context.Context, request Request) (credentials.Credential, error)
 	// Revoke ensures that the account does not exist and that none of its keys work. Only names and IDs of the request
 	// are set. Return FailedPrecondition for an account without the driver's mark.
 	Revoke(ctx context.Context, request Request) error
-	// Ping makes a read-only call that Grant also makes.
+	// Ping makes a read-only call that Grant also makes, to check the API and the driver's credentials.
 	Ping(ctx context.Context) error
 }
 
@@ -49,8 +49,8 @@ type Type struct {
 	TagsAtCreation bool
 	// PublicAccessBlock means that the store supports the public access block.
 	PublicAccessBlock bool
-	// SharesPolicies means that the permissions of all accounts of a bucket are in one document, which is updated by
-	// reading and rewriting it.
+	// SharesPolicies means that one document contains the permissions of all accounts of a bucket, and that the
+	// driver updates it by reading and rewriting it.
 	SharesPolicies bool
 }
 
@@ -68,10 +68,10 @@ type Store struct {
 	HTTP aws.HTTPClient
 	// Keys is the credential store, for the functions of package credentials.
 	Keys credentials.Store
-	// Driver and Cluster are the mark of ownership: only resources that carry both belong to the driver. Write them in
-	// the same call that creates an account, wherever the store has room for them. Otherwise the credential store serves
-	// as the mark, because every key is stored before it is created at the store: use credentials.StoredIDs. In that
-	// case a clone of the cluster with a copy of its credential store also owns the accounts.
+	// Driver and Cluster are the mark of ownership: only resources that carry both belong to the driver. If the store
+	// has room for them, write them in the call that creates an account. Otherwise the credential store serves as the
+	// mark, because the driver stores every key before it creates the key at the store: use credentials.StoredIDs. In
+	// that case, a clone of the cluster with a copy of its credential store also owns the accounts.
 	Driver, Cluster string
 }
 
@@ -107,7 +107,7 @@ type (
 	AdminCall = adminapi.Request
 	// Dialect describes how a store's policies differ from those of AWS.
 	Dialect = policy.Dialect
-	// BucketPolicies edits bucket policies, for a store that keeps the permissions of accounts there.
+	// BucketPolicies edits bucket policies, for a store that defines the permissions of accounts in them.
 	BucketPolicies = bucketpolicy.Editor
 )
 

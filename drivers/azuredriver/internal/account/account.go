@@ -22,7 +22,8 @@ type Request struct {
 	ServiceAccount driverkit.ServiceAccountRef
 	// Rotation requests a new credential if it differs from the last rotation.
 	Rotation string
-	// Disallowed are the modes that the class forbids, for accounts whose effective access exceeds Buckets.
+	// Disallowed are the modes that the class forbids. An account's effective access can exceed Buckets, so account
+	// managers check it against these modes.
 	Disallowed driverkit.DisallowedModes
 }
 

@@ -14,8 +14,8 @@ import (
 const (
 	// Limit is the maximum number of stored access policies per container in Azure.
 	Limit = 5
-	// MaxAccount is the maximum length of an account name with which all IDs fit into the 64 characters that Azure
-	// allows.
+	// MaxAccount is the maximum length of an account name. Azure limits the ID of a stored access policy, which
+	// begins with the account name, to 64 characters.
 	MaxAccount = 39
 	// slack is how much longer than requested a policy may live, to allow for clock skew.
 	slack = 5 * time.Minute

@@ -51,7 +51,7 @@ func Remove(p *storage.Policy, member string) bool {
 type Claim struct {
 	// Title is unique to this access.
 	Title string
-	// Description is the same on all its bindings, and begins with Owner.
+	// Description is the description of all bindings of this access, and begins with Owner.
 	Description string
 	// Owner is the prefix of the descriptions of all bindings of this driver.
 	Owner string

@@ -36,7 +36,8 @@ type Request struct {
 	Rotation string
 	// AcceptShared means that the class accepts a key that other accounts also have.
 	AcceptShared bool
-	// Disallowed are the modes that the class forbids, for accounts whose effective access exceeds Buckets.
+	// Disallowed are the modes that the class forbids. An account's effective access can exceed Buckets, so account
+	// managers check it against these modes.
 	Disallowed driverkit.DisallowedModes
 }
 

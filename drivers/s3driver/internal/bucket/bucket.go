@@ -49,8 +49,8 @@ type Store struct {
 	// PublicAccessBlock means that the store supports the public access block, or at least rejects the call properly.
 	// Some stores mistake it for another call.
 	PublicAccessBlock bool
-	// AcceptsPublicACLs ignores public ACLs instead of rejecting them, for a store that would otherwise reject every
-	// upload with one.
+	// AcceptsPublicACLs makes the store ignore public ACLs instead of rejecting them. It is for a store that would
+	// otherwise reject every upload that has a public ACL.
 	AcceptsPublicACLs bool
 	// TagsAtCreation means that the store accepts the mark in the call that creates a bucket.
 	TagsAtCreation bool
@@ -58,8 +58,8 @@ type Store struct {
 	Placements bool
 	// Notes holds facts that buckets cannot carry themselves.
 	Notes Notes
-	// Owners is set for stores where others could create a bucket with the driver's mark and calls cannot name the
-	// expected owner.
+	// Owners is set for stores where other users could create a bucket with the driver's mark, and where calls cannot
+	// name the expected owner.
 	Owners Owners
 	// Quotas is set for stores that can limit the size of buckets.
 	Quotas Quotas

@@ -35,8 +35,8 @@ type Editor struct {
 	Dialect policy.Dialect
 	// Kind of the principals, such as "AWS" for {"AWS": ["..."]}. Empty for principals without a kind: ["..."].
 	Kind string
-	// Present, if set, returns the existing principals. All others are removed from the driver's statements with the
-	// next change, for a store that rejects documents that name them.
+	// Present, if set, returns the existing principals. The next change removes all other principals from the
+	// driver's statements. Set it for a store that rejects policies that name a principal that does not exist.
 	Present func(ctx context.Context) ([]string, error)
 
 	// locks serializes changes of one bucket's policy.

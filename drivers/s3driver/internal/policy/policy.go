@@ -79,28 +79,30 @@ func noSessions() statement {
 	}
 }
 
-// Dialect describes how a store's policies differ.
+// Dialect describes how a store's policies differ from those of AWS.
 type Dialect struct {
 	// Partition is the second part of ARNs, such as "aws".
 	Partition string
-	// Account is the number of the AWS account that owns the buckets, or empty for a store without such conditions. With
-	// it, the policy does not apply to buckets of other accounts, such as a bucket that was deleted and recreated by
-	// someone else. It also restricts the use of a key to S3, for objects of these buckets.
+	// Account is the number of the AWS account that owns the buckets, or empty for a store that does not support such
+	// conditions. If it is set, the policy does not apply to buckets of other accounts, such as a bucket that was
+	// deleted and that another account created again. It also restricts the use of a KMS key to S3, for objects of
+	// these buckets.
 	Account string
-	// Without lists actions that the store does not support and that would make it reject the document.
+	// Without lists actions that the store does not support. If the document contained them, the store would reject
+	// it.
 	Without []string
-	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where the writer of
-	// an object has full access to it.
+	// Denied lists the actions on objects that the policy denies wherever it does not allow them. It is for a store
+	// where the writer of an object has full access to it.
 	Denied []string
-	// Elsewhere also denies them in all other buckets, for a store where the writer of an object can give others access
-	// by its ACL. It applies to policies of accounts; a bucket policy applies to no other bucket.
+	// Elsewhere extends Denied to all other buckets. It is for a store where the writer of an object can give others
+	// access by its ACL. It applies to policies of accounts, because a bucket policy applies to no other bucket.
 	Elsewhere bool
 	// DeletesAtBucket means that deleting several objects in one call also needs permission on the bucket.
 	DeletesAtBucket bool
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
 	// NoSessions denies S3 to the account's own sessions. AWS lets any user create sessions without permission in a
-	// policy, and they outlive the key that requested them.
+	// policy, and a session can outlive the key that requested it.
 	NoSessions bool
 }
 

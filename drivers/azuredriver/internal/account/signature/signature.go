@@ -35,8 +35,8 @@ type Manager struct {
 
 // Signer creates shared access signatures.
 type Signer interface {
-	// SignPolicy returns the query string of a signature that contains only a reference to a stored access policy. The
-	// result is identical for the same names.
+	// SignPolicy returns the query string of a signature that contains only a reference to a stored access policy.
+	// The same arguments always give the same result, unless the account key changes.
 	SignPolicy(container, policy string) (cosi.Secret, error)
 }
 

@@ -38,7 +38,8 @@ type Client struct {
 	Name string
 	// Endpoint is the URL without a path.
 	Endpoint string
-	// Token, if set, returns the API's bearer token; it is called for each request. Without it, requests are signed.
+	// Token, if set, returns the API's bearer token. It is called for each request. If Token is nil, the client signs
+	// the requests.
 	Token func(ctx context.Context) (cosi.Secret, error)
 	// Region for the signature.
 	Region string

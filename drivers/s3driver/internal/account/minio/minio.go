@@ -49,7 +49,8 @@ var dialect = policy.Dialect{
 	},
 }
 
-// Check implements the checks of phase 1. MinIO accepts policies of any size that COSI can request.
+// Check returns an error if no policy can express the request. It makes no calls. MinIO accepts policies of any size
+// that COSI can request.
 func (u *Users) Check(request account.Request) error {
 	_, err := policy.Build(dialect, request.Buckets)
 	return err

@@ -56,7 +56,7 @@ var dialect = policy.Dialect{
 	},
 }
 
-// Check implements the checks of phase 1.
+// Check returns an error if no policy can express the request. It makes no calls.
 func (u *Users) Check(request account.Request) error {
 	_, err := policy.Build(dialect, request.Buckets)
 	return err

@@ -68,7 +68,8 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
-// Revoke deletes the record of the account. The key continues to work, which the class has accepted.
+// Revoke deletes the record of the account. The key continues to work; the class accepts this with
+// acceptSharedCredential.
 func (k *Key) Revoke(ctx context.Context, request account.Request) error {
 	return credentials.ForgetGiven(ctx, k.Store, request.ID)
 }

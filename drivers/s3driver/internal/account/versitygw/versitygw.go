@@ -49,7 +49,7 @@ func New(api *adminapi.Client, client *s3.Client, store credentials.Store) *User
 	return users
 }
 
-// Check implements the checks of phase 1.
+// Check returns an error if no policy can express the request. It makes no calls.
 func (u *Users) Check(request account.Request) error {
 	for _, bucket := range request.Buckets {
 		if _, err := policy.Build(dialect, []policy.Bucket{bucket}); err != nil {
