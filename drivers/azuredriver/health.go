@@ -12,9 +12,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// CheckBackends implements driverkit.BackendsChecker. It checks that the service responds for each storage account
-// and accepts the driver's own credentials, and that Azure Resource Manager does, if access for service accounts is
-// configured. It returns a warning for a storage account that does not keep deleted containers.
+// CheckBackends implements driverkit.BackendsChecker. It checks for each storage account that the Blob service
+// responds and accepts the driver's own credentials. If access for service accounts is configured, it checks the same
+// for Azure Resource Manager. It returns a warning for a storage account that does not keep deleted containers.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	var group sync.WaitGroup
 	var management error

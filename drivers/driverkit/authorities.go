@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Authorities holds the certificate authorities of a backend, read from a PEM file. The file is read again when it
-// changes, so renewing the authorities only requires replacing the mounted file.
+// Authorities holds the certificate authorities of a backend. It reads them from a PEM file, and reads the file again
+// when it changes. To renew the authorities, replace the mounted file.
 type Authorities struct {
 	path string
 

@@ -13,16 +13,16 @@ import (
 	"sync"
 )
 
-// Backends holds the backends of a driver that serves several, by name. The ID of a bucket or account at a backend
-// other than the default begins with the backend's name and a dot. Because names are part of IDs, a name must not
-// change while buckets or accounts created under it exist.
+// Backends holds the backends of a driver, by name. The ID of a bucket or account at a backend other than the default
+// begins with the backend's name and a dot. Therefore, do not change a backend's name while buckets or accounts with
+// this name in their IDs exist.
 type Backends[B any] struct {
 	// Default is the name of the backend for classes that name none and for IDs without a backend name.
 	Default string
 	// ByName maps names to backends.
 	ByName map[string]B
-	// Word is the driver's term for a backend, such as "account". It is the name of the class parameter that selects a
-	// backend; the configuration uses its plural and a default, such as defaultAccount. Empty means "backend".
+	// Word is the driver's term for a backend, such as "account". The class parameter that selects a backend has this
+	// name. The configuration uses the plural of Word, and a default such as defaultAccount. Empty means "backend".
 	Word string
 	// CheckName, if set, replaces the kit's rule for backend names. Its error text follows the name, such as "must be
 	// lower-case letters". It must not accept names that contain a dot.
@@ -54,8 +54,9 @@ func (b Backends[B]) JoinID(backend, name string) string {
 }
 
 // SplitID returns the backend and the name that an ID refers to. The part before the first dot is a backend name only
-// if it names a backend other than the default one. An administrator's bucket may therefore contain dots, and each
-// bucket has exactly one ID. The latter matters because IDs are compared as text before a bucket is deleted.
+// if it names a backend other than the default one. The names of buckets that COSI did not create may therefore
+// contain dots. Each bucket has exactly one ID. This is necessary because IDs are compared as text before a bucket is
+// deleted.
 func (b Backends[B]) SplitID(id string) (B, string) {
 	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {
@@ -65,8 +66,8 @@ func (b Backends[B]) SplitID(id string) (B, string) {
 	return b.ByName[b.Default], id
 }
 
-// OfClass returns the backend named by the class parameter, or the default one if the parameter is empty. For an
-// unknown name it returns InvalidArgument with the list of names.
+// OfClass returns the backend that the class parameter names, or the default backend if the parameter is empty. If no
+// backend has this name, OfClass returns InvalidArgument with the list of names.
 func (b Backends[B]) OfClass(parameter string) (B, error) {
 	if parameter == "" {
 		parameter = b.Default
@@ -87,8 +88,8 @@ func checkBackendName(name string) error {
 	return nil
 }
 
-// Check returns all errors in the backends of a configuration and its default, each with its field. Set an omitted
-// default with DefaultName before calling Check.
+// Check returns all errors in the backends of a configuration and in its default backend, each with its field. If the
+// default is omitted, set it with DefaultName before calling Check.
 func (b Backends[B]) Check() []error {
 	check, all := b.CheckName, b.word()+"s"
 	if check == nil {

@@ -15,9 +15,9 @@ type DisallowedModes struct {
 	BucketMetadata []Mode
 }
 
-// Check returns InvalidArgument if the effective access to a bucket exceeds the class's permissions. In each category
-// there must be at least one mode that is not disallowed and includes the effective one. The effective access can
-// exceed the requested one: reading an object also shows its metadata, for instance.
+// Check returns InvalidArgument if the effective access to a bucket exceeds what the class permits. In each category,
+// at least one mode that includes the effective access must not be disallowed. The effective access can exceed the
+// requested access: for instance, reading an object also shows its metadata.
 func (d DisallowedModes) Check(effective BucketAccess) error {
 	for _, category := range d.categories(effective) {
 		if !allows(category.disallowed, category.mode) {

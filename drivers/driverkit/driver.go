@@ -4,13 +4,13 @@ package driverkit
 
 import "context"
 
-// Driver is implemented for each storage backend. The kit guarantees for every call: the request follows the rules of
-// the contract and the declarations of Info; ctx has a deadline; within this process, no two calls for one bucket ID
-// and no two calls for one account ID overlap. Calls for different IDs do overlap. The same call may be repeated at
+// Driver is implemented for each storage backend. For every call, the kit guarantees that the request follows the
+// rules of the contract and the declarations of Info, and that ctx has a deadline. Within this process, calls for one
+// bucket ID or one account ID do not overlap. Calls for different IDs do overlap. The same call may be repeated at
 // any time, also after a crash or a lost response, and must then converge to the same result.
 //
-// An error made by this package's constructors (InvalidArgument, NotFound, ...) reaches the user with its code and
-// sentence. Any other error becomes INTERNAL with a neutral sentence, and its text is only logged.
+// Create errors with this package's constructors (InvalidArgument, NotFound, ...); they reach the user with their
+// code and sentence. The kit replaces any other error by INTERNAL with a neutral sentence, and logs its text.
 type Driver interface {
 	// Info returns the driver's declaration. It is called often, must not block, and must work while the backend is
 	// down.
@@ -35,9 +35,9 @@ type Driver interface {
 }
 
 // IDGenerator is an optional interface for drivers whose IDs differ from the names that COSI proposes, or that can
-// reject a request in phase 1, when there is nothing to undo. Its methods must be pure: they create nothing, make no
-// backend calls, and return the same ID for the same request. Distinct names must have distinct IDs. Without this
-// interface the proposed names are used as the IDs.
+// reject a request in phase 1, when there is nothing to undo. Its methods create nothing, make no backend calls, and
+// return the same ID for the same request. Distinct names must have distinct IDs. Without this interface, the kit
+// uses the proposed names as the IDs.
 type IDGenerator interface {
 	// BucketID returns the ID that will be passed to CreateBucket.
 	BucketID(ctx context.Context, request BucketIDRequest) (string, error)

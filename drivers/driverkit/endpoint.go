@@ -8,7 +8,7 @@ import "github.com/cooper-cosi/cooper/internal/unixsocket"
 // specification, section "COSI_ENDPOINT".
 const EndpointVariable = "COSI_ENDPOINT"
 
-// SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only form that the
-// specification allows. Its errors state the problem and the fix. The caller adds where the endpoint came
-// from.
+// SocketPath returns the path of an endpoint. The endpoint must have the form unix:///path/to/driver.sock, the only
+// form that the specification allows. An error states the problem and the fix; the caller adds the source of the
+// endpoint, such as a flag or variable.
 func SocketPath(endpoint string) (string, error) { return unixsocket.Path(endpoint) }

@@ -57,8 +57,9 @@ func AlreadyExists(format string, args ...any) *Error {
 	return errorf(codes.AlreadyExists, format, args)
 }
 
-// OutOfRange returns an error for a request for several buckets where one account cannot access them. It is terminal.
-// The kit returns it based on Info.MultiBucket. Use it only where that depends on details of the request.
+// OutOfRange returns an error for a request for several buckets that one account cannot access together. It is
+// terminal. The kit returns it based on Info.MultiBucket. Use it only if the answer depends on details of the
+// request.
 func OutOfRange(format string, args ...any) *Error { return errorf(codes.OutOfRange, format, args) }
 
 // Unimplemented returns an error for an operation that the driver does not support at all. It is terminal until the
@@ -98,7 +99,8 @@ func Unavailable(format string, args ...any) *Error { return errorf(codes.Unavai
 // Aborted returns an error for a concurrent change of the same resource. It is retried.
 func Aborted(format string, args ...any) *Error { return errorf(codes.Aborted, format, args) }
 
-// DeadlineExceeded returns an error for work that needs another call to complete. It is retried.
+// DeadlineExceeded returns an error for work that one call could not complete and that the next call continues. It is
+// retried.
 func DeadlineExceeded(format string, args ...any) *Error {
 	return errorf(codes.DeadlineExceeded, format, args)
 }

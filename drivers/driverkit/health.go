@@ -15,9 +15,9 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// BackendService is the gRPC health service that reports whether the backend responds. The driver's own health, under
-// the empty service name, does not depend on it, because restarting a driver does not repair its backend. With
-// several backends, the service is healthy if all of them respond.
+// BackendService is the gRPC health service that reports whether the backend responds. With several backends, the
+// service is healthy if all of them respond. The driver's own health, under the empty service name, does not depend
+// on the backend, because restarting a driver does not repair its backend.
 const BackendService = "cosi.backend"
 
 // ServiceOfBackend returns the gRPC health service that reports whether one of several backends responds.
@@ -31,13 +31,13 @@ type BackendChecker interface {
 
 // BackendsChecker is a BackendChecker for drivers with several backends. It reports on each backend.
 type BackendsChecker interface {
-	// CheckBackends makes an inexpensive, read-only call to each backend and returns an entry for every backend name:
-	// the error, or nil or a Warning if the backend responds.
+	// CheckBackends makes an inexpensive, read-only call to each backend. It returns an entry for every backend name:
+	// nil or a Warning if the backend responds, otherwise the error.
 	CheckBackends(ctx context.Context) map[string]error
 }
 
-// Warning is a check result for a backend that responds and is usable but not correctly configured. It says why and
-// what to do. It is logged when it changes, and the backend counts as responding.
+// Warning is a check result for a backend that responds and is usable but is not correctly configured. The text
+// states the problem and the fix. The kit logs a warning when it changes, and treats the backend as responding.
 type Warning string
 
 // Error implements error.

@@ -31,10 +31,10 @@ type NameRule struct {
 	Refused func(name string) bool
 }
 
-// Fit returns prefix, which a class can set, followed by the proposed name if the backend accepts it, or otherwise a
-// hash of it. Fit is pure, and distinct proposed names give distinct results. Names are never truncated, because
-// truncation could make two of them equal. A driver can implement BucketID and AccountID with Fit alone
-// (DriverGenerateBucketId and DriverGenerateAccountId in KEP-1979).
+// Fit returns prefix, which a class can set, followed by the proposed name if the backend accepts the result.
+// Otherwise, it returns prefix followed by a hash of the proposed name. The same arguments always give the same
+// result, and distinct proposed names give distinct results. Fit never truncates names, because truncation could make
+// two of them equal. A driver can implement BucketID and AccountID with Fit alone.
 func (r NameRule) Fit(prefix, proposed string) string {
 	name := prefix + proposed
 	fits := len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(proposed) && !strings.HasPrefix(proposed, hashMark)

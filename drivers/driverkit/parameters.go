@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Parameters declares the class parameters that a driver supports, by key. Requests that create something are
-// rejected if they have other keys; in requests that remove something other keys are ignored.
+// Parameters declares the class parameters that a driver supports, by key. The kit rejects requests with other keys
+// if they create something. If they remove something, the kit ignores other keys.
 type Parameters map[string]Parameter
 
 // Parameter declares one class parameter.
@@ -61,8 +61,8 @@ func JSON[T any](value string) error {
 }
 
 // ParseJSON parses a parameter that holds a part of the backend's configuration as JSON, such as lifecycle rules. It
-// returns nil for an empty value. Fields that T does not have and trailing text are errors; the error text completes
-// "parameter x ...".
+// returns nil for an empty value. It returns an error if the value has trailing text or fields that T does not have.
+// The error text completes the sentence "parameter x ...".
 func ParseJSON[T any](value string) (*T, error) {
 	if value == "" {
 		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
@@ -123,8 +123,8 @@ func (v Values) Or(key, fallback string) string {
 	return fallback
 }
 
-// Hash returns 32 hexadecimal digits that differ for different parameters, to record on creation and compare later.
-// It does not depend on map order.
+// Hash returns 32 hexadecimal digits that differ for different parameters. Record the hash on creation and compare it
+// later. It does not depend on map order.
 func (v Values) Hash() string {
 	digest := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(v)) {

@@ -28,8 +28,8 @@ type Mode string
 
 // The access modes of the contract.
 const (
-	// Any means that the user did not set a mode for the category: grant the least that makes the other modes useful,
-	// and never more than AccessSpec.Disallowed allows.
+	// Any means that the user did not set a mode for the category. Grant the minimum that makes the other modes
+	// useful, and never more than AccessSpec.Disallowed allows.
 	Any       Mode = "Any"
 	ReadWrite Mode = "ReadWrite"
 	ReadOnly  Mode = "ReadOnly"
@@ -70,8 +70,8 @@ type GetBucketRequest struct {
 type DeleteBucketRequest struct {
 	// BucketID is the ID with which the bucket was created.
 	BucketID string
-	// Parameters with which the bucket was created. They are not validated, because they may come from an older version
-	// of the driver.
+	// Parameters with which the bucket was created. The kit does not validate them, because they may come from an
+	// older version of the driver.
 	Parameters Values
 }
 
@@ -88,15 +88,15 @@ type AccessSpec struct {
 	// Buckets of the access, sorted by ID, without duplicates, at least one.
 	Buckets []BucketAccess
 	// Disallowed lists the modes that the class forbids on every bucket, also in categories that the request leaves
-	// unset. The kit rejects requests that name a disallowed mode. The field is not part of an account's identity or of
-	// the JSON of this type, because a sidecar that is older than its controller does not send it: a repeated grant may
-	// be the first one that has it.
+	// unset. The kit rejects requests that name a disallowed mode. The field is not part of an account's identity or
+	// of the JSON of this type: a sidecar that is older than its controller does not send it, so a repeated grant may
+	// be the first request that contains it.
 	Disallowed DisallowedModes `json:"-"`
-	// OnlyPairs means that the only GCS credential that the caller supports is an HMAC pair. A GCS driver must reject
+	// OnlyPairs means that the caller supports HMAC pairs as the only GCS credential. A GCS driver must reject
 	// requests that would create another kind. Like Disallowed, the field is not part of an account's identity.
 	OnlyPairs bool `json:"-"`
-	// Rotation requests a new credential if it differs from the value of the last grant. The previous credential keeps
-	// working; older ones do not. It is empty if no rotation was ever requested.
+	// Rotation requests a new credential if it differs from the value of the last grant. The previous credential
+	// keeps working; older ones do not. Rotation is empty if no rotation was ever requested.
 	Rotation string
 }
 
@@ -138,7 +138,7 @@ type RevokeAccessRequest struct {
 	Protocol       Protocol
 	AuthType       AuthType
 	ServiceAccount ServiceAccountRef
-	// Parameters of the grant. They are not validated, as in DeleteBucketRequest.
+	// Parameters of the grant. As in DeleteBucketRequest, the kit does not validate them.
 	Parameters Values
 	// BucketIDs of the grant, sorted.
 	BucketIDs []string

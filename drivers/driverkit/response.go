@@ -8,9 +8,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// BucketInfo describes a bucket. Each protocol that is set is supported by the bucket. Nothing in it is secret.
-// Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the requested
-// protocol.
+// BucketInfo describes a bucket. The bucket supports each protocol whose field is set. Nothing in BucketInfo is
+// secret. Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the
+// requested protocol.
 type BucketInfo struct {
 	S3    *S3Bucket
 	Azure *AzureBucket
@@ -66,8 +66,8 @@ type Credential struct {
 	S3    *S3Credential
 	Azure *AzureCredential
 	GCS   *GCSCredential
-	// CertificateAuthority is the PEM with which clients verify the endpoint, or empty if their own trust store
-	// suffices. At most 16 KiB.
+	// CertificateAuthority is the PEM-encoded certificate with which clients verify the endpoint. It is empty if the
+	// trust store of the clients suffices. At most 16 KiB.
 	CertificateAuthority string
 }
 

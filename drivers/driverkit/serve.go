@@ -34,29 +34,30 @@ import (
 type Options struct {
 	// Endpoint is the address to listen on, unix:///path/to/driver.sock.
 	Endpoint string
-	// V1Alpha1 also serves the cosi.v1alpha1 services on Endpoint, as the sidecar of the upstream project's v0.2 calls
-	// them. The ID of a bucket must then equal the requested name, or end in it after a dot, as Backends.JoinID does.
-	// Other bucket names are rejected, because the upstream sidecar gives workloads the requested name.
+	// V1Alpha1 also serves the cosi.v1alpha1 services on Endpoint, for the sidecar of the upstream project's v0.2.
+	// The ID of a bucket must then equal the requested name, or end with a dot and the requested name, like the IDs
+	// that Backends.JoinID returns. The kit rejects buckets with other IDs, because the upstream sidecar gives
+	// workloads the requested name.
 	V1Alpha1 bool
 	// UpstreamEndpoint is a second socket that serves the upstream project's dialect of v1alpha2, as of its commit
 	// ee00c26. It needs its own directory. Default: none.
 	UpstreamEndpoint string
-	// SocketMode is the file mode of the sockets. Default: 0660, for owner and group, because sidecar and driver share a
-	// group in a pod. Permissions for others are rejected.
+	// SocketMode is the file mode of the sockets. Default: 0660, for owner and group, because sidecar and driver
+	// share a group in a pod. Serve rejects modes that give other users permissions.
 	SocketMode fs.FileMode
 	// Logger logs one line for each call, without secrets. Default: slog.Default().
 	Logger *slog.Logger
 	// MetricsAddress is a TCP address for /metrics, such as ":8080". Default: none.
 	MetricsAddress string
 	// HealthAddress is a TCP address for /healthz and /readyz, such as ":8082", for clients that do not support gRPC
-	// health checks. /healthz returns 200 while the driver serves, /readyz returns 200 while its backend responds;
-	// otherwise they return 503. Default: none.
+	// health checks. /healthz returns 200 while the driver serves, and /readyz while its backend responds. Otherwise
+	// they return 503. Default: none.
 	HealthAddress string
 	// Registry collects the metrics. Default: a new registry.
 	Registry *prometheus.Registry
 	// TracerProvider creates a span for each call. Default: OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// CallTimeout limits calls of clients that set no deadline. Default: one minute.
+	// CallTimeout limits calls for which the client sets no deadline. Default: one minute.
 	CallTimeout time.Duration
 	// StopTimeout is how long running calls may continue after the context ends. Default: 8 s, which is less than the
 	// grace period of Kubernetes and container runtimes.

@@ -144,8 +144,8 @@ func (w *v1alpha1Wire) details(granted *cosi.DriverGrantBucketAccessResponse) (s
 	return v1alpha1.ProtocolAzure, signed
 }
 
-// DriverRevokeBucketAccess implements v1alpha1.ProvisionerServer. The protocol and the authentication type are the
-// same as in every grant. The upstream sidecar does not send the parameters; drivers must work without them.
+// DriverRevokeBucketAccess implements v1alpha1.ProvisionerServer. It uses the protocol and the authentication type of
+// all v1alpha1 grants. The upstream sidecar does not send the parameters, so drivers must work without them.
 func (w *v1alpha1Wire) DriverRevokeBucketAccess(
 	ctx context.Context, request *v1alpha1.DriverRevokeBucketAccessRequest,
 ) (*v1alpha1.DriverRevokeBucketAccessResponse, error) {

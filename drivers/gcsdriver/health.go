@@ -12,8 +12,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// CheckBackends implements driverkit.BackendsChecker. It checks that Cloud Storage responds for each project and
-// accepts the driver's own credentials. A denied listing of buckets shows that too.
+// CheckBackends implements driverkit.BackendsChecker. It checks for each project that Cloud Storage responds and
+// accepts the driver's own credentials. It does so by listing buckets; if Cloud Storage denies the listing, it has
+// responded to the credentials, so the check succeeds.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {

@@ -27,8 +27,8 @@ type Options struct {
 	Config Config
 	// Credentials stores credentials that stores show only once. Required.
 	Credentials credentials.Store
-	// Types adds types of backends to the built-in ones, by the name that the configuration uses. The names must differ
-	// from those of the built-in types. Default: none.
+	// Types adds types of backends to the built-in types. Its keys are the names that the configuration uses, and
+	// must differ from the names of the built-in types. Default: none.
 	Types map[BackendType]s3store.Type
 	// WrapTransport, if set, wraps the transport of every call to a store, to observe calls or to inject failures.
 	WrapTransport func(http.RoundTripper) http.RoundTripper

@@ -13,11 +13,11 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// CheckBackends implements driverkit.BackendsChecker. For each backend it checks that the store, the account API and
-// the API that gives roles to service accounts respond and accept the driver's own credentials.
+// CheckBackends implements driverkit.BackendsChecker. For each backend, it checks the store, the account API and the
+// API that gives roles to service accounts. Each of them must respond and accept the driver's own credentials.
 //
-// The check needs no permissions beyond those that the driver needs anyway: a denied call also proves that the
-// backend responds.
+// The check needs no permissions beyond those that the driver needs anyway, because a denied call also shows that the
+// API responds.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})

@@ -108,8 +108,8 @@ func unusableStore(err error) error {
 }
 
 // CheckConfiguration returns an error if the configuration does not fit resources that were created with an earlier
-// one: a backend in use was removed or renamed, or the default backend has changed. Every call then fails. It returns
-// no error if the credential store cannot be read now.
+// one. Either a backend in use was removed or renamed, or the default backend has changed. Every call then fails. If
+// the credential store cannot be read now, CheckConfiguration returns nil.
 func (d *Driver) CheckConfiguration(ctx context.Context) error {
 	err := d.usage.check(ctx)
 	if refusal, ok := errors.AsType[*driverkit.Error](err); ok && refusal.Code() == codes.FailedPrecondition {

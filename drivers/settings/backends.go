@@ -24,8 +24,8 @@ func Default[T ~string](field *T, value T) {
 	}
 }
 
-// ReadLag is a duration such as 1.5s: how long reads may be stale after a write. Empty means that they are never
-// stale.
+// ReadLag is a duration such as 1.5s. It sets how long reads may be stale after a write. Empty means that reads are
+// never stale.
 type ReadLag string
 
 // CloudReadLag is the ReadLag of public clouds (ADR 0033).
@@ -49,7 +49,7 @@ func (l ReadLag) Duration() time.Duration {
 }
 
 // Complete returns the backends with their defaults filled in, and all errors that check reports. Errors contain the
-// full path of the field: parent, the backend's name and the field.
+// full path of the field, which consists of parent, the backend's name and the field.
 func Complete[B any](parent string, backends map[string]B, defaults func(B) B, check func(B, Bad)) (map[string]B, []error) {
 	complete := make(map[string]B, len(backends))
 	var problems []error
@@ -62,17 +62,18 @@ func Complete[B any](parent string, backends map[string]B, defaults func(B) B, c
 	return complete, problems
 }
 
-// Reach describes how a backend is reached.
+// Reach describes how the driver connects to a backend.
 type Reach struct {
 	// Endpoints maps fields to URLs. One of the fields is named endpoint.
 	Endpoints map[string]string
 	// CAFile is the file with the certificate authorities.
 	CAFile string
-	// Insecure allows endpoints without TLS on other hosts.
+	// Insecure allows endpoints without TLS that are not on this host.
 	Insecure bool
 }
 
-// Check checks how a backend is reached. example is a valid endpoint for error messages.
+// Check returns the errors in the settings for connecting to a backend. example is a valid endpoint for error
+// messages.
 func (r Reach) Check(bad Bad, example string) {
 	for _, field := range slices.Sorted(maps.Keys(r.Endpoints)) {
 		if err := driverkit.CheckEndpoint(r.Endpoints[field], example); err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings loads the configuration of a driver from a YAML file or from environment variables, which can
-// configure a driver with one backend. It also contains the checks that all driver configurations share. It is
-// independent of any particular configuration.
+// Package settings loads the configuration of a driver, either from a YAML file or from environment variables.
+// Environment variables can configure only one backend. The package also contains the checks that all driver
+// configurations share. It does not depend on the configuration type of any driver.
 package settings
 
 import (
@@ -15,13 +15,13 @@ import (
 
 // Format is the configuration format of a driver. C is the type of the whole configuration, B that of one backend.
 type Format[C, B any] struct {
-	// Backend describes in text what Variables configure.
+	// Backend names what Variables configure, for the help text, such as "storage account".
 	Backend string
 	// Variables are the environment variables for a driver with one backend.
 	Variables []Variable[C, B]
 	// Single makes backend the only one in the configuration.
 	Single func(config *C, backend B) error
-	// Reach returns how each backend of a complete configuration is reached, by name.
+	// Reach returns by backend name how the driver connects to each backend of a complete configuration.
 	Reach func(C) map[string]Reach
 	// Complete fills in defaults and then returns all errors, each with its field.
 	Complete func(C) (C, error)

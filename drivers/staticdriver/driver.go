@@ -324,7 +324,8 @@ func (c CredentialConfig) modes() string {
 	return strings.Join(parts, ", ")
 }
 
-// RevokeAccess implements driverkit.Driver. The credential continues to work, which the class has accepted.
+// RevokeAccess implements driverkit.Driver. It deletes the record of the account. The credential continues to work;
+// the class accepts this with acceptSharedCredential.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	return credentials.ForgetGiven(ctx, d.store, request.AccountID)
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backenderror translates the errors of a storage backend into errors for users. Each driver provides a table
-// of the meanings of its backend's error codes; the package implements the logic that all backends share.
+// that maps its backend's error codes to meanings. The package implements the logic that all backends share.
 //
-// The user sees the subject of the call, a sentence from the table and the backend's error code:
+// The user sees the subject of the call, a sentence from the table and the backend's error code, for example:
 //
 //	bucket b: the store denies the driver this action; an administrator has to allow it (AccessDenied)
 //
-// The backend's own text, error code and request ID go into the detail, which appears only in the driver's log,
-// because that text may contain information that is not intended for users. The gRPC code of a meaning decides
-// whether the call is retried: see the constructors of driverkit.Error.
+// The backend's own error text and request ID may contain information that is not intended for users, so they appear
+// only in the driver's log. Each meaning has a gRPC code, which decides whether the sidecar retries the call. See the
+// constructors of driverkit.Error.
 //
 // The package is independent of any particular backend.
 package backenderror
@@ -63,8 +63,8 @@ var (
 
 // Failure describes the failed call, as extracted from an error of the backend's SDK.
 type Failure struct {
-	// Called reports whether the error comes from a call to the backend. An error with Called false, no codes and no
-	// status indicates a bug in the driver.
+	// Called reports whether the error comes from a call to the backend. If Called is false and there are no codes
+	// and no status, the driver has a bug.
 	Called bool
 	// Operation is the name of the call in the backend's API reference. Optional.
 	Operation string
@@ -74,16 +74,16 @@ type Failure struct {
 	Status int
 	// RequestID identifies the call in the backend's log. Optional.
 	RequestID string
-	// Meaning overrides all tables if its Kind is set, for errors that no table can describe. Label is then the text in
-	// parentheses.
+	// Meaning, if its Kind is set, overrides all tables. Use it for errors that no table can describe. Label is then
+	// the text in parentheses.
 	Meaning Meaning
 	// Label is the text in parentheses at the end of the sentence. It is used only with Meaning.
 	Label string
 }
 
 // Table maps the errors of one backend to their meanings. The first match applies, in this order: Failure.Meaning,
-// Operations, Codes, Statuses, and the standard meaning of the HTTP status. An error of a call that got no response
-// means that the backend cannot be reached.
+// Operations, Codes, Statuses, and the standard meaning of the HTTP status. If a call to the backend got no response,
+// Translate reports that the backend cannot be reached.
 type Table struct {
 	// Backend is the backend's name in error sentences, such as "the store".
 	Backend string
@@ -97,8 +97,8 @@ type Table struct {
 	Statuses map[int]Meaning
 }
 
-// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns err unchanged if it
-// is nil, is already a *driverkit.Error, or comes from the caller's context.
+// Translate returns err as a *driverkit.Error about the subject, such as "bucket b". It returns err unchanged if err
+// is nil, is already a *driverkit.Error, or is an error of the caller's context.
 func (t Table) Translate(subject string, err error) error {
 	if _, known := errors.AsType[*driverkit.Error](err); err == nil || known || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -14,27 +14,27 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// DerivedKeys manages the keys of one account at a backend that stores a mark for each key and for which the driver
-// can recompute the secret from the mark. Examples are the stored access policies of Azure Blob, which a signature
-// refers to, and the users of a store that accepts secrets chosen by the caller, computed from the mark with a
-// Deriver.
+// DerivedKeys manages the keys of one account at a backend that stores a mark for each key. The driver can recompute
+// the secret of a key from its mark. For example, the mark can be a stored access policy of Azure Blob, to which a
+// signature refers. It can also be the ID of a user, if the store accepts a secret that a Deriver computed from the
+// mark.
 type DerivedKeys interface {
-	// List returns the marks of the account, including those of incomplete keys. It also returns anything else found in
-	// the place of a mark, which shows that the account has another owner.
+	// List returns the marks of the account, including those of incomplete keys. If the backend has something else
+	// where a mark should be, List also returns it, because it shows that the account has another owner.
 	List(ctx context.Context) ([]Mark, error)
 	// Derive returns the credential for a mark. The result is always the same for the same mark, and Derive changes
 	// nothing.
 	Derive(ctx context.Context, mark Mark) (Credential, error)
 	// Ensure makes the backend accept the mark's credential, with the account's permissions.
 	Ensure(ctx context.Context, mark Mark) error
-	// Remove ensures that the backend neither has the mark nor accepts its credential.
+	// Remove ensures that the backend does not have the mark and does not accept its credential.
 	Remove(ctx context.Context, mark Mark) error
 }
 
 // GrantDerived returns the credential of the account. Repeated calls return the same credential until the rotation
-// changes. After a rotation only the immediately preceding credential keeps working.
+// changes. After a rotation, only the new credential and the one before it work.
 //
-// No secrets are stored: the backend stores the marks, and the driver computes the secret from a mark.
+// GrantDerived stores no secrets: the backend stores the marks, and the driver computes the secret from a mark.
 func GrantDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys) (Credential, error) {
 	marks, err := keys.List(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func GrantDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys) 
 	return keys.Derive(ctx, plan.Current)
 }
 
-// RevokeDerived removes all marks of the account and then calls rest, if it is not nil, to remove everything else
+// RevokeDerived removes all marks of the account. It then calls rest, if it is not nil, to remove everything else
 // that belongs to the account. It returns FailedPrecondition if the account has another owner.
 func RevokeDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys, rest func(context.Context) error) error {
 	marks, err := keys.List(ctx)

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package credentials implements the granting of keys. It has one algorithm for each way in which a backend can
-// handle secrets. Every algorithm returns the identical credential on repeated calls, keeps exactly one previous
-// credential valid after a rotation, and tolerates a crash at any point.
+// handle secrets. Every algorithm returns the identical credential on repeated calls and tolerates a crash at any
+// point. After a rotation, only the new and the previous credential are valid.
 //
-// Choose the first one that the backend supports:
+// Choose the first algorithm that the backend supports:
 //
-//   - Derived: the secret is computed from a secret of the driver and a mark stored at the backend, such as a
-//     signature that names a stored policy. Nothing needs to be stored.
-//   - Readable: the backend returns a secret again on request. Nothing needs to be stored.
-//   - Supplied: the backend accepts a secret chosen by the caller. The secret is stored before it is sent to the
-//     backend, so no key is ever created twice.
-//   - ShownOnce: the backend generates the secret and returns it only once. A key that is not in the store was
-//     never delivered and is replaced.
+//   - Derived: the driver computes the secret from a secret of its own and a mark stored at the backend. An
+//     example is a signature that names a stored policy. The driver stores nothing.
+//   - Readable: the backend returns a secret again on request. The driver stores nothing.
+//   - Supplied: the backend accepts a secret chosen by the caller. The driver stores the secret before it sends it
+//     to the backend, so it never creates a key twice.
+//   - ShownOnce: the backend generates the secret and returns it only once. If a key is not in the store, it was
+//     never delivered, so the driver replaces it.
 //
-// If the backend cannot create credentials, an administrator can give the driver one that all accounts share (Given).
+// If the backend cannot create credentials, an administrator can configure one credential that all accounts share
+// (see NoteGiven).
 //
-// A driver keeps whatever its backend cannot in a Store. Losing or replacing a store must not invalidate live
-// credentials: a driver with a Store therefore marks each account with Store.ID and rejects accounts that carry
-// another ID.
+// A driver uses a Store for the data that its backend cannot keep. Losing or replacing the Store must not invalidate
+// live credentials. A driver with a Store therefore marks each account at the backend with Store.ID, and rejects
+// accounts that carry another ID.
 //
-// All functions rely on driverkit's guarantee that calls for one account do not overlap within a process. A second
-// process can overlap for a few seconds, because a leader is slow to notice that it was replaced. In that case
-// GrantShownOnce and GrantSupplied return Aborted rather than invalidate a credential that the other process
-// delivered, or reactivate one that it revoked. The caller must first check that the account belongs to the driver
-// and was requested with this access.
+// All functions rely on driverkit to serialize the calls for one account within a process. Calls of two processes can
+// overlap for a few seconds, until a replaced leader notices that it has lost its lease. GrantShownOnce and
+// GrantSupplied return Aborted if the other process changed the account's entry in the Store meanwhile. They do not
+// invalidate a delivered credential or reactivate a revoked one. Before it calls them, the driver must check that the
+// account belongs to it and was requested with this access.
 package credentials

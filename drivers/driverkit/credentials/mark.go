@@ -20,15 +20,15 @@ const (
 	nonceDigits = 10
 )
 
-// Mark identifies one credential among those of an account, at a backend that stores the mark with each credential:
-// as the name of a stored policy, the label of a key, or the key's ID. It consists of 21 to 31 letters, digits and
-// dots: the number of credentials that the account had before, a hash of the rotation, and a random part. The random
-// part ensures that an account that is revoked and granted again does not get its former credential. For a
-// MarkedRequest, the mark is 18 characters longer and also encodes the owner and the purpose of the account.
+// Mark identifies one credential of an account. The backend stores it with the credential: as the name of a stored
+// policy, the label of a key, or the key's ID. A mark consists of 21 to 31 letters, digits and dots. It contains the
+// number of credentials that the account had before, a hash of the rotation, and a random part. Because of the random
+// part, an account that is revoked and granted again does not get its former credential. For a MarkedRequest, the
+// mark is 18 characters longer and also contains the owner and the purpose of the account.
 type Mark string
 
-// MarkedRequest is a Request with the facts about the account that are encoded in marks, for drivers that store
-// nothing.
+// MarkedRequest is a Request for drivers that store nothing. Its additional fields are encoded in the marks of the
+// account.
 type MarkedRequest struct {
 	Request
 
@@ -127,9 +127,9 @@ type Plan struct {
 	Stale []Mark
 }
 
-// PlanMarks returns the target state for the given marks of an account. Nothing changes unless there is no mark or
-// the rotation differs from that of the last mark. Use it in drivers that change all marks of a bucket in one call,
-// where GrantDerived would make too many calls.
+// PlanMarks returns the target state for the given marks of an account. It plans a new mark only if there is no mark,
+// or if the rotation differs from that of the last mark. Use it in drivers that change all marks of a bucket in one
+// call, where GrantDerived would make too many calls.
 func PlanMarks(found []Mark, rotation string) Plan {
 	own := slices.Clone(found)
 	slices.SortFunc(own, func(a, b Mark) int {

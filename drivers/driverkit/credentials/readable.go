@@ -11,11 +11,11 @@ import (
 // ReadableKeys manages the keys of one account at a backend that returns secrets again on request, such as Garage or
 // Ceph RGW.
 type ReadableKeys interface {
-	// List returns all keys of the account, including those without a mark, which show that the account has another
-	// owner.
+	// List returns all keys of the account. This includes keys without a mark, which show that the account has
+	// another owner.
 	List(ctx context.Context) ([]ReadableKey, error)
-	// Create creates a key with the mark, in one step. The client must not retry when a response is lost, unless the
-	// backend then returns the key that it has already created.
+	// Create creates a key together with its mark, in one step. The client must not retry when a response is lost,
+	// unless the backend answers a retry with the key that it has already created.
 	Create(ctx context.Context, mark Mark) (Credential, error)
 	// Remove ensures that the key does not exist.
 	Remove(ctx context.Context, id string) error
@@ -29,10 +29,10 @@ type ReadableKey struct {
 }
 
 // GrantReadable returns the credential of the account. Repeated calls return the same credential until the rotation
-// changes. After a rotation only the immediately preceding credential keeps working.
+// changes. After a rotation, only the new credential and the one before it work.
 //
-// Credentials are stored only at the backend, which is the source of truth. Each key is created with a mark that
-// identifies its rotation, so if a response is lost, the next call finds and returns the key.
+// Credentials are stored only at the backend. GrantReadable creates each key with a mark that identifies its
+// rotation, so if a response is lost, the next call finds and returns the key.
 func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys) (Credential, error) {
 	live, err := keys.List(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys
 	return byMark[plan.Current], nil
 }
 
-// RevokeReadable removes all keys of the account and then calls rest, if it is not nil, to remove everything else
+// RevokeReadable removes all keys of the account. It then calls rest, if it is not nil, to remove everything else
 // that belongs to the account. It returns FailedPrecondition if the account has another owner.
 func RevokeReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys, rest func(context.Context) error) error {
 	live, err := keys.List(ctx)

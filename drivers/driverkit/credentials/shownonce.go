@@ -16,8 +16,8 @@ import (
 // HMAC keys of Google Cloud Storage, or a key API that does not accept a secret. The backend must allow two keys per
 // account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account. The list may be stale: keys in the store are removed whether they are listed
-	// or not, and a recently created key may be used before it is listed.
+	// List returns all keys of the account. The list may be stale. Keys in the store are removed even if they are not
+	// listed, and a recently created key may be used before it is listed.
 	List(ctx context.Context) ([]ShownOnceKey, error)
 	// Create creates a key. The client must not retry when a response is lost.
 	Create(ctx context.Context) (Credential, error)
@@ -32,7 +32,8 @@ type ShownOnceKey struct {
 	Active bool
 }
 
-// Young is how long a new key may be used without being listed. Lists must not be stale for longer than this.
+// Young is how long a new key may be used although lists do not contain it yet. Lists must not be stale for longer
+// than this.
 const Young = 5 * time.Minute
 
 // NoteMade is the note of an entry that records when the current key was created.
@@ -41,16 +42,16 @@ const NoteMade = "made"
 // noteClaim is the note that claim changes.
 const noteClaim = "claim"
 
-// GrantShownOnce returns the credential of the account. It creates one only if there is none, if it was removed at
-// the backend, or if the rotation differs from that of the last grant. After a rotation only the immediately
-// preceding credential keeps working.
+// GrantShownOnce returns the credential of the account. It creates a credential only if the account has none, if the
+// credential was removed at the backend, or if the rotation differs from that of the last grant. After a rotation,
+// only the new credential and the one before it work.
 //
-// A credential is returned only after it is in the store. A key at the backend that is not in the store was therefore
-// never delivered, and is removed. This is only true of one particular store, so the caller must have checked that
-// the account carries the ID of this store.
+// GrantShownOnce stores a credential before it returns it. If the backend has a key that is not in the store, that
+// key was therefore never delivered, and GrantShownOnce removes it. With another store, it would remove live keys, so
+// the caller must first check that the account carries the ID of this store.
 //
 // Two processes, a former and the current leader, may grant one account at the same time. At most one of them returns
-// a credential, which works; the other one gets Aborted.
+// a credential, which works. The other one gets Aborted.
 func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
 	entry, _, err := lookUp(ctx, store, request.Account)
 	if err != nil {
@@ -138,7 +139,7 @@ func split(live []ShownOnceKey, entry Entry) (known []ShownOnceKey, unknown []st
 	return known, unknown
 }
 
-// RevokeShownOnce removes all keys of the account and then calls rest, if it is not nil, to remove everything else
+// RevokeShownOnce removes all keys of the account. It then calls rest, if it is not nil, to remove everything else
 // that belongs to the account. It deletes the stored entry last, so a repeated call still has all information.
 func RevokeShownOnce(ctx context.Context, store Store, account string, keys ShownOnceKeys, rest func(context.Context) error) error {
 	ids, err := ShownOnceIDs(ctx, store, account, keys)

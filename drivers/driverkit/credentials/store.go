@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// Store durably keeps one Entry for each account. OpenSidecar, OpenDirectory and NewMemory create one; programs that
+// Store durably keeps one Entry for each account. OpenSidecar, OpenDirectory and NewMemory create one. Programs that
 // keep secrets elsewhere can implement it.
 type Store = credstore.Store
 
@@ -25,11 +25,11 @@ type Credential = credstore.Credential
 var (
 	// ErrNotFound means that the store has no entry for the account.
 	ErrNotFound = credstore.ErrNotFound
-	// ErrConflict means that the entry was written by another process since it was read.
+	// ErrConflict means that another process has written the entry since it was read.
 	ErrConflict = credstore.ErrConflict
 	// ErrCorrupt means that the stored data cannot be trusted.
 	ErrCorrupt = credstore.ErrCorrupt
-	// ErrStoreID means that this is not the store that the driver wrote to.
+	// ErrStoreID means that this is not the store that the driver used before.
 	ErrStoreID = credstore.ErrStoreID
 )
 
@@ -54,9 +54,9 @@ func OpenSidecar(address string) (Store, error) {
 	return credstore.OnBlobs(remote), nil
 }
 
-// Encrypted returns a store that encrypts the secrets of credentials before writing them to store, with keys from a
-// file. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile is empty, the
-// returned store encrypts nothing and refuses encrypted secrets.
+// Encrypted returns a store that encrypts the secrets of credentials with keys from a file before it writes them to
+// the given store. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile
+// is empty, the returned store encrypts nothing and refuses encrypted secrets.
 func Encrypted(store Store, keyFile string) (Store, error) {
 	return credstore.Encrypted(store, keyFile)
 }

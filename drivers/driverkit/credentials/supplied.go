@@ -31,16 +31,16 @@ type SuppliedRequest struct {
 
 	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists.
 	Hash string
-	// Notes are stored in the entry of a new account: data that a revoke needs but that its request does not carry. They
-	// are not secret.
+	// Notes are stored in the entry of a new account. They contain data that a revoke needs but that its request does
+	// not contain. They are not secret.
 	Notes map[string]string
 }
 
 // GrantSupplied returns the credential of the account. Repeated calls return the same credential until the rotation
-// changes. After a rotation only the immediately preceding credential keeps working.
+// changes. After a rotation, only the new credential and the one before it work.
 //
-// The credential is generated here and stored before it is sent to the backend. After a crash the next call reads it
-// from the store and sends the same credential again, so no orphaned key remains.
+// GrantSupplied generates the credential and stores it before it sends it to the backend. After a crash, the next
+// call reads the credential from the store and sends it again, so no orphaned key remains.
 func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, keys SuppliedKeys) (Credential, error) {
 	entry, err := reserve(ctx, store, request, keys)
 	if err != nil {
@@ -115,8 +115,8 @@ func reserve(ctx context.Context, store Store, request SuppliedRequest, keys Sup
 	return stored, nil
 }
 
-// RevokeSupplied removes the stored keys of the account, which are all that can exist, and then calls rest, if it is
-// not nil, to remove everything else that belongs to the account. It deletes the stored entry last.
+// RevokeSupplied removes the stored keys of the account; no other keys can exist. It then calls rest, if it is not
+// nil, to remove everything else that belongs to the account. It deletes the stored entry last.
 func RevokeSupplied(ctx context.Context, store Store, account string, keys SuppliedKeys, rest func(context.Context) error) error {
 	ids, err := StoredIDs(ctx, store, account)
 	if err != nil {

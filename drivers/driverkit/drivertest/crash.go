@@ -17,10 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// Crash kills a process at one of its calls: before the call takes effect, or after the effect but before the
-// response. Calls to the backend and writes to the credential store count. A dead process makes no more calls.
-//
-// The process is an in-memory object: a crash discards its state, but its external changes remain.
+// Crash kills a process at one of its calls: either before the call takes effect, or after the effect but before the
+// response. It counts calls to the backend and writes to the credential store. A dead process makes no more calls.
 type Crash struct {
 	at          int
 	afterEffect bool
@@ -41,8 +39,8 @@ func (Killed) Error() string { return "the process was killed" }
 // NonRetriable prevents retries of the Azure SDK.
 func (Killed) NonRetriable() {}
 
-// Paused returns a Crash that pauses the process instead of killing it: it runs meanwhile before the call with the
-// given number, counted from 1. This simulates a leader that is paused and replaced by another one.
+// Paused returns a Crash that pauses the process instead of killing it. Before the call with the given number,
+// counted from 1, it runs meanwhile. This simulates a leader that is paused and replaced by another one.
 func Paused(at int, meanwhile func()) *Crash { return &Crash{at: at, meanwhile: meanwhile} }
 
 // Context returns the context for the process's calls. It is canceled when the process dies.
@@ -152,8 +150,8 @@ type CrashMatrix struct {
 	Sample int
 	// Short replaces Sample in go test -short; 0 leaves Sample unchanged.
 	Short int
-	// Cell prepares the state, runs the work in a process with this crash, ignores its error, runs the work again in a
-	// new process, and checks the result.
+	// Cell prepares the state and runs the work in a process with this crash, ignoring the error. It then runs the
+	// work again in a new process and checks the result.
 	Cell func(t *testing.T, crash *Crash)
 }
 

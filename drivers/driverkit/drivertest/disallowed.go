@@ -45,8 +45,8 @@ func WithDisallowed(request *cosi.DriverGrantBucketAccessRequest, disallowed *co
 	return request
 }
 
-// WantLimited grants the access and runs all tries with the credential. The requested modes must work. In each
-// category, operations that no remaining mode includes must fail. tries receives the response.
+// WantLimited grants the access and runs all tries with the credential. Operations of the requested modes must work.
+// In each category, operations that no allowed mode includes must fail. tries receives the response.
 func (c *Client) WantLimited(
 	t *testing.T, limited Limited, request *cosi.DriverGrantBucketAccessRequest, tries func(*cosi.DriverGrantBucketAccessResponse) []Try,
 ) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivertest serves a driver in tests, over a real socket and real gRPC, and can kill it at every call to its
-// backend. It makes no assertions about the driver itself; use the conformance suite for that.
+// Package drivertest serves a driver in tests, over a real socket and real gRPC. It can simulate a crash of the
+// driver at every call to the backend. It does not check that the driver conforms to COSI; use the conformance suite
+// for that.
 package drivertest
 
 import (

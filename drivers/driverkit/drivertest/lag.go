@@ -15,7 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
-// Age makes the stored key of an account old enough that it must be listed to be used.
+// Age makes the stored key of an account old enough that drivers use it only if the backend lists it.
 func Age(t testing.TB, store credentials.Store, account string) {
 	t.Helper()
 	entry, err := store.Get(t.Context(), account)

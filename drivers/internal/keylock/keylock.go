@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keylock provides locks identified by names. A name that is neither locked nor waited for uses no memory.
+// Package keylock provides locks identified by names. A lock uses memory only while a caller holds it or waits for
+// it.
 package keylock
 
 import (
@@ -21,8 +22,8 @@ type queue struct {
 	count int
 }
 
-// Lock waits for the lock with this name and returns a function that releases it, which must be called exactly once.
-// If ctx ends first, Lock returns an error.
+// Lock waits for the lock with this name and returns a function that releases it. The caller must call that function
+// exactly once. If ctx ends first, Lock returns an error.
 func (l *Locks) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	q := l.enter(name)
 	select {

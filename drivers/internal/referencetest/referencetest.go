@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package referencetest generates the configuration reference of a driver, a page and a JSON schema, and checks that
-// it is up to date. The input is the configuration types with their comments, and the declared variables and
-// parameters.
+// Package referencetest generates the configuration reference of a driver, which consists of a page and a JSON
+// schema, and checks that the reference is up to date. The input is the configuration types with their comments, and
+// the declared environment variables and class parameters.
 package referencetest
 
 import (

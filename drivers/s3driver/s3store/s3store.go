@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3store lets a program add a type of store to the S3 driver: add a Type to s3driver.Options.Types. The
-// driver manages buckets and interprets modes, IDs and parameters; the Type manages accounts.
+// Package s3store defines the interface for adding a type of store to the S3 driver. To add one, implement Type and
+// add it to s3driver.Options.Types. The driver manages buckets and interprets access modes, IDs and parameters. The
+// Type manages accounts.
 //
 // See docs/howto/add-a-store.md for an example.
 package s3store
@@ -20,23 +21,23 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Accounts manages the accounts of one store. Every method may be called again after a failure at any point, and must
-// then complete the missing parts. Calls for one account do not overlap.
+// Accounts manages the accounts of one store. The driver may call every method again after a failure at any point.
+// The method must then complete the missing parts. Calls for one account do not overlap.
 //
 // Return driverkit errors, or unchanged errors of the AWS SDK and of AdminAPI, which the driver translates.
 type Accounts interface {
 	// Check returns an error for requests that the store cannot satisfy. It makes no calls.
 	Check(request Request) error
-	// Grant ensures that the account exists with exactly this access, and returns its credential. Requests with the same
-	// Rotation must get the identical credential; the functions of package credentials implement this. Return
+	// Grant ensures that the account exists with exactly this access, and returns its credential. Requests with the
+	// same Rotation must get the identical credential; the functions of package credentials implement this. Return
 	// AlreadyExists for an account with this name that lacks the driver's mark or has another Hash. If the credential
-	// store serves as the mark, an account without it may be FailedPrecondition instead, because its entry may have been
-	// lost and can be restored.
+	// store serves as the mark, Grant may instead return FailedPrecondition for an account without an entry there,
+	// because the entry may have been lost and can be restored.
 	Grant(ctx context.Context, request Request) (credentials.Credential, error)
 	// Revoke ensures that the account does not exist and that none of its keys work. Only names and IDs of the request
 	// are set. Return FailedPrecondition for an account without the driver's mark.
 	Revoke(ctx context.Context, request Request) error
-	// Ping makes a read-only call that Grant also makes.
+	// Ping makes a read-only call that Grant also makes, to check the API and the driver's credentials.
 	Ping(ctx context.Context) error
 }
 
@@ -48,8 +49,8 @@ type Type struct {
 	TagsAtCreation bool
 	// PublicAccessBlock means that the store supports the public access block.
 	PublicAccessBlock bool
-	// SharesPolicies means that the permissions of all accounts of a bucket are in one document, which is updated by
-	// reading and rewriting it.
+	// SharesPolicies means that one document contains the permissions of all accounts of a bucket, and that the
+	// driver updates it by reading and rewriting it.
 	SharesPolicies bool
 }
 
@@ -67,10 +68,10 @@ type Store struct {
 	HTTP aws.HTTPClient
 	// Keys is the credential store, for the functions of package credentials.
 	Keys credentials.Store
-	// Driver and Cluster are the mark of ownership: only resources that carry both belong to the driver. Write them in
-	// the same call that creates an account, wherever the store has room for them. Otherwise the credential store serves
-	// as the mark, because every key is stored before it is created at the store: use credentials.StoredIDs. In that
-	// case a clone of the cluster with a copy of its credential store also owns the accounts.
+	// Driver and Cluster are the mark of ownership: only resources that carry both belong to the driver. If the store
+	// has room for them, write them in the call that creates an account. Otherwise the credential store serves as the
+	// mark, because the driver stores every key before it creates the key at the store: use credentials.StoredIDs. In
+	// that case, a clone of the cluster with a copy of its credential store also owns the accounts.
 	Driver, Cluster string
 }
 
@@ -106,7 +107,7 @@ type (
 	AdminCall = adminapi.Request
 	// Dialect describes how a store's policies differ from those of AWS.
 	Dialect = policy.Dialect
-	// BucketPolicies edits bucket policies, for a store that keeps the permissions of accounts there.
+	// BucketPolicies edits bucket policies, for a store that defines the permissions of accounts in them.
 	BucketPolicies = bucketpolicy.Editor
 )
 
@@ -117,8 +118,8 @@ func Policy(dialect Dialect, buckets []Bucket) (string, error) { return policy.B
 // name.
 func NewKey(name string) credentials.Credential { return account.NewKey(name) }
 
-// NoteBuckets is the credential store's note with the names of an account's buckets, separated by spaces. It is set
-// if Request.Supplied was granted.
+// NoteBuckets is the name of the note with the names of an account's buckets, separated by spaces, in the credential
+// store. The note exists if the Type granted the account with Request.Supplied.
 const NoteBuckets = account.NoteBuckets
 
 // IsCode reports whether err is a store error with one of these codes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apierror reads the errors of the Blob service and Azure Resource Manager and translates them into errors
-// for users. Only its table defines the meanings of the services' codes.
+// Package apierror translates the errors of the Blob service and Azure Resource Manager into errors for users. Its
+// table is the only place that maps their error codes to meanings.
 package apierror
 
 import (

@@ -2,8 +2,8 @@
 
 // Package bucket creates, describes and deletes the containers of one storage account through the Blob service.
 //
-// A container belongs to the driver if it carries the driver's mark, which is metadata written in the same call that
-// creates the container. The driver never adopts or deletes a container without the mark.
+// A container belongs to the driver if its metadata contains the driver's mark. The driver writes the mark in the
+// call that creates the container. It never adopts or deletes a container without the mark.
 package bucket
 
 import (
@@ -75,8 +75,9 @@ func (s *Store) Exists(ctx context.Context, name string) error {
 	return err
 }
 
-// Ping makes a call that shows whether the service responds and accepts the driver's credentials. A denied listing
-// shows that too.
+// Ping makes a call that shows whether the service responds and accepts the driver's credentials. It lists
+// containers; if the service denies the listing, Ping returns nil, because the service has responded to the driver's
+// credentials.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.API.NewListContainersPager(&service.ListContainersOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
 	if apierror.Is(err, "AuthorizationPermissionMismatch", "AuthorizationFailure") {

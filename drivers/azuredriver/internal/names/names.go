@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names contains the rules for names of containers, accounts and storage accounts. It performs no I/O.
+// Package names defines which names containers, accounts and storage accounts can have. It performs no I/O.
 package names
 
 import (
@@ -38,6 +38,6 @@ func CheckStorageAccount(name string) error {
 	return nil
 }
 
-// MayBeOurs reports whether this driver may have created an ID, under another configuration, with a storage account that is
-// not configured now. Other IDs do not need to be removed.
+// MayBeOurs reports whether this driver may have created an ID at a storage account that was configured earlier but
+// is not configured now. Other IDs do not need to be removed.
 func MayBeOurs(id string) bool { return issued.MatchString(id) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates accesses to stored access policies of a container. It is pure: it makes no calls and uses
-// no clock except the time that it is given.
+// Package policy translates the access modes of COSI into stored access policies of a container. It makes no calls to
+// Azure. Functions that need the current time take it as an argument.
 package policy
 
 import (
@@ -23,15 +23,16 @@ type Access struct {
 	DeleteVersions bool
 }
 
-// Modes returns the access modes that Permission can express, each together with the same mode for object data.
+// Modes returns the access modes that Permission can express. A request can combine a mode for object metadata only
+// with the same mode for object data.
 func Modes() driverkit.Modes {
 	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
 	return driverkit.Modes{ObjectData: all, ObjectMetadata: all}
 }
 
 // Check returns an error if Azure cannot grant the access. Permission to read a blob includes reading its metadata,
-// and permission to write it includes writing them. Tags have a single permission for both. No signature for a
-// container covers the container's own properties.
+// and permission to write a blob includes writing its metadata. A single permission covers both reading and writing
+// blob tags. No signature for a container covers the container's own properties.
 func (a Access) Check() error {
 	data, metadata := unset(a.ObjectData), unset(a.ObjectMetadata)
 	switch {

@@ -14,8 +14,8 @@ import (
 const (
 	// Limit is the maximum number of stored access policies per container in Azure.
 	Limit = 5
-	// MaxAccount is the maximum length of an account name with which all IDs fit into the 64 characters that Azure
-	// allows.
+	// MaxAccount is the maximum length of an account name. Azure limits the ID of a stored access policy, which
+	// begins with the account name, to 64 characters.
 	MaxAccount = 39
 	// slack is how much longer than requested a policy may live, to allow for clock skew.
 	slack = 5 * time.Minute
@@ -43,9 +43,9 @@ type Request struct {
 	Rotation string
 }
 
-// Plan returns the target list of policies for a container; current is the policy with which the account signs. The
-// list is returned unchanged if nothing has to change. Policies of others are preserved. After a rotation, an account
-// keeps the policy before the current one.
+// Plan returns the target list of policies for a container, and the policy with which the account signs (current). It
+// returns the list unchanged if nothing has to change, and preserves the policies of other accounts. After a
+// rotation, an account keeps the policy before the current one.
 func Plan(found []Policy, want Request, now time.Time) (next []Policy, current Policy, err error) {
 	plan := credentials.PlanMarks(marks(found, want.Account), want.Rotation)
 	if plan.New {

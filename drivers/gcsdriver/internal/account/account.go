@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account defines what all account managers share: the request for an account, and the project that contains
-// it.
+// Package account defines the types that all account managers share: Request, which describes an account, and
+// Project, the project that contains it.
 package account
 
 import (
@@ -63,8 +63,8 @@ type Project struct {
 	ReadLag time.Duration
 }
 
-// Edit changes the policy of every bucket. A deleted bucket has no policy that grants anything, so it is skipped if
-// skipMissing is true.
+// Edit changes the policy of every bucket. If skipMissing is true, it skips deleted buckets, whose policies no longer
+// grant anything.
 func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
 		_, err := driverkit.Reread(ctx, p.ReadLag, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {

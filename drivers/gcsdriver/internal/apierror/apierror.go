@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apierror reads the errors of Google's APIs and translates them into errors for users. Its table is
-// the only place that maps errors to meanings.
+// Package apierror translates the errors of Google's APIs into errors for users. Its table is the only place that
+// maps their error codes to meanings.
 package apierror
 
 import (

@@ -2,9 +2,9 @@
 
 // Package bucket creates, describes and deletes the buckets of one project.
 //
-// A bucket belongs to the driver if it is in the driver's project and carries the driver's mark, which are labels
-// written in the same call that creates the bucket. The driver never adopts, changes or deletes a bucket without the
-// mark.
+// A bucket belongs to the driver if it is in the driver's project and its labels contain the driver's mark. The
+// driver writes the mark in the call that creates the bucket. It never adopts, changes or deletes a bucket without
+// the mark. Store.Unmarked makes an exception for services that do not keep labels.
 package bucket
 
 import (
@@ -45,8 +45,8 @@ type Store struct {
 	ReadLag time.Duration
 }
 
-// Ensure ensures that the bucket exists as requested. It can be repeated after a failure at any point. The bucket is
-// created in one call with all requested settings, and an existing bucket is not changed, which preserves later
+// Ensure ensures that the bucket exists as requested. It can be repeated after a failure at any point. It creates the
+// bucket in one call with all requested settings. It does not change an existing bucket, which preserves later
 // changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) error {
 	found, err := s.get(ctx, name)

@@ -20,9 +20,9 @@ const deletions = 16
 // nothing is the result of calls without one.
 type nothing struct{}
 
-// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty allows deleting its
-// contents, including old versions. Retention and holds are never bypassed. Progress before a failure is kept, so
-// repeated calls eventually succeed.
+// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty is true; Delete then
+// deletes its contents, including old versions. It never bypasses retention and holds. If Delete fails, the objects
+// that it has deleted remain deleted, so repeated calls eventually succeed.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	found, err := s.find(ctx, name)
 	if err != nil {

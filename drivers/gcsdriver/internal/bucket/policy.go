@@ -28,9 +28,9 @@ const (
 	staleAttempts = 3
 )
 
-// PolicyEditor edits the policies of buckets. Several processes may edit one policy: Google rejects writes that are
-// based on an old version, and the editor starts over. Within one process, edits of a bucket are serialized, which
-// needs fewer calls.
+// PolicyEditor edits the policies of buckets. Several processes may edit one policy: Google rejects a write that is
+// based on an old version, and the editor then reads the policy again. Within one process, the editor serializes the
+// edits of a bucket to save calls.
 type PolicyEditor struct {
 	api   *storage.Service
 	locks [stripes]chan struct{}
@@ -45,8 +45,9 @@ func NewPolicyEditor(api *storage.Service) *PolicyEditor {
 	return made
 }
 
-// Edit changes the policy of a bucket. It calls change, possibly several times; change reports whether it modified
-// the policy that it was passed. If not, nothing is written. If the bucket is missing, Edit returns the API's error.
+// Edit changes the policy of a bucket. It calls change, possibly several times, with the current policy. change
+// modifies the policy and reports whether it did so. If it did not, Edit writes nothing. If the bucket is missing,
+// Edit returns the API's error.
 func (e *PolicyEditor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
 	unlock, err := e.lock(ctx, bucket)
 	if err != nil {

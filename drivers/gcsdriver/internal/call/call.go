@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call makes the calls to Google's APIs. It names each call for errors, metrics and traces, and retries
+// Package call wraps the calls to Google's APIs. It names each call for errors, metrics and traces, and retries
 // transient failures.
 package call
 
@@ -40,8 +40,8 @@ type named struct {
 	once           bool
 }
 
-// Do makes one call: it runs run with a context that names the call. Its errors are *Error, except for those of the
-// context.
+// Do makes one call: it calls run with a context that names the call. Do returns errors of type *Error, except for
+// errors of the context.
 func Do[T any](ctx context.Context, api, operation string, run func(context.Context) (T, error)) (T, error) {
 	return do(ctx, named{api: api, operation: operation}, run)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Attempts is the number of attempts of a call. The sidecar retries longer problems.
+// Attempts is the number of attempts of a call. If all of them fail, the sidecar retries the RPC.
 const Attempts = 3
 
 // Pause waits before a retry with this number, counted from 1: 100 ms, 200 ms and so on, up to 3 s, with 50% jitter.
@@ -30,8 +30,8 @@ func Pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// Settle calls run until it succeeds, until it fails with an error that waiting will not resolve according to inTime,
-// or until the number of attempts is reached. The next RPC can then continue.
+// Settle repeats run until it succeeds, until inTime reports that waiting will not resolve the error, or until the
+// number of attempts is reached. In the last case, the next RPC can continue.
 func Settle[T any](ctx context.Context, attempts int, inTime func(error) bool, run func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		answer, err := run()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names translates the names that COSI proposes to names that Google accepts. It is pure and injective: the
-// same name always gives the same result, and two different names never do. Names are never truncated, because
-// truncation could make two of them equal.
+// Package names defines which bucket and account names the driver accepts, and derives the IDs of Google service
+// accounts from account names. A name always gives the same ID. The ID contains the UUID in the name or a hash of the
+// whole name, because two names with the same beginning must not get the same ID.
 package names
 
 import (
@@ -93,8 +93,8 @@ func CouldExist(name string) bool {
 var anyPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
 
 // ServiceAccount returns the service account ID for an account's name. Google accepts 6 to 30 lower-case letters,
-// digits and '-'. The name "ba-" and a UUID becomes "ba-" and the UUID in base 32, 29 characters from which the UUID
-// can be restored. Any other name becomes "bx-" and a hash.
+// digits and '-'. If the name is "ba-" and a UUID, the ID is "ba-" and the UUID in base 32. This ID has 29
+// characters, and the UUID can be restored from it. For any other name, the ID is "bx-" and a hash.
 func ServiceAccount(name string) string {
 	if text, found := strings.CutPrefix(name, "ba-"); found && uuidText.MatchString(text) {
 		id := uuid.MustParse(text)

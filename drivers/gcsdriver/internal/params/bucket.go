@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package params parses the parameters that a BucketClass or BucketAccessClass may set for the Google Cloud Storage
-// driver. It makes no calls, so all errors in parameters are reported before anything is created.
+// driver. It makes no calls, so the driver reports invalid parameters before it creates anything.
 package params
 
 import (

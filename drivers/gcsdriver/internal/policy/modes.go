@@ -146,8 +146,8 @@ func (r Roles) objectMetadata(asked Access) (string, error) {
 }
 
 // Effective returns the effective access of an account that requested these modes. Access to object data includes
-// object metadata, and Google's role for reading and writing has storage.objects.update. A configured role is assumed
-// to match its category and mode.
+// object metadata; Google's role for reading and writing also has storage.objects.update. Effective assumes that a
+// configured role matches its category and mode.
 func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
 	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
 	return asked

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates the access modes of COSI to IAM roles, and edits IAM policies of buckets. It changes only
-// what belongs to one account and preserves everything else, including conditions and unknown members. It makes no
-// calls.
+// Package policy translates the access modes of COSI into IAM roles, and edits IAM policies of buckets. An edit
+// changes only the bindings of one account and preserves everything else, including conditions and unknown members.
+// The package makes no calls.
 package policy
 
 import (
@@ -46,12 +46,12 @@ func Remove(p *storage.Policy, member string) bool {
 	return dropEmpty(p) || changed
 }
 
-// Claim identifies one of several accesses that share a member. Its bindings have a condition that is always true and
-// whose title distinguishes them from those of other accesses.
+// Claim identifies one of several accesses that share a member. The bindings of a claim have a condition that is
+// always true. The title of the condition distinguishes them from the bindings of other accesses.
 type Claim struct {
 	// Title is unique to this access.
 	Title string
-	// Description is the same on all its bindings, and begins with Owner.
+	// Description is the description of all bindings of this access, and begins with Owner.
 	Description string
 	// Owner is the prefix of the descriptions of all bindings of this driver.
 	Owner string

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account defines the request for an account, which all account managers share.
+// Package account defines Request, which describes the account that an account manager grants or revokes. All account
+// managers of the driver use it.
 package account
 
 import (
@@ -35,7 +36,8 @@ type Request struct {
 	Rotation string
 	// AcceptShared means that the class accepts a key that other accounts also have.
 	AcceptShared bool
-	// Disallowed are the modes that the class forbids, for accounts whose effective access exceeds Buckets.
+	// Disallowed are the modes that the class forbids. An account's effective access can exceed Buckets, so account
+	// managers check it against these modes.
 	Disallowed driverkit.DisallowedModes
 }
 

@@ -2,11 +2,18 @@
 
 // Package bucket creates, describes and deletes the buckets of one store through the S3 API.
 //
-// A bucket belongs to the driver if it carries the driver's mark. The mark consists of tags, which are written in the
-// same call that creates the bucket if the store supports that. Otherwise a note written before that call is the mark
-// until the tags are written. If the store has no tags, the note remains the mark. On AWS the bucket must also be in the
-// driver's account, and on Ceph RGW it must be owned by the driver's user, because others could create a bucket with
-// the same name and tags. The driver never adopts, changes or deletes any other bucket.
+// A bucket belongs to the driver if it carries the driver's mark. How the driver writes the mark depends on the
+// store:
+//
+//   - If the store accepts tags at creation, the mark consists of tags, written in the call that creates the
+//     bucket.
+//   - If the store accepts tags only later, the driver records a note before it creates the bucket. The note is
+//     the mark until the driver has written the tags.
+//   - If the store has no tags, the note remains the mark.
+//
+// On AWS, the bucket must also be in the driver's AWS account, and on Ceph RGW the driver's user must own it, because
+// other users could create a bucket with the same name and tags. The driver never adopts, changes or deletes any
+// other bucket.
 package bucket
 
 import (
@@ -42,8 +49,8 @@ type Store struct {
 	// PublicAccessBlock means that the store supports the public access block, or at least rejects the call properly.
 	// Some stores mistake it for another call.
 	PublicAccessBlock bool
-	// AcceptsPublicACLs ignores public ACLs instead of rejecting them, for a store that would otherwise reject every
-	// upload with one.
+	// AcceptsPublicACLs makes the store ignore public ACLs instead of rejecting them. It is for a store that would
+	// otherwise reject every upload that has a public ACL.
 	AcceptsPublicACLs bool
 	// TagsAtCreation means that the store accepts the mark in the call that creates a bucket.
 	TagsAtCreation bool
@@ -51,8 +58,8 @@ type Store struct {
 	Placements bool
 	// Notes holds facts that buckets cannot carry themselves.
 	Notes Notes
-	// Owners is set for stores where others could create a bucket with the driver's mark and calls cannot name the
-	// expected owner.
+	// Owners is set for stores where other users could create a bucket with the driver's mark, and where calls cannot
+	// name the expected owner.
 	Owners Owners
 	// Quotas is set for stores that can limit the size of buckets.
 	Quotas Quotas
@@ -75,8 +82,8 @@ type Quotas interface {
 }
 
 // Ensure ensures that the bucket exists as requested, and returns its region. It can be repeated after a failure at
-// any point. Missing parts are created, but a bucket that was completed once is not changed again, which preserves
-// later changes by an administrator.
+// any point, and then creates the missing parts. Once a bucket is complete, Ensure does not change it again, which
+// preserves later changes by an administrator.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (string, error) {
 	region := s.regionOf(want)
 	mark, err := s.readMark(ctx, name, region)

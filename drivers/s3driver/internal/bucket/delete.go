@@ -14,9 +14,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty allows deleting its
-// contents, including versions, delete markers and unfinished uploads. Retention is never bypassed. Progress before a
-// failure is kept, so repeated calls eventually succeed.
+// Delete ensures that the bucket does not exist. A non-empty bucket is an error unless nonEmpty is true; Delete then
+// deletes its contents, including versions, delete markers and unfinished uploads. It never bypasses retention. If
+// Delete fails, the objects that it has deleted remain deleted, so repeated calls eventually succeed.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) {
 		region, err := s.locate(ctx, name)

@@ -11,9 +11,9 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 )
 
-// Notes stores the marks of buckets that cannot carry them, or cannot yet because the store does not create a bucket
-// and its mark atomically. An unmarked bucket belongs to the driver if a note shows that the driver was about to
-// create it.
+// Notes stores the marks of buckets at stores that have no tags or that do not accept tags in the call that creates
+// the bucket. If a note shows that the driver was about to create a bucket, the bucket belongs to the driver even
+// without tags.
 type Notes struct {
 	// Store stores the notes together with the credentials.
 	Store credentials.Store

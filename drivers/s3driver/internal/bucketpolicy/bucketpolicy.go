@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketpolicy edits bucket policies for stores that keep the permissions of accounts there. It adds and
-// removes the statements for accounts and preserves statements of others.
+// Package bucketpolicy edits bucket policies, for stores that define the permissions of accounts in them. It adds and
+// removes the statements for the driver's accounts and preserves all other statements.
 //
-// A bucket policy is one document for all accounts of a bucket, and cannot be updated conditionally. An Editor
-// serializes its own changes, but two processes must not edit the policies of one store.
+// One policy document contains the statements for all accounts of a bucket, and S3 has no conditional update for it.
+// An Editor serializes its own changes, but two processes must not edit the policies of one store concurrently.
 package bucketpolicy
 
 import (
@@ -35,16 +35,16 @@ type Editor struct {
 	Dialect policy.Dialect
 	// Kind of the principals, such as "AWS" for {"AWS": ["..."]}. Empty for principals without a kind: ["..."].
 	Kind string
-	// Present, if set, returns the existing principals. All others are removed from the driver's statements with the
-	// next change, for a store that rejects documents that name them.
+	// Present, if set, returns the existing principals. The next change removes all other principals from the
+	// driver's statements. Set it for a store that rejects policies that name a principal that does not exist.
 	Present func(ctx context.Context) ([]string, error)
 
 	// locks serializes changes of one bucket's policy.
 	locks keylock.Locks
 }
 
-// Set gives the principals exactly this access to the bucket, and removes the access of all other principals of their
-// account, which isOf identifies.
+// Set gives the principals exactly this access to the bucket. It removes the access of all other principals of the
+// same account, which isOf identifies.
 func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket.Name, func(found []statement) ([]statement, error) {
 		text, err := policy.Build(e.Dialect, []policy.Bucket{bucket})
@@ -67,8 +67,8 @@ func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []str
 	})
 }
 
-// Drop removes all access to the bucket from the principals that isOf identifies. If the bucket does not exist,
-// neither does its policy, and Drop returns the store's own error.
+// Drop removes all access to the bucket from the principals that isOf identifies. If the bucket does not exist, it
+// has no policy, and Drop returns the store's own error.
 func (e *Editor) Drop(ctx context.Context, bucket string, isOf func(principal string) bool) error {
 	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf) })
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy translates the access modes of COSI into IAM policy documents. It is pure and deterministic: the
-// same request always gives the same bytes.
+// Package policy translates the access modes of COSI into IAM policy documents. It makes no calls, and the same
+// request always gives the same bytes.
 package policy
 
 import (
@@ -25,10 +25,10 @@ type Bucket struct {
 	KMSKey string
 }
 
-// KMSResource returns the ARN with which a policy names the key of a bucket. The bucket may name its key by ID alone;
-// it is then a key of the AWS account, if the account is known. A policy cannot name an alias, because its key can be
-// replaced. The name can be written by anyone who can configure the bucket, and S3 does not validate it, so
-// KMSResource rejects anything but the name of one key, such as a pattern.
+// KMSResource returns the ARN with which a policy names the key of a bucket. If the bucket names its key by ID alone,
+// the key belongs to the AWS account, if the account is known. KMSResource rejects aliases, because the key of an
+// alias can be replaced. It also rejects everything else that is not the name of one key, such as a pattern: anyone
+// who can configure the bucket can set the name, and S3 does not validate it.
 func KMSResource(partition, region, account, key string) (string, error) {
 	switch {
 	case key == "":
@@ -79,28 +79,30 @@ func noSessions() statement {
 	}
 }
 
-// Dialect describes how a store's policies differ.
+// Dialect describes how a store's policies differ from those of AWS.
 type Dialect struct {
 	// Partition is the second part of ARNs, such as "aws".
 	Partition string
-	// Account is the number of the AWS account that owns the buckets, or empty for a store without such conditions. With
-	// it, the policy does not apply to buckets of other accounts, such as a bucket that was deleted and recreated by
-	// someone else. It also restricts the use of a key to S3, for objects of these buckets.
+	// Account is the number of the AWS account that owns the buckets, or empty for a store that does not support such
+	// conditions. If it is set, the policy does not apply to buckets of other accounts, such as a bucket that was
+	// deleted and that another account created again. It also restricts the use of a KMS key to S3, for objects of
+	// these buckets.
 	Account string
-	// Without lists actions that the store does not support and that would make it reject the document.
+	// Without lists actions that the store does not support. If the document contained them, the store would reject
+	// it.
 	Without []string
-	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where the writer of
-	// an object has full access to it.
+	// Denied lists the actions on objects that the policy denies wherever it does not allow them. It is for a store
+	// where the writer of an object has full access to it.
 	Denied []string
-	// Elsewhere also denies them in all other buckets, for a store where the writer of an object can give others access
-	// by its ACL. It applies to policies of accounts; a bucket policy applies to no other bucket.
+	// Elsewhere extends Denied to all other buckets. It is for a store where the writer of an object can give others
+	// access by its ACL. It applies to policies of accounts, because a bucket policy applies to no other bucket.
 	Elsewhere bool
 	// DeletesAtBucket means that deleting several objects in one call also needs permission on the bucket.
 	DeletesAtBucket bool
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
 	// NoSessions denies S3 to the account's own sessions. AWS lets any user create sessions without permission in a
-	// policy, and they outlive the key that requested them.
+	// policy, and a session can outlive the key that requested it.
 	NoSessions bool
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wholebody keeps the connections of the SDK open. It buffers request bodies, so it must not be used for
-// requests that do not fit into memory.
+// Package wholebody buffers request bodies. Without it, a fast response can make net/http close the connection and
+// lose the response (see Transport). Do not use it for bodies that do not fit into memory.
 package wholebody
 
 import (
@@ -11,10 +11,10 @@ import (
 	"net/http"
 )
 
-// Transport sends each request with a separate, buffered body. The SDK closes its body as soon as it receives the
-// response header, at which point net/http may still be about to read the end of the body. The body's WriteTo then
-// returns EOF, which net/http treats as an error and closes the connection, losing the response. This affects stores
-// that respond within a millisecond.
+// Transport sends each request with a separate, buffered body. Without it, the SDK closes the request body as soon as
+// it receives the response header. net/http may then still be about to read the end of the body. The closed body
+// returns EOF from WriteTo, which net/http treats as an error: it closes the connection and loses the response. This
+// affects stores that respond within a millisecond.
 type Transport struct {
 	// Next sends the request. Required.
 	Next http.RoundTripper

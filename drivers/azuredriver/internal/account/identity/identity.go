@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity lets Kubernetes service accounts use containers, through Azure Resource Manager. Each access has
-// its own user-assigned managed identity, which trusts the tokens of one service account and has a role on each of
-// the access's containers.
+// Package identity lets Kubernetes service accounts use containers. It calls Azure Resource Manager to create a
+// user-assigned managed identity for each access. The identity trusts the tokens of one service account and has a
+// role on each of the access's containers.
 //
-// The identity is created first and deleted last, so everything that a crash leaves behind can be found through it.
-// No other state is kept.
+// The driver creates the identity first and deletes it last. After a crash, it finds all other resources of the
+// access through the identity, so it stores no other state.
 package identity
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signature manages accounts that use a container with a shared access signature. The signature refers to a
-// stored access policy of the container. If the storage account rejects its account keys, the signature is
-// self-contained.
+// stored access policy of the container. For storage accounts that do not accept their account keys, the driver signs
+// with a user delegation key. Such a signature contains its permissions and expiry and refers to no policy.
 package signature
 
 import (
@@ -35,8 +35,8 @@ type Manager struct {
 
 // Signer creates shared access signatures.
 type Signer interface {
-	// SignPolicy returns the query string of a signature that contains only a reference to a stored access policy. The
-	// result is identical for the same names.
+	// SignPolicy returns the query string of a signature that contains only a reference to a stored access policy.
+	// The same arguments always give the same result, unless the account key changes.
 	SignPolicy(container, policy string) (cosi.Secret, error)
 }
 

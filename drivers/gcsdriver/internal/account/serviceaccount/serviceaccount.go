@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceaccount manages accounts with keys: each has its own Google service account with HMAC keys, service
-// account keys, or both.
+// Package serviceaccount manages accounts with keys. Each account has its own Google service account with HMAC keys,
+// service account keys, or both.
 package serviceaccount
 
 import (

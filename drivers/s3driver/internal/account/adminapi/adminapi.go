@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adminapi calls the administration APIs that stores add to S3: plain HTTP, signed like S3 requests or with a
-// bearer token.
+// Package adminapi calls the administration APIs that some stores provide in addition to S3. The requests use HTTP
+// and are either signed like S3 requests or carry a bearer token.
 package adminapi
 
 import (
@@ -38,7 +38,8 @@ type Client struct {
 	Name string
 	// Endpoint is the URL without a path.
 	Endpoint string
-	// Token, if set, returns the API's bearer token; it is called for each request. Without it, requests are signed.
+	// Token, if set, returns the API's bearer token. It is called for each request. If Token is nil, the client signs
+	// the requests.
 	Token func(ctx context.Context) (cosi.Secret, error)
 	// Region for the signature.
 	Region string

@@ -13,10 +13,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
-// Revoke ensures that the user, its keys and its policies do not exist. Keys are deleted first, so the access ends
-// even if a later step fails. The stored credential is deleted last, so a repeated Revoke still has all information.
-// Resources that the driver created are deleted by name. Others must be listed, and block the deletion of the user
-// until they are removed.
+// Revoke ensures that the user, its keys and its policies do not exist. It deletes the keys first, so the access ends
+// even if a later step fails. It deletes the stored credential last, so a repeated Revoke still has all information.
+// It deletes the driver's own policies by name. It lists everything that an administrator added, such as policies and
+// group memberships, and removes it, because it prevents the deletion of the user.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	found, exists, err := u.findUser(ctx, request.Name)
 	if err != nil {

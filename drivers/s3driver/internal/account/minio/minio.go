@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minio manages accounts on MinIO through its admin API: one policy per account, and one user for each of its
-// keys. It has its own client and does not link any MinIO code.
+// Package minio manages accounts on MinIO through its admin API. Each account has one policy, and one user for each
+// of its keys. The package has its own client and does not import any MinIO code.
 package minio
 
 import (
@@ -49,7 +49,8 @@ var dialect = policy.Dialect{
 	},
 }
 
-// Check implements the checks of phase 1. MinIO accepts policies of any size that COSI can request.
+// Check returns an error if no policy can express the request. It makes no calls. MinIO accepts policies of any size
+// that COSI can request.
 func (u *Users) Check(request account.Request) error {
 	_, err := policy.Build(dialect, request.Buckets)
 	return err

@@ -18,10 +18,10 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
-// Grant ensures that the account's user exists, and returns its key. The policy is written last, because Ceph
-// discards it whenever the user is changed in another way. If Grant is interrupted before that, the user has no
-// access until the next grant, except to objects that it wrote itself. It can read those, which the policy would deny
-// if reading was not requested, and can read and write their ACLs and tags.
+// Grant ensures that the account's user exists, and returns its key. It writes the policy last, because Ceph discards
+// the policy when any other property of the user changes. If Grant is interrupted before that, the user has no policy
+// until the next grant. Without a policy, the user can access only the objects that it wrote itself: it can read
+// them, even if the requested access excludes reading, and can read and write their ACLs and tags.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 )
 
-// Quota limits the size of buckets. The driver's user needs the capability buckets for this.
+// Quota limits the size of buckets. For this, the driver's user needs the admin capability "buckets".
 type Quota struct {
 	// Users manages the users of the same gateway.
 	Users *Users

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rgw manages accounts on the RADOS Gateway of Ceph: one user per account with one policy. Users are created
-// through the admin operations, and policies are written through the gateway's subset of the IAM API.
+// Package rgw manages accounts on the RADOS Gateway of Ceph. Each account is one user with one policy. The driver
+// creates users through the gateway's admin operations API, and writes policies through the gateway's subset of the
+// IAM API.
 //
-// The gateway returns secrets again to clients that may read users, so the driver does not store them
-// (docs/adr/0043).
+// A client with permission to read users can read their secret keys at any time, so the driver does not store the
+// keys (docs/adr/0043).
 package rgw
 
 import (
@@ -55,7 +56,7 @@ var dialect = policy.Dialect{
 	},
 }
 
-// Check implements the checks of phase 1.
+// Check returns an error if no policy can express the request. It makes no calls.
 func (u *Users) Check(request account.Request) error {
 	_, err := policy.Build(dialect, request.Buckets)
 	return err

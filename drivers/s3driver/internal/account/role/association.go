@@ -18,7 +18,7 @@ import (
 type PodIdentity struct {
 	// API is the client, with the driver's own credentials.
 	API associations
-	// Cluster is the name of the EKS cluster and Region is its region, because names are unique only within a region.
+	// Cluster is the name of the EKS cluster, which is unique only within Region.
 	Cluster, Region string
 	// Driver is written to the mark of every association.
 	Driver string

@@ -17,9 +17,9 @@ import (
 )
 
 // Revoke ensures that the access is not granted. It first deletes the access's policy, which also ends the access of
-// pods that have already assumed the role. It deletes the role with the last access. The role remains for as long as
-// anything else does, so that the rest can be found. A stale list shows deleted policies and omits ones that prevent
-// the role's deletion, so both are read again.
+// pods that have already assumed the role. If no other access uses the role, Revoke then deletes the role and, last,
+// its Pod Identity association. A stale list can contain deleted policies, and can omit policies that prevent the
+// role's deletion. Revoke therefore reads the list again in both cases.
 func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 	of := request.ServiceAccount
 	if of.Namespace == "" {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package static supports stores without accounts: every access gets the one key pair that the administrator
-// configured. Requests are rejected unless the class explicitly accepts that.
+// Package static supports stores without accounts. Every access gets the same key pair, which the administrator
+// configured. The driver rejects requests unless the BucketAccessClass accepts the shared key
+// (acceptSharedCredential).
 package static
 
 import (
@@ -67,7 +68,8 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
-// Revoke deletes the record of the account. The key continues to work, which the class has accepted.
+// Revoke deletes the record of the account. The key continues to work; the class accepts this with
+// acceptSharedCredential.
 func (k *Key) Revoke(ctx context.Context, request account.Request) error {
 	return credentials.ForgetGiven(ctx, k.Store, request.ID)
 }

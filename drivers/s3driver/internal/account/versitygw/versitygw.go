@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package versitygw manages accounts on versitygw: it creates users through the admin API and sets their permissions in
-// bucket policies, the only policies that versitygw applies to its own accounts.
+// Package versitygw manages accounts on versitygw. It creates users through the admin API and sets their permissions
+// in bucket policies. Versitygw applies no other policies to the users that it manages.
 package versitygw
 
 import (
@@ -49,7 +49,7 @@ func New(api *adminapi.Client, client *s3.Client, store credentials.Store) *User
 	return users
 }
 
-// Check implements the checks of phase 1.
+// Check returns an error if no policy can express the request. It makes no calls.
 func (u *Users) Check(request account.Request) error {
 	for _, bucket := range request.Buckets {
 		if _, err := policy.Build(dialect, []policy.Bucket{bucket}); err != nil {
