@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store tests a credential store that a sidecar serves to its driver against the contract,
-// proto/credentialstore.proto. The sidecar can be written in any language. The package does not depend on how a store
-// keeps its entries.
+// Package store is the conformance suite for credential stores, which sidecars serve to their drivers. The contract is
+// proto/credentialstore.proto. The suite depends neither on the language of the sidecar nor on how the store keeps its
+// entries.
 package store
 
 import (

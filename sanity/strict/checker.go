@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strict is the counterpart of the conformance suite: it observes a COSI system (a sidecar) from the driver's
-// side of the socket and records every violation of the rules for the caller. A Checker can be placed in front of any
-// driver (ServerOptions). Violations lists the violations, each with its rule, the call and the request without
-// secrets.
+// Package strict checks the other side of the contract: while package sanity tests drivers, strict checks the COSI
+// system (the sidecar) that calls a driver. A Checker observes the calls on the driver's side of the socket and records
+// every violation of the rules for callers. Checker.ServerOptions returns the options that add the Checker to a gRPC
+// server. Checker.Violations returns the violations, each with its rule, the call, and the request without secrets.
 //
-// It must not change a response, because that would affect the observed behavior of the sidecar.
+// A Checker must not change a response, because that would affect the observed behavior of the sidecar.
 package strict
 
 import (
