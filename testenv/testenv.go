@@ -3,10 +3,10 @@
 // Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster or
 // Docker.
 //
-// Start returns an Env: an administrator's client, a namespace for the test, users with the permissions that
-// the test grants, and functions that wait (Until, Gone). All tests of a test binary share one control plane
-// and are isolated by namespaces; Main stops it. Code that does not need the testing package belongs in
-// testenv/controlplane and testenv/system.
+// Start returns an Env. It provides an administrator's client, unique namespaces, users with the permissions
+// that the test grants, and functions that wait (Until, Gone). All tests of a test binary share one control
+// plane, and use different namespaces. Main stops the control plane. Code that does not need the testing
+// package belongs in testenv/controlplane and testenv/system.
 package testenv
 
 import (

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobuild builds Go programs and shows the progress. It builds modules that exist only as a template
-// once per user, and modules on this machine.
+// Package gobuild builds Go programs and shows the progress. Build builds a module that exists only as an
+// embedded template, and keeps the programs in the user's cache. A Command builds packages of a module on
+// this machine, and Install builds a program of a published module.
 //
-// It does not depend on what it builds: the control plane is one module among others, and the tests build a
-// tiny one. It uses only the standard library, so that a program that only builds compiles within seconds.
+// The package does not depend on the programs that it builds. It imports little more than the standard
+// library, so that a program that only uses gobuild itself compiles within seconds.
 package gobuild
 
 import (

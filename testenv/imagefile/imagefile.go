@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package imagefile writes archives of container images from local files. The archives use the OCI layout,
-// which containerd and registry clients read. An archive for a single architecture can also be loaded by any
-// version of Docker.
+// which containerd and registry clients read. Any version of Docker can also load an archive for a single
+// architecture.
 package imagefile
 
 import (

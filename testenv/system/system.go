@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package system runs a whole COSI system in this process: control plane, controller, drivers and their
-// sidecars, each with exactly the permissions that deploy/ grants it. Tests and `cooper up` use it.
+// Package system runs a whole COSI system in this process, except the control plane, which runs as child
+// processes. The controller and the sidecars of the drivers have exactly the permissions that deploy/ grants
+// them. Tests and `cooper up` use the package.
 //
-// It must not import testing or depend on a particular driver: drivers are passed in.
+// The package must not import testing or depend on a particular driver. Callers pass the drivers in Options.
 package system
 
 import (

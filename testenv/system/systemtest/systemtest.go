@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemtest starts whole systems for tests on the shared control plane of a test binary. It only
-// adds a namespace, messages and cleanup to package system.
+// Package systemtest starts whole COSI systems on the shared control plane of a test binary. It extends
+// package system only with a namespace for each test, failure messages and cleanup.
 package systemtest
 
 import (
