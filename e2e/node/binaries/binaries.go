@@ -3,7 +3,8 @@
 // Package binaries builds the Go programs that a node needs in addition to a control plane and Debian
 // packages. It does not start them.
 //
-// It uses only the standard library, so that a program that only builds compiles within seconds.
+// It imports little more than the standard library, so that a program that only builds these programs itself
+// compiles within seconds.
 package binaries
 
 import (
