@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases is the register of the common requirements of controller and sidecar. Tests declare with Covers
-// which cases they test, hack/mutations introduces defects that violate the cases, and
-// docs/reference/lifecycle-coverage.md lists both for each case.
+// Package cases lists the requirements that the controller and the sidecar fulfill together (cases). Tests call Covers
+// to declare which cases they test. hack/mutations introduces defects that violate the cases.
+// docs/reference/lifecycle-coverage.md lists the tests and the defects of each case.
 package cases
 
 import "slices"
