@@ -57,7 +57,7 @@ type Inventory struct {
 }
 
 // Inventory returns a copy of the store's buckets and accounts. It panics if the store's file cannot be read, which
-// only happens if a test causes it.
+// happens only if a test makes the file unreadable.
 func (d *Driver) Inventory() Inventory {
 	var out Inventory
 	err := d.store.admin(func(s *state) error {
@@ -86,8 +86,8 @@ func (d *Driver) Inventory() Inventory {
 	return out
 }
 
-// AddBucket creates a bucket as an administrator would, without the driver. Without protocols it supports those of
-// the driver. It replaces an existing bucket with that ID.
+// AddBucket creates a bucket as an administrator would, without the driver. If no protocols are given, the bucket
+// supports those of the driver. AddBucket replaces an existing bucket with that ID.
 func (d *Driver) AddBucket(id string, protocols ...cosi.ObjectProtocol_Type) error {
 	if len(protocols) == 0 {
 		protocols = d.supported()

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is a scripted deviation for calls that match RPC and ID. The first Skip of them pass, and the next Times are
-// affected. Without Code and Answer an affected call is only held, and then continues as usual.
+// Fault is a scripted deviation for calls that match RPC and ID. It does not affect the first Skip matching calls, but
+// the next Times calls. If neither Code nor Answer is set, an affected call is held as Hold says, and then continues
+// as usual.
 type Fault struct {
 	// RPC to affect; empty means every RPC except GetInfo.
 	RPC RPC
@@ -54,8 +55,8 @@ type script struct {
 	faults []*scripted
 }
 
-// Script adds faults. If several match a call, only the first one that is not used up applies and counts the call.
-// The returned function removes the faults.
+// Script adds faults. If several faults match a call, only the first one that has not reached its Times counts the
+// call and affects it. The returned function removes the faults.
 func (d *Driver) Script(faults ...Fault) (remove func()) {
 	added := make([]*scripted, len(faults))
 	for i, fault := range faults {
@@ -175,9 +176,11 @@ type hooks struct {
 	last int
 }
 
-// On runs a hook in the handler of every call whose request has type T, before faults and effect, with no lock held.
-// If the hook returns an error, the call returns it, with its gRPC code if it has one. The returned function removes
-// the hook.
+// On runs a hook in the handler of every call whose request has type T. The hook runs before scripted faults apply and
+// before the call takes effect, and the driver holds no lock meanwhile. If the hook returns an error, the call returns
+// that error, with its gRPC code if it has one. The returned function removes the hook.
+//
+// For example, this hook runs in every DriverCreateBucket call:
 //
 //	memdriver.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
 //		...

@@ -23,9 +23,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Test runs the suite against the driver of config. A case of level Must that fails or is not run fails its subtest;
-// so does a Should case if strict contains that level. Other failures are logged, and cases that are not applicable
-// are skipped with the reason.
+// Test runs the suite against the driver of config. If a case of level Must, or of a level in strict, fails or is not
+// run, its subtest fails. Failures of other levels are only logged. Cases that are not applicable are skipped with the
+// reason.
 func Test(t *testing.T, config sanity.Config, strict ...sanity.Level) sanity.Report {
 	t.Helper()
 	report, err := sanity.Run(t.Context(), config)

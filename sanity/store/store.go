@@ -59,8 +59,8 @@ func Cases() []Case {
 	}
 }
 
-// Run tests a store with all cases and removes the entries that they create, whose names begin with "cosi-sanity-".
-// It returns an error if the store could not be tested because it is not served or not open yet.
+// Run tests a store with all cases. It removes the entries that the cases create. Their names begin with
+// "cosi-sanity-". Run returns an error if the store is unavailable, or if ctx ends before the last case.
 func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, error) {
 	first, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

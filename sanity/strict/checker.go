@@ -132,8 +132,8 @@ func (c *Checker) Violations() []Violation {
 	return append([]Violation(nil), c.violations...)
 }
 
-// ObjectChanged informs the checker about a change by the user or an administrator that it cannot observe. The caller
-// may then repeat rejected requests, including those of running calls.
+// ObjectChanged tells the checker that a user or an administrator has changed an object, since the checker cannot
+// observe such changes. After a change, the sidecar may repeat rejected requests, including those of running calls.
 func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
