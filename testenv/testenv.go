@@ -76,8 +76,11 @@ var shared struct {
 // Setting it concurrently is not safe.
 var quietOnce = sync.OnceFunc(func() { log.SetLogger(logr.Discard()) })
 
-// Main runs the tests of a package and then stops the shared control plane: func TestMain(m *testing.M) {
-// testenv.Main(m) }. Packages without a TestMain leave a temporary directory, which the next start removes.
+// Main runs the tests of a package and then stops the shared control plane. Call it from TestMain:
+//
+//	func TestMain(m *testing.M) { testenv.Main(m) }
+//
+// Packages without a TestMain leave a temporary directory, which the next start removes.
 func Main(m *testing.M) {
 	m.Run()
 	shared.Lock()
@@ -90,8 +93,9 @@ func Main(m *testing.M) {
 	}
 }
 
-// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first test of a binary starts
-// it. The first use on a machine may build it, with progress on standard error.
+// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first call in a test binary
+// starts the control plane. The first call on a machine may also download or build its executables, with
+// progress on standard error.
 func Start(tb testing.TB, o Options) *Env {
 	tb.Helper()
 	cp, err := controlPlaneFor(tb, o)
@@ -211,8 +215,8 @@ func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	return events
 }
 
-// UntilWrites waits until the writes after the first ones equal want. written reads them from the audit log,
-// which is slightly behind the objects.
+// UntilWrites waits until the writes that written returns, without the first ones, equal want. first is the
+// number of writes to ignore. written must read the audit log, which is slightly behind the objects.
 func (e *Env) UntilWrites(written func() []string, first int, want ...string) {
 	e.tb.Helper()
 	e.Eventually("the audit log shows the writes", func(context.Context) error {

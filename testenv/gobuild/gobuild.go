@@ -47,10 +47,11 @@ type Options struct {
 }
 
 // Build returns the directory with the programs of m, after building those that are not in the user's cache.
-// Each program is a directory with a main package below the module's root or, if its first element contains a
-// dot, the path of a package in a module that m requires. The executable has the name of the last element.
+// Each element of programs is the path of a main package. If its first element contains a dot, it is the import
+// path of a package in a module that m requires. Otherwise it is a directory below the module's root. The
+// executable has the name of the path's last element.
 //
-// Several processes may call it concurrently: one builds, the others wait. An error says what to do next.
+// Several processes may call Build concurrently: one builds, the others wait. An error says what to do next.
 // After an error or cancellation, no incomplete program is left.
 func Build(ctx context.Context, m Module, o Options, programs ...string) (string, error) {
 	dir, missing, err := m.missing(o.CacheDir, programs)

@@ -39,8 +39,8 @@ type Tree struct {
 	Owner int
 }
 
-// Write writes an archive of the images for a name with a tag. The same files produce the same archive.
-// Several images, each for another architecture, are in one index.
+// Write writes an archive of the images. The name of the image must include a tag. The same files produce the
+// same archive. Images for several architectures are listed in one index.
 func Write(archive, name string, images ...Image) (err error) {
 	parts, err := os.MkdirTemp("", "image-")
 	if err != nil {

@@ -65,9 +65,9 @@ func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 	return s
 }
 
-// NewDriver returns an in-memory driver and its configuration for a system. Without a name in the options,
-// the driver gets a unique name, because Buckets are cluster-scoped and would be served by every system with
-// a driver of that name.
+// NewDriver returns an in-memory driver and its configuration for a system. If the options set no name, the
+// driver gets a unique one. Buckets are cluster-scoped, so systems on one control plane must not use the same
+// driver name.
 func NewDriver(tb testing.TB, o memdriver.Options) (*memdriver.Driver, system.Driver) {
 	tb.Helper()
 	if o.Name == "" {
