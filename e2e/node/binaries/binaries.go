@@ -46,8 +46,9 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Find returns the directory with the executables named above and the CNI plugins. It builds them first if
-// needed, which takes minutes; packages that the control plane shares are compiled once.
+// Find returns the directory with the executables that the constants name, and with the CNI plugins. It builds
+// them first if needed, which takes minutes. Packages that the control plane also contains are compiled only
+// once.
 func Find(ctx context.Context, o Options) (string, error) {
 	cache, err := binaries.CacheDir(o.CacheDir)
 	if err != nil {
