@@ -34,10 +34,10 @@ type Options struct {
 	Authentication []cosi.AuthenticationType_Type
 	// SingleBucket makes the driver refuse access to several buckets with OUT_OF_RANGE.
 	SingleBucket bool
-	// Parameters lists the known parameters of buckets with their allowed values; no values allow all. An unknown
-	// parameter is INVALID_ARGUMENT. Nil allows every parameter.
+	// Parameters lists the known parameters of buckets with their allowed values. An empty list of values allows all
+	// values. For unknown parameters the driver returns INVALID_ARGUMENT. Nil allows every parameter.
 	Parameters map[string][]string
-	// AccessParameters does the same for accesses.
+	// AccessParameters lists the known parameters of accesses in the same form.
 	AccessParameters map[string][]string
 	// Speaks is the generation of the contract that the driver implements. Default KEP-1979.
 	Speaks Generation

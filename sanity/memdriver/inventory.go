@@ -20,7 +20,7 @@ type Bucket struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Parameters with which the bucket was created.
 	Parameters map[string]string
-	// Foreign is true if the driver did not create the bucket, as after AddBucket.
+	// Foreign is true if the driver did not create the bucket, for example if AddBucket created it.
 	Foreign bool
 	// Objects in the bucket, sorted.
 	Objects []string
@@ -34,7 +34,8 @@ type Account struct {
 	ServiceAccount string
 	// Buckets are the IDs of the granted buckets, sorted.
 	Buckets []string
-	// Keys that work, newest first: one, or two after a rotation. Accounts with service accounts have none.
+	// Keys are the valid keys, newest first. There is one key, or two after a rotation. Accounts with service accounts
+	// have none.
 	Keys []Key
 	// Rotation of the last grant.
 	Rotation string

@@ -34,12 +34,12 @@ const (
 type Call struct {
 	// RPC that was called.
 	RPC RPC
-	// ID is the bucket or account of the call: its ID, in phase 1 its name, and empty for GetInfo.
+	// ID is the ID of the call's bucket or account. In phase 1 it is the requested name, and for GetInfo it is empty.
 	ID string
 	// Request is a copy of the request.
 	Request proto.Message
-	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0 while the call is
-	// running.
+	// Started and Finished are the positions of the call's start and end in the sequence of all calls' starts and ends,
+	// counted from 1. Finished is 0 while the call is running.
 	Started, Finished int
 	// Code and Message are the status of the response; Response is a copy of the response, or nil on failure. They are
 	// not set while the call is running.

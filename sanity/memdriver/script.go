@@ -27,16 +27,16 @@ type Fault struct {
 	// Code to return with Message instead of the usual response. codes.OK returns no error.
 	Code    codes.Code
 	Message string
-	// AfterEffect lets the call take effect before Code is returned, as if the response were lost. An error of the call
-	// itself takes precedence.
+	// AfterEffect lets the call take effect before Code is returned, as if the response were lost. If the call itself
+	// fails, its own error is returned instead.
 	AfterEffect bool
 	// Answer replaces a successful response, after the effect.
 	Answer proto.Message
-	// Hold holds the call, before its effect or, with AfterEffect, after it, until the channel is closed or the call's
-	// context ends. A nil channel does not hold.
+	// Hold delays the call until the channel is closed or the call's context ends. The delay is before the effect, or
+	// after the effect if AfterEffect is set. A nil channel does not delay the call.
 	Hold <-chan struct{}
-	// IgnoreContext makes Hold continue when the context ends, like a driver that does not notice that its client has
-	// disconnected.
+	// IgnoreContext makes Hold ignore the end of the call's context, like a driver that does not notice that its client
+	// has disconnected.
 	IgnoreContext bool
 }
 
