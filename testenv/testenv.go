@@ -38,8 +38,8 @@ const waitTimeout = 2 * time.Minute
 
 // Options select the control plane of a test. The zero value is the shared one.
 type Options struct {
-	// Private starts a control plane for this test only, for tests that would affect others. It is stopped at
-	// the end of the test.
+	// Private starts a control plane for this test only, because the test would affect others. The control
+	// plane is stopped at the end of the test.
 	Private bool
 	// AdmissionPlugins are enabled in addition to Kubernetes' defaults, in a control plane for this test
 	// only.

@@ -25,7 +25,7 @@ import (
 type Module struct {
 	// Name and Version identify the module in the name of its cache directory and in messages.
 	Name, Version string
-	// Template holds the files of the module. Each is named as in the module plus ".txt"; go.mod and go.sum
+	// Template holds the files of the module. The suffix .txt is appended to the file names. go.mod and go.sum
 	// are named gomod.txt and gosum.txt, because a directory with a real go.mod cannot be embedded.
 	Template fs.FS
 	// ModFile is the file to use in place of go.mod; empty means go.mod.

@@ -35,8 +35,8 @@ type Options struct {
 	ControlPlane *controlplane.ControlPlane
 	// ControlPlaneOptions configure the control plane to start. CRDs default to those of deploy/.
 	ControlPlaneOptions controlplane.Options
-	// Namespaces limit the system to the claims and accesses in them, and to the Buckets of those claims, so
-	// that several systems can share a control plane. None means all namespaces.
+	// Namespaces limit the system to the claims and accesses in these namespaces, and to the Buckets of those
+	// claims. Several systems can then share a control plane. Empty means all namespaces.
 	Namespaces []string
 	// Name is appended to the names of the users, metrics and loggers of controller and sidecars. It must be
 	// unique among the systems on a control plane.

@@ -64,7 +64,8 @@ type Paths struct {
 // A kubectl that is still missing is taken from the PATH. Executables that are too old are ignored.
 type Options struct {
 	// Assets is a directory with kube-apiserver, etcd and, optionally, kubectl and kube-controller-manager.
-	// It takes precedence over KUBEBUILDER_ASSETS. If it lacks one of the latter two, Find gets it elsewhere.
+	// It takes precedence over KUBEBUILDER_ASSETS. If kubectl or kube-controller-manager is missing, Find uses the
+	// other sources for it.
 	Assets string
 	// Own builds all four executables statically and from one release, so that they can be copied to other
 	// machines. It ignores existing executables and downloads none.

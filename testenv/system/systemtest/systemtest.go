@@ -66,8 +66,8 @@ func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 }
 
 // NewDriver returns an in-memory driver and its configuration for a system. If the options set no name, the
-// driver gets a unique one. Buckets are cluster-scoped, so systems on one control plane must not use the same
-// driver name.
+// driver gets a unique one. This matters because Buckets are cluster-scoped, and every system with a driver of
+// that name could serve them.
 func NewDriver(tb testing.TB, o memdriver.Options) (*memdriver.Driver, system.Driver) {
 	tb.Helper()
 	if o.Name == "" {
