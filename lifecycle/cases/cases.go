@@ -15,8 +15,8 @@ type Case struct {
 	Sentence string
 	// Section is the title of the section of KEP-1979 that the case belongs to.
 	Section string
-	// Decision is the number of the record in docs/adr that decides what the KEP leaves open; empty if
-	// nothing is open.
+	// Decision is the number of the record in docs/adr that decides a question that the KEP leaves open. It is
+	// empty if the KEP leaves no question open.
 	Decision string
 }
 
