@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program bench measures the cost of claims and accesses: their latency, the number of requests, and the
-// resources of the components, compared with the same writes by a bare client. Control plane, controller,
-// sidecar and driver are separate processes on this machine. README.md explains the figures, and how to
-// measure another implementation.
+// Program bench measures the cost of claims and accesses: their latency, the number of requests, and the CPU
+// and memory that the components use. For comparison, it measures the same writes by a client without COSI.
+// Control plane, controller, sidecar and driver are separate processes on this machine. README.md explains
+// the figures, and how to measure another implementation.
 //
 //	go run ./bench -bursts 200,1000 -singles 30
 package main

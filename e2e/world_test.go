@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test runs the same scenarios in six shapes of one system: in process and as processes, each
-// with fakes and with a Ceph; and in containers with fakes and with third-party stores. There is no container
-// image of Ceph.
+// Package e2e_test runs the same scenarios on six variants (shapes) of a COSI system:
+//
+//   - in the test process, with fakes or with Ceph
+//   - in separate processes, with fakes or with Ceph
+//   - in containers, with fakes or with third-party stores other than Ceph, which has no container image here
 package e2e_test
 
 import (

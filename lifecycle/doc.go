@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle contains the tests of controller and sidecar together: the cases of package cases,
-// crashes at every write and call, faults, and random operations. Controller and sidecar run with the
-// configuration of their commands and exactly the deployed roles, on a real API server and with a recording
-// driver behind a real socket.
+// Package lifecycle tests the controller and the sidecar together. The tests cover the cases of package cases,
+// crashes at every write and call, faults, and random operations. The controller and the sidecar have the
+// configuration of their commands and exactly the permissions that deploy/ grants them. The API server and
+// the driver's socket are real, and the driver records every call.
 //
 // The package contains only tests.
 package lifecycle

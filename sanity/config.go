@@ -24,9 +24,9 @@ type Config struct {
 
 	// Contract is the contract to test. Empty: V1Alpha2.
 	Contract Contract
-	// Focus limits the run to cases with an ID that it accepts. Nil: all.
+	// Focus limits the run to the cases for whose IDs it returns true. Nil: all cases.
 	Focus func(id string) bool
-	// Params are the parameters to send, since parameters are opaque to COSI.
+	// Params are the parameters to send. They depend on the driver, since parameters are opaque to COSI.
 	Params Params
 	// Authentication lists the authentication types that the driver supports. Empty: KEY.
 	Authentication []cosi.AuthenticationType_Type
@@ -37,8 +37,8 @@ type Config struct {
 	// SharedCredential declares that the store has no accounts, and that its administrator accepts one credential for
 	// all accesses, which cannot be revoked.
 	SharedCredential bool
-	// CreatesNothing declares that the driver creates no buckets: it uses buckets that an administrator has created, and
-	// rejects DriverCreateBucket. It requires Fixture, which creates the buckets of the cases.
+	// CreatesNothing declares that the driver rejects DriverCreateBucket and only uses buckets that an administrator has
+	// created. It requires Fixture, which creates the buckets of the cases.
 	CreatesNothing bool
 	// NonEmptyDelete declares the result of DriverDeleteBucket for a bucket that contains data: "refuse"
 	// (FailedPrecondition) or "delete". Empty: not declared.
@@ -53,13 +53,13 @@ type Config struct {
 	// Backend causes faults in the backend.
 	Backend Backend
 
-	// Journal receives one line for each bucket and account before its creation, with which Sweep can delete the
-	// leftovers of a crashed run. Nil: none.
+	// Journal receives one line for each bucket and account before its creation. Sweep reads the lines to delete the
+	// leftovers of a crashed run. Nil: no journal.
 	Journal io.Writer
-	// Progress receives each result when its case ends. Nil: none. It is not called concurrently.
+	// Progress receives each result when its case ends. It is not called concurrently. Nil: not called.
 	Progress func(Result)
-	// Waiting receives a description of a wait before the first case: "the driver at unix:///run/cosi/cosi.sock, at most
-	// 30s". Nil: none.
+	// Waiting is called before the run waits for the driver. It receives a description of the wait, such as "the driver
+	// at unix:///run/cosi/cosi.sock, at most 30s". Nil: not called.
 	Waiting func(what string)
 	// RunID is part of all names. It has at most 8 characters of [a-z0-9]. Empty: random.
 	RunID string

@@ -63,8 +63,8 @@ const (
 	Missing Permission = "missing"
 )
 
-// Prober attempts actions with granted credentials. It returns an error if the store could not be reached or returned
-// something that is neither permission nor rejection.
+// Prober attempts actions with granted credentials. It returns an error if the store cannot be reached, or if the
+// store's response neither allows nor rejects the action.
 type Prober interface {
 	Try(ctx context.Context, attempt Attempt) (Outcome, error)
 }

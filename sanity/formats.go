@@ -92,8 +92,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report as JUnit XML. A case that was not run because the run ended counts as failed; one that
-// is not applicable counts as skipped.
+// WriteJUnit writes the report as JUnit XML. A case that was not run because the run ended counts as failed. A case
+// that is not applicable counts as skipped.
 func (r Report) WriteJUnit(to io.Writer) error {
 	var report junitReport
 	for _, level := range []Level{Must, Should, Advice} {

@@ -20,7 +20,7 @@ type Launch struct {
 	Environment []string
 	// Arguments are appended to the command.
 	Arguments []string
-	// Directory is the working directory of the process, which is empty and not shared.
+	// Directory is the working directory of the process. It is empty, and no other process uses it.
 	Directory string
 	// Stdout and Stderr receive the driver's output. They may be written concurrently.
 	Stdout, Stderr io.Writer

@@ -121,9 +121,9 @@ func (c Count) String() string {
 	return fmt.Sprintf("%d/%d (%d not applicable)", c.Passed, c.Applicable, c.NotApplicable)
 }
 
-// Verdict returns the line "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". Instead of "conformant"
-// it may begin with "not conformant" or "not tested". If cases were excluded and all others passed, it has no such
-// word and reports the exclusion.
+// Verdict returns a line such as "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". The line begins
+// with "conformant", "not conformant" or "not tested". If cases were excluded, the line ends with the number of
+// selected cases. If the selected Must cases have passed, such a line begins with "MUST".
 func (r Report) Verdict() string {
 	line := fmt.Sprintf("MUST %s, SHOULD %s, ADVICE %s", r.Count(Must), r.Count(Should), r.Count(Advice))
 	if r.Focused {
@@ -141,8 +141,8 @@ func (r Report) Verdict() string {
 	}
 }
 
-// Tested reports whether the run produced a result: the driver responded and, unless cases were excluded on request,
-// a case of level Must was applicable.
+// Tested reports whether the run produced a result. That requires that the driver responded and, unless cases were
+// excluded on request, that at least one case of level Must was applicable.
 func (r Report) Tested() bool {
 	if r.Driver == "" && len(r.Of(Passed)) == 0 {
 		return false
@@ -150,8 +150,8 @@ func (r Report) Tested() bool {
 	return r.Focused || r.Count(Must).Applicable > 0
 }
 
-// Conformant reports whether the driver conforms: no case was excluded on request, and at least one case of level
-// Must was applicable and all applicable ones passed.
+// Conformant reports whether the driver conforms. That requires that no case was excluded on request, that at least
+// one case of level Must was applicable, and that all applicable cases of that level passed.
 func (r Report) Conformant() bool {
 	count := r.Count(Must)
 	return !r.Focused && count.Applicable > 0 && count.Passed == count.Applicable

@@ -22,8 +22,8 @@ type Swept struct {
 	Removed, Failed []string
 }
 
-// Sweep removes the resources that may still exist according to the journal of a crashed run, in reverse order. It
-// needs the same configuration as the run, from which it uses the driver's address or command and the fixture.
+// Sweep reads the journal of a crashed run and removes the resources that may still exist, in reverse order. config
+// must be the configuration of that run. Sweep uses its driver (Endpoint or Launcher) and its Fixture.
 func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, error) {
 	notes, err := readJournal(journalText)
 	if err != nil {

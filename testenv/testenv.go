@@ -3,10 +3,10 @@
 // Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster or
 // Docker.
 //
-// Start returns an Env: an administrator's client, a namespace for the test, users with the permissions that
-// the test grants, and functions that wait (Until, Gone). All tests of a test binary share one control plane
-// and are isolated by namespaces; Main stops it. Code that does not need the testing package belongs in
-// testenv/controlplane and testenv/system.
+// Start returns an Env. It provides an administrator's client, unique namespaces, users with the permissions
+// that the test grants, and functions that wait (Until, Gone). All tests of a test binary share one control
+// plane, and use different namespaces. Main stops the control plane. Code that does not need the testing
+// package belongs in testenv/controlplane and testenv/system.
 package testenv
 
 import (
@@ -38,8 +38,8 @@ const waitTimeout = 2 * time.Minute
 
 // Options select the control plane of a test. The zero value is the shared one.
 type Options struct {
-	// Private starts a control plane for this test only, for tests that would affect others. It is stopped at
-	// the end of the test.
+	// Private starts a control plane for this test only, because the test would affect others. The control
+	// plane is stopped at the end of the test.
 	Private bool
 	// AdmissionPlugins are enabled in addition to Kubernetes' defaults, in a control plane for this test
 	// only.
@@ -76,8 +76,11 @@ var shared struct {
 // Setting it concurrently is not safe.
 var quietOnce = sync.OnceFunc(func() { log.SetLogger(logr.Discard()) })
 
-// Main runs the tests of a package and then stops the shared control plane: func TestMain(m *testing.M) {
-// testenv.Main(m) }. Packages without a TestMain leave a temporary directory, which the next start removes.
+// Main runs the tests of a package and then stops the shared control plane. Call it from TestMain:
+//
+//	func TestMain(m *testing.M) { testenv.Main(m) }
+//
+// Packages without a TestMain leave a temporary directory, which the next start removes.
 func Main(m *testing.M) {
 	m.Run()
 	shared.Lock()
@@ -90,8 +93,9 @@ func Main(m *testing.M) {
 	}
 }
 
-// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first test of a binary starts
-// it. The first use on a machine may build it, with progress on standard error.
+// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first call in a test binary
+// starts the control plane. The first call on a machine may also download or build its executables, with
+// progress on standard error.
 func Start(tb testing.TB, o Options) *Env {
 	tb.Helper()
 	cp, err := controlPlaneFor(tb, o)
@@ -211,8 +215,8 @@ func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	return events
 }
 
-// UntilWrites waits until the writes after the first ones equal want. written reads them from the audit log,
-// which is slightly behind the objects.
+// UntilWrites waits until the writes that written returns, without the first ones, equal want. first is the
+// number of writes to ignore. written must read the audit log, which is slightly behind the objects.
 func (e *Env) UntilWrites(written func() []string, first int, want ...string) {
 	e.tb.Helper()
 	e.Eventually("the audit log shows the writes", func(context.Context) error {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster_test installs Cooper on a cluster as an administrator does, and uses it from Pods. The
-// cluster is a node on this machine (e2e/node), or that of the kubeconfig in COOPER_CLUSTER_KUBECONFIG.
+// Package cluster_test installs Cooper on a cluster as an administrator does, and uses buckets from Pods. If
+// COOPER_CLUSTER_KUBECONFIG names a kubeconfig file, the tests use its cluster. Otherwise they start a
+// cluster with one node on this machine (e2e/node).
 package cluster_test
 
 import (

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package containers runs stores and whole COSI systems in Docker containers, for tests at the outermost
-// level. It provides fakes and third-party stores with the same methods as the in-process fakes, and all
-// components that a cluster would run, on a separate network.
+// Package containers runs object stores and whole COSI systems in Docker containers, for end-to-end tests.
+// A store is a fake or a third-party store, and has the same methods as the in-process fakes. A system runs
+// all COSI components in containers on a network of their own.
 //
-// Docker must run on this machine. If it does not respond, or if an image can be neither found nor pulled,
-// the test is skipped with the reason; with COOPER_REQUIRE_CONTAINERS=1 it fails. Images are chosen in this
-// order: those in the environment variables of Images, those that `make images` and `make store-images` have
-// built, and those that the projects publish.
+// Docker must run on this machine. If Docker does not respond, or if an image can be neither found nor pulled,
+// the test is skipped with the reason, or fails if COOPER_REQUIRE_CONTAINERS=1. The environment variable of
+// an Image selects an image. If it is not set, the image that `make images` or `make store-images` has built
+// is used, and otherwise the one that the store's project publishes.
 //
-// Everything is removed at the end of its test. If the test process is killed, Ryuk, the reaper of
-// testcontainers-go, removes the leftovers. If there is no image of Ryuk, a shell process that outlives the
-// test binary does so.
+// The containers and networks of a test are removed when it ends. If the test process is killed, Ryuk, the
+// reaper of testcontainers-go, removes them. Without an image of Ryuk, a shell process that outlives the test
+// binary removes them.
 //
 // Only tests may use this package.
 package containers

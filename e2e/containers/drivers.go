@@ -49,7 +49,7 @@ func (s *AzureStore) Driver() Driver {
 	}
 }
 
-// Driver returns Cooper's driver for the store. If the store has no accounts, the driver creates buckets and
+// Driver returns Cooper's driver for the store. If the store has no accounts, the driver creates buckets but
 // rejects accesses.
 func (s *GCSStore) Driver() Driver {
 	d := Driver{

@@ -30,9 +30,9 @@ while [ -n "$found" ] && [ $rounds -lt 60 ]; do
   done; :
 done`
 
-// Guard removes everything with a Docker label, given as name=value, when the test or its process has ended,
-// for whatever reason. Use it for objects that other tools create for a test, such as a Compose project. This
-// package's own objects are guarded already.
+// Guard removes all containers, networks and volumes with a Docker label, given as name=value, when the test
+// ends or its process is killed. Use Guard for objects that other tools create for a test, such as a Compose
+// project. The objects that this package creates are guarded already.
 func Guard(tb testing.TB, label string) {
 	tb.Helper()
 	need(tb)

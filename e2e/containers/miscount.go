@@ -14,10 +14,10 @@ import (
 // countedUntil is the first version of Docker that does not keep a separate count of a network's endpoints.
 const countedUntil = 28
 
-// Miscounted reports whether err, from the removal of a network, is caused by a Docker bug. Before version
-// 28, Docker counts the endpoints of a network, and counts wrongly if two containers join or leave at the
-// same instant. It cannot remove a network with a nonzero count until it is restarted (moby/moby issues 42119
-// and 43286). Miscounted returns false if a container is on the network.
+// Miscounted reports whether a Docker bug has caused err, which is the error of a network's removal. Before
+// version 28, Docker keeps a count of each network's endpoints, and the count becomes wrong if two containers
+// join or leave at the same instant. Docker cannot remove a network with a nonzero count until Docker is
+// restarted (moby/moby issues 42119 and 43286). Miscounted returns false if a container is on the network.
 func Miscounted(tb testing.TB, network string, err error) bool {
 	tb.Helper()
 	e := need(tb)

@@ -23,8 +23,8 @@ const probeInterval = 250 * time.Millisecond
 // would overload a small machine.
 type probing struct{ command []string }
 
-// WaitUntilReady implements wait.Strategy. A container that is restarting cannot run a command and is not
-// ready. The error includes the output of the last run.
+// WaitUntilReady implements wait.Strategy. A container that is restarting cannot run the command, so it is not
+// ready. The error includes the output of the last run of the command.
 func (p *probing) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
 	return controlplane.UntilEvery(ctx, probeInterval, func(ctx context.Context) error { return p.once(ctx, target) })
 }

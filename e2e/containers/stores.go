@@ -46,7 +46,7 @@ type S3Store struct {
 	kind string
 }
 
-// Region is the region that it serves.
+// Region is the region that the store serves.
 func (s *S3Store) Region() string { return region }
 
 // Root returns credentials with all permissions.
@@ -139,8 +139,8 @@ func (s *GCSStore) ProjectID() string {
 // adminKeyFile is the file to which the fake writes the key.
 const adminKeyFile = "/keys/admin.json"
 
-// AdminKey returns the JSON key of the project's administrator for clients that reach the store at base; "" means URL. It
-// is nil if the store has no accounts.
+// AdminKey returns the JSON key of the project's administrator, or nil if the store has no accounts. base is the URL at
+// which clients reach the store. Empty means URL.
 func (s *GCSStore) AdminKey(base string) ([]byte, error) {
 	if s.keys == "" {
 		return nil, nil

@@ -21,11 +21,12 @@ import (
 type Driver struct {
 	// Name is the driver name in classes, such as s3.cooper.dev.
 	Name string
-	// Image has the driver as its entry point, which runs as user 65532 and listens at COSI_ENDPOINT.
+	// Image is an image with the driver as its entry point. The driver must run as user 65532 and listen at
+	// COSI_ENDPOINT.
 	Image Image
 	// Environment configures the driver.
 	Environment map[string]string
-	// Sidecar is added to the environment of its sidecar.
+	// Sidecar contains additional environment variables for the driver's sidecar.
 	Sidecar map[string]string
 	// Data, if set, is a directory with persistent state.
 	Data string
@@ -38,7 +39,7 @@ type Driver struct {
 // A System is a control plane, the controller, and a driver and a sidecar for each Driver, each in its own
 // container on one network.
 type System struct {
-	// ControlPlane, Controller, Sidecars and Drivers are the containers; the latter two by driver name.
+	// These are the containers. The keys of Sidecars and Drivers are driver names.
 	ControlPlane, Controller *Container
 	Sidecars, Drivers        map[string]*Container
 

@@ -71,7 +71,7 @@ func Missing() error {
 }
 
 // Start builds the executables if needed, starts a control plane and a node, and returns when the node is
-// ready for Pods. It first removes what killed processes left behind. After an error nothing is left.
+// ready for Pods. It first removes nodes of killed processes. After an error nothing is left running.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -225,8 +225,8 @@ func (n *Node) startKubelet() error {
 
 const kubelet = "kubelet"
 
-// RestartKubelet restarts the kubelet, as a restart of its service does. Pods continue to run. It does not
-// wait until the kubelet is ready.
+// RestartKubelet restarts the kubelet, like a restart of its service. Pods continue to run. RestartKubelet
+// does not wait until the kubelet is ready.
 func (n *Node) RestartKubelet() error {
 	n.mu.Lock()
 	process := n.components[kubelet]

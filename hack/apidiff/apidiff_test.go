@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apidiff_test makes every kind of change to the API of a small module, and checks the page that the
-// script writes.
+// Package apidiff_test makes every kind of change to the API of a small module, and checks the page that
+// hack/apidiff/run.sh writes.
 package apidiff_test
 
 import (

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command controlplane finds the executables of the control plane for tests and cooper up, downloads or
-// builds missing ones, and prints their directory. With -cooper it also builds cooper, with -oldest the
-// oldest API server that Cooper supports, for the full tier. Tests and cooper up would do the same. Running
-// it first shows the progress and does not count against the timeout of a test.
+// builds missing ones, and prints their directory. With -cooper it also builds cooper. With -oldest it also
+// builds the oldest API server that Cooper supports, for the full test tier.
+//
+// Tests and cooper up also download or build missing executables. If this command runs first, it shows the
+// progress, and the time does not count against the timeout of a test.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crosscheck_test tests the type-checking of modules for another platform.
+// Package crosscheck_test tests tools/crosscheck, which type-checks modules for another platform.
 package crosscheck_test
 
 import (

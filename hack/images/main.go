@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of Cooper or, with -stores, those of the stores for the tests
-// with containers. It needs no registry: it builds the programs or copies them from this machine, puts only
-// them into a single layer, and uses Docker only to load the image. The same sources produce the same image.
-// It removes the image that is replaced.
+// Command images builds the container images of Cooper. With -stores, it builds the images of third-party
+// stores for tests with containers. It needs no registry. It builds the programs of an image or copies them
+// from this machine, puts only these programs into a single layer, and uses Docker only to load the image.
+// The same sources produce the same image. A previous image with the same name is removed.
 //
-// It prints a line for each image: its name, or with -stores VARIABLE=name, for compose.yaml.
+// For each image it prints a line with the image's name. With -stores, the lines have the form VARIABLE=name
+// for compose.yaml.
 package main
 
 import (

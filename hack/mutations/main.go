@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mutations checks the lifecycle tests, and a few other tests, by mutation testing: it applies each
-// defect of patches/ in turn and asserts that the test named in the defect fails, or a test of each of its
-// lifecycle cases. It never changes the source tree; go test gets each defect as an overlay.
+// Program mutations checks the lifecycle tests, and a few other tests, by mutation testing. It applies each
+// defect of patches/ in turn. The header of a defect names either one test, which must fail, or lifecycle
+// cases. For each of these cases, at least one test must fail. The program does not change the source tree
+// during tests, because go test gets each defect as an overlay.
 //
-//	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
-//	go run ./hack/mutations -only rotation  # defects with the word in their names, and write their rows of that page
-//	go run ./hack/mutations -refresh        # rewrite the patches with the current code around them
+//	go run ./hack/mutations                 # test all defects, and write docs/reference/lifecycle-coverage.md
+//	go run ./hack/mutations -only rotation  # test defects with this word in their names, and update their rows
+//	go run ./hack/mutations -refresh        # update the context lines of the patches to the current code
 //
-// It exits 1 if a defect was not found.
+// The exit code is 1 if the tests do not detect a defect.
 package main
 
 import (

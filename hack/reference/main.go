@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference generates pages of docs/reference: commands.md, with the --help output of each program;
-// metrics.md, with the metrics in the sources; sanity.md, with the fields of cosi-sanity's configuration;
-// rules.md, with the requirements of the specifications and their proofs; and reasons.md, with the reasons
-// and errors that users see.
+// Command reference generates these pages of docs/reference:
+//
+//   - commands.md: the --help output of each program
+//   - metrics.md: the metrics in the sources
+//   - sanity.md: the fields of cosi-sanity's configuration file
+//   - rules.md: the requirements of the specifications, and the tests that prove each one
+//   - reasons.md: the condition reasons and errors that users see
 package main
 
 import (

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares the fakes of this repository with other stores of the same protocols: bare gofakes3,
-// versitygw and MinIO; Azurite; and fake-gcs-server. Each runs alone in its own process and receives the same
-// requests as the others of its cloud. gofakes3 and fake-gcs-server do not authenticate requests.
+// Command bench compares the fakes of this repository with other stores of the same protocols:
+//
+//   - S3: bare gofakes3, versitygw and MinIO
+//   - Azure Blob Storage: Azurite
+//   - Google Cloud Storage: fake-gcs-server
+//
+// The stores run one at a time, each in its own process. All stores of a protocol receive the same requests.
+// gofakes3 and fake-gcs-server do not authenticate requests.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clouds_test runs the acceptance tests of third-party libraries for all three clouds against the fakes. Their
-// authors also run them against the clouds.
+// Package clouds_test runs the acceptance tests of third-party storage libraries against the fakes of all three clouds.
+// The authors of the libraries run the same tests against the clouds themselves.
 package clouds_test
 
 import (

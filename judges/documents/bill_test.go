@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package documents_test validates documents that Cooper publishes, with third-party libraries for their formats.
+// Package documents_test uses third-party libraries to validate the formats of documents that Cooper publishes.
 package documents_test
 
 import (

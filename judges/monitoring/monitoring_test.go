@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring_test tests the alerts and the dashboard on a system that Prometheus scrapes during the faults
-// that the alerts detect.
+// Package monitoring_test tests the alerts and the dashboard. Prometheus scrapes a system while the tests cause the
+// faults that the alerts must detect.
 package monitoring_test
 
 import (

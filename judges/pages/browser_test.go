@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pages_test opens the pages that programs serve in a browser.
+// Package pages_test opens the web pages of Cooper's programs in a browser and checks them.
 package pages_test
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases is the register of the common requirements of controller and sidecar. Tests declare with Covers
-// which cases they test, hack/mutations introduces defects that violate the cases, and
-// docs/reference/lifecycle-coverage.md lists both for each case.
+// Package cases lists the requirements that the controller and the sidecar fulfill together (cases). Tests call Covers
+// to declare which cases they test. hack/mutations introduces defects that violate the cases.
+// docs/reference/lifecycle-coverage.md lists the tests and the defects of each case.
 package cases
 
 import "slices"
@@ -15,8 +15,8 @@ type Case struct {
 	Sentence string
 	// Section is the title of the section of KEP-1979 that the case belongs to.
 	Section string
-	// Decision is the number of the record in docs/adr that decides what the KEP leaves open; empty if
-	// nothing is open.
+	// Decision is the number of the record in docs/adr that decides a question that the KEP leaves open. It is
+	// empty if the KEP leaves no question open.
 	Decision string
 }
 

@@ -34,10 +34,10 @@ type Options struct {
 	Authentication []cosi.AuthenticationType_Type
 	// SingleBucket makes the driver refuse access to several buckets with OUT_OF_RANGE.
 	SingleBucket bool
-	// Parameters lists the known parameters of buckets with their allowed values; no values allow all. An unknown
-	// parameter is INVALID_ARGUMENT. Nil allows every parameter.
+	// Parameters lists the known parameters of buckets with their allowed values. An empty list of values allows all
+	// values. For unknown parameters the driver returns INVALID_ARGUMENT. Nil allows every parameter.
 	Parameters map[string][]string
-	// AccessParameters does the same for accesses.
+	// AccessParameters lists the known parameters of accesses in the same form.
 	AccessParameters map[string][]string
 	// Speaks is the generation of the contract that the driver implements. Default KEP-1979.
 	Speaks Generation
@@ -56,8 +56,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Driver implements both services of the contract. Its state is in the store. In memory it keeps only the record of
-// calls, the scripted faults, and the state of defects. It is safe for concurrent use.
+// Driver implements both services of the contract. Buckets and accounts are in its Store. The Driver itself keeps only
+// the record of calls, the scripted faults and hooks, and the state of defects. It is safe for concurrent use.
 type Driver struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
@@ -101,8 +101,8 @@ func New(options Options) *Driver {
 // Store returns the driver's storage system.
 func (d *Driver) Store() *Store { return d.store }
 
-// SetInfo changes the response to DriverGetInfo, as after a restart with another configuration. The other calls also
-// use the changed list of protocols.
+// SetInfo changes the response to DriverGetInfo, like a restart with another configuration. The other calls also use
+// the changed list of protocols.
 func (d *Driver) SetInfo(change func(*cosi.DriverGetInfoResponse)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ type Bucket struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Parameters with which the bucket was created.
 	Parameters map[string]string
-	// Foreign is true if the driver did not create the bucket, as after AddBucket.
+	// Foreign is true if the driver did not create the bucket, for example if AddBucket created it.
 	Foreign bool
 	// Objects in the bucket, sorted.
 	Objects []string
@@ -34,7 +34,8 @@ type Account struct {
 	ServiceAccount string
 	// Buckets are the IDs of the granted buckets, sorted.
 	Buckets []string
-	// Keys that work, newest first: one, or two after a rotation. Accounts with service accounts have none.
+	// Keys are the valid keys, newest first. There is one key, or two after a rotation. Accounts with service accounts
+	// have none.
 	Keys []Key
 	// Rotation of the last grant.
 	Rotation string
@@ -57,7 +58,7 @@ type Inventory struct {
 }
 
 // Inventory returns a copy of the store's buckets and accounts. It panics if the store's file cannot be read, which
-// only happens if a test causes it.
+// happens only if a test makes the file unreadable.
 func (d *Driver) Inventory() Inventory {
 	var out Inventory
 	err := d.store.admin(func(s *state) error {
@@ -86,8 +87,8 @@ func (d *Driver) Inventory() Inventory {
 	return out
 }
 
-// AddBucket creates a bucket as an administrator would, without the driver. Without protocols it supports those of
-// the driver. It replaces an existing bucket with that ID.
+// AddBucket creates a bucket as an administrator would, without the driver. If no protocols are given, the bucket
+// supports those of the driver. AddBucket replaces an existing bucket with that ID.
 func (d *Driver) AddBucket(id string, protocols ...cosi.ObjectProtocol_Type) error {
 	if len(protocols) == 0 {
 		protocols = d.supported()

@@ -6,7 +6,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Wide returns the options of a driver for S3 and Azure with both authentication types, whose credentials can access
+// Wide returns the options of a driver for S3 and Azure with both authentication types. Each credential can access
 // several buckets.
 func Wide() Options {
 	return Options{

@@ -34,12 +34,12 @@ const (
 type Call struct {
 	// RPC that was called.
 	RPC RPC
-	// ID is the bucket or account of the call: its ID, in phase 1 its name, and empty for GetInfo.
+	// ID is the ID of the call's bucket or account. In phase 1 it is the requested name, and for GetInfo it is empty.
 	ID string
 	// Request is a copy of the request.
 	Request proto.Message
-	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0 while the call is
-	// running.
+	// Started and Finished are the positions of the call's start and end in the sequence of all calls' starts and ends,
+	// counted from 1. Finished is 0 while the call is running.
 	Started, Finished int
 	// Code and Message are the status of the response; Response is a copy of the response, or nil on failure. They are
 	// not set while the call is running.
@@ -136,8 +136,8 @@ func idOf(request proto.Message) string {
 	}
 }
 
-// Calls returns the calls of the given RPCs, or all calls, in the order in which they started, including those that
-// failed or are running. Do not modify their messages.
+// Calls returns the calls of the given RPCs in the order in which they started. Without rpcs, it returns all calls. The
+// result includes calls that failed or are still running. Do not modify the messages of the calls.
 func (d *Driver) Calls(rpcs ...RPC) []Call {
 	calls, _ := d.record.snapshot(rpcs)
 	return calls
@@ -160,8 +160,9 @@ func Requests[T proto.Message](d *Driver) []T {
 	return out
 }
 
-// Await waits until enough returns true for the calls of the given RPCs, or of all, and returns them, or the
-// context's error. It calls enough whenever a call starts or ends.
+// Await waits until enough returns true for the recorded calls of the given RPCs, and returns these calls. Without
+// rpcs, it considers all calls. It calls enough at first and whenever a call starts or ends. If ctx ends first, Await
+// returns the calls so far and the error of ctx.
 func (d *Driver) Await(ctx context.Context, enough func([]Call) bool, rpcs ...RPC) ([]Call, error) {
 	for {
 		calls, changed := d.record.snapshot(rpcs)
@@ -192,8 +193,8 @@ func Finished(n int) func([]Call) bool {
 // Started returns a condition for Await: at least n calls have started.
 func Started(n int) func([]Call) bool { return func(calls []Call) bool { return len(calls) >= n } }
 
-// MaxConcurrency returns the maximum number of concurrent calls for one bucket ID, account ID or name; for the empty
-// ID, the maximum over all IDs.
+// MaxConcurrency returns the maximum number of concurrent calls for one bucket ID, account ID or name. If id is empty,
+// MaxConcurrency returns the highest of these numbers over all IDs.
 func (d *Driver) MaxConcurrency(id string) int {
 	d.record.mu.Lock()
 	defer d.record.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is a scripted deviation for calls that match RPC and ID. The first Skip of them pass, and the next Times are
-// affected. Without Code and Answer an affected call is only held, and then continues as usual.
+// Fault is a scripted deviation for calls that match RPC and ID. It does not affect the first Skip matching calls, but
+// the next Times calls. If neither Code nor Answer is set, an affected call is held as Hold says, and then continues
+// as usual.
 type Fault struct {
 	// RPC to affect; empty means every RPC except GetInfo.
 	RPC RPC
@@ -26,16 +27,16 @@ type Fault struct {
 	// Code to return with Message instead of the usual response. codes.OK returns no error.
 	Code    codes.Code
 	Message string
-	// AfterEffect lets the call take effect before Code is returned, as if the response were lost. An error of the call
-	// itself takes precedence.
+	// AfterEffect lets the call take effect before Code is returned, as if the response were lost. If the call itself
+	// fails, its own error is returned instead.
 	AfterEffect bool
 	// Answer replaces a successful response, after the effect.
 	Answer proto.Message
-	// Hold holds the call, before its effect or, with AfterEffect, after it, until the channel is closed or the call's
-	// context ends. A nil channel does not hold.
+	// Hold delays the call until the channel is closed or the call's context ends. The delay is before the effect, or
+	// after the effect if AfterEffect is set. A nil channel does not delay the call.
 	Hold <-chan struct{}
-	// IgnoreContext makes Hold continue when the context ends, like a driver that does not notice that its client has
-	// disconnected.
+	// IgnoreContext makes Hold ignore the end of the call's context, like a driver that does not notice that its client
+	// has disconnected.
 	IgnoreContext bool
 }
 
@@ -54,8 +55,8 @@ type script struct {
 	faults []*scripted
 }
 
-// Script adds faults. If several match a call, only the first one that is not used up applies and counts the call.
-// The returned function removes the faults.
+// Script adds faults. If several faults match a call, only the first one that has not reached its Times counts the
+// call and affects it. The returned function removes the faults.
 func (d *Driver) Script(faults ...Fault) (remove func()) {
 	added := make([]*scripted, len(faults))
 	for i, fault := range faults {
@@ -175,9 +176,11 @@ type hooks struct {
 	last int
 }
 
-// On runs a hook in the handler of every call whose request has type T, before faults and effect, with no lock held.
-// If the hook returns an error, the call returns it, with its gRPC code if it has one. The returned function removes
-// the hook.
+// On runs a hook in the handler of every call whose request has type T. The hook runs before scripted faults apply and
+// before the call takes effect, and the driver holds no lock meanwhile. If the hook returns an error, the call returns
+// that error, with its gRPC code if it has one. The returned function removes the hook.
+//
+// For example, this hook runs in every DriverCreateBucket call:
 //
 //	memdriver.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
 //		...

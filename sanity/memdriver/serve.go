@@ -22,8 +22,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Server is a serving Driver. A Driver can have several: in succession on one endpoint, like a driver that restarts,
-// or simultaneously on different ones.
+// Server serves a Driver. A Driver can have several Servers, either in succession on one endpoint, like a driver that
+// restarts, or simultaneously on different endpoints.
 type Server struct {
 	server *grpc.Server
 	served chan error
@@ -63,9 +63,9 @@ func (d *Driver) NewServer(options ...grpc.ServerOption) *grpc.Server {
 	return server
 }
 
-// Stop ends the server immediately, like the death of a process: connections break, contexts of running calls end,
+// Stop ends the server immediately, as if its process were killed. Connections break, contexts of running calls end,
 // and the socket is removed. The effects of the calls on the backend remain. Further calls of Stop return the result
-// of the first.
+// of the first call.
 func (s *Server) Stop() error {
 	s.stop.Do(func() {
 		s.server.Stop()

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Store is the storage system: buckets with objects, accounts with keys, and a policy for each bucket. It outlives
-// the driver and, if it has a file, also the process.
+// Store is the storage system. It contains buckets with objects, accounts with keys, and a policy for each bucket. Its
+// state does not end with the driver. If the Store has a file, its state does not end with the process either.
 type Store struct {
 	mu    sync.Mutex
 	path  string

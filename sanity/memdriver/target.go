@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Launcher starts the driver inside this process, on a real socket. A new instance shares only the store with the
-// previous one, as after a restart of a process.
+// Launcher starts the driver inside this process, on a real socket. As after a restart of a process, a new instance
+// shares only the store with the previous instance.
 type Launcher struct{ Driver Options }
 
 // Launch implements sanity.Launcher.
@@ -140,8 +140,8 @@ func (o Outside) set(fault sanity.Fault, broken bool) error {
 	})
 }
 
-// Config returns the configuration of the suite, with every hook, for a driver with a store and defects. options are
-// those of Wide, Narrow or Old.
+// Config returns the configuration of the suite, with every hook, for a driver with the given store and defects.
+// options must come from Wide, Narrow or Old.
 func Config(store *Store, options Options, defects ...Defect) sanity.Config {
 	options.Store, options.Defects = store, With(defects...)
 	outside, driver := Outside{Store: store}, New(options)

@@ -31,8 +31,8 @@ func Build(t testing.TB, command string) string {
 	return binary
 }
 
-// ByV1Alpha1 returns a configuration to test one of Cooper's drivers with the v1alpha1 contract, which the driver is
-// configured to serve.
+// ByV1Alpha1 returns a copy of config that tests one of Cooper's drivers with the v1alpha1 contract. It sets the
+// environment variable that makes the driver serve that contract.
 func ByV1Alpha1(config sanity.Config) sanity.Config {
 	config.Contract = sanity.V1Alpha1
 	config.Authentication = nil // v1alpha1 requests do not identify service accounts
@@ -40,8 +40,8 @@ func ByV1Alpha1(config sanity.Config) sanity.Config {
 	return config
 }
 
-// Backend is a proxy in front of a store that cannot fail on demand. It closes connections without a response, or
-// rejects the driver's credentials. It implements sanity.Backend.
+// Backend is a proxy that simulates failures of a store that cannot fail on demand. The proxy closes connections
+// without a response, or rejects the driver's credentials. It implements sanity.Backend.
 type Backend struct {
 	// URL is the address of the proxy.
 	URL string

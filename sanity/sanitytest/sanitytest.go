@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sanitytest runs the conformance suite under go test. Test creates one subtest for each case, so -run
-// TestConformance/BKT-CRT-003 runs a single case. Build builds the driver's program, and Backend is a proxy that
-// simulates failures of the driver's store. The package contains no checks of its own.
+// Package sanitytest runs the conformance suite under go test. Test creates one subtest for each case. Build builds
+// the driver's program, and Backend is a proxy that simulates failures of the driver's store. The package contains no
+// checks of its own.
 //
-// Cases that need more configuration are reported as not applicable. A test in the driver's own module:
+// Cases that need a setting that the Config lacks are reported as not applicable.
+//
+// With the following test in the driver's module, go test -run TestConformance/BKT-CRT-003 runs only that case:
 //
 //	func TestConformance(t *testing.T) {
 //		sanitytest.Test(t, sanity.Config{
@@ -21,9 +23,9 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Test runs the suite against the driver of config. A case of level Must that fails or is not run fails its subtest;
-// so does a Should case if strict contains that level. Other failures are logged, and cases that are not applicable
-// are skipped with the reason.
+// Test runs the suite against the driver of config. If a case of level Must, or of a level in strict, fails or is not
+// run, its subtest fails. Failures of other levels are only logged. Cases that are not applicable are skipped with the
+// reason.
 func Test(t *testing.T, config sanity.Config, strict ...sanity.Level) sanity.Report {
 	t.Helper()
 	report, err := sanity.Run(t.Context(), config)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads the configuration of the conformance suite from a YAML file, in which hooks are commands.
-// Read returns a File, which File.Config converts for sanity.Run. The package is independent of any storage system.
+// Package settings reads the configuration of the conformance suite from a YAML file. Hooks are commands in this file.
+// Read returns a File, and File.Config converts it to the Config for sanity.Run. The package does not depend on a
+// particular storage system.
 package settings
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store tests a credential store that a sidecar serves to its driver against the contract,
-// proto/credentialstore.proto. The sidecar can be written in any language. The package does not depend on how a store
-// keeps its entries.
+// Package store is the conformance suite for credential stores, which sidecars serve to their drivers. The contract is
+// proto/credentialstore.proto. The suite depends neither on the language of the sidecar nor on how the store keeps its
+// entries.
 package store
 
 import (
@@ -59,8 +59,8 @@ func Cases() []Case {
 	}
 }
 
-// Run tests a store with all cases and removes the entries that they create, whose names begin with "cosi-sanity-".
-// It returns an error if the store could not be tested because it is not served or not open yet.
+// Run tests a store with all cases. It removes the entries that the cases create. Their names begin with
+// "cosi-sanity-". Run returns an error if the store is unavailable, or if ctx ends before the last case.
 func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, error) {
 	first, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strict is the counterpart of the conformance suite: it observes a COSI system (a sidecar) from the driver's
-// side of the socket and records every violation of the rules for the caller. A Checker can be placed in front of any
-// driver (ServerOptions). Violations lists the violations, each with its rule, the call and the request without
-// secrets.
+// Package strict checks the other side of the contract: while package sanity tests drivers, strict checks the COSI
+// system (the sidecar) that calls a driver. A Checker observes the calls on the driver's side of the socket and records
+// every violation of the rules for callers. Checker.ServerOptions returns the options that add the Checker to a gRPC
+// server. Checker.Violations returns the violations, each with its rule, the call, and the request without secrets.
 //
-// It must not change a response, because that would affect the observed behavior of the sidecar.
+// A Checker must not change a response, because that would affect the observed behavior of the sidecar.
 package strict
 
 import (
@@ -132,8 +132,8 @@ func (c *Checker) Violations() []Violation {
 	return append([]Violation(nil), c.violations...)
 }
 
-// ObjectChanged informs the checker about a change by the user or an administrator that it cannot observe. The caller
-// may then repeat rejected requests, including those of running calls.
+// ObjectChanged tells the checker that a user or an administrator has changed an object, since the checker cannot
+// observe such changes. After a change, the sidecar may repeat rejected requests, including those of running calls.
 func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,8 +33,8 @@ type AuditEvent struct {
 	User, UserAgent string
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Group is the API group, empty for the core group. Resource is the plural name ("secrets"), Subresource
-	// "status", "finalizers" or empty.
+	// Group is the API group; the core group is empty. Resource is the plural name, such as "secrets".
+	// Subresource is, for example, "status" or "finalizers", or empty.
 	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status of the response.
 	Code int

@@ -16,8 +16,8 @@ import (
 // Cluster configures the control plane of a cluster with nodes: Pods get service accounts and are scheduled,
 // and all controllers of Kubernetes run.
 type Cluster struct {
-	// CA, Certificate and Key replace those that the API server would generate, in PEM, with the names by
-	// which Pods call it. TokenKey signs service account tokens.
+	// CA, Certificate and Key are PEM data and replace the generated ones of the API server. The certificate
+	// must contain the names and addresses at which Pods reach it. TokenKey signs service account tokens.
 	CA, Certificate, Key, TokenKey []byte
 	// APIServer are additional arguments of the API server, without dashes.
 	APIServer map[string]string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Process is a child in its own process group, as for envtest. Ctrl-C in the terminal then reaches only the
+// Process is a child process in its own process group. Therefore Ctrl-C in the terminal reaches only the
 // parent, which ends its children in order.
 type Process struct {
 	name string

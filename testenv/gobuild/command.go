@@ -55,8 +55,8 @@ type Command struct {
 	Path string
 }
 
-// Run builds, and shows how many of the packages to compile are done, if there are any. Cancelling ctx ends
-// the build.
+// Run builds the executables, and shows how many packages are compiled if any need compiling. Cancelling ctx
+// ends the build.
 func (c Command) Run(ctx context.Context, progress *Progress) error {
 	goCommand, err := findGo(c.Path)
 	if err != nil {
@@ -66,8 +66,9 @@ func (c Command) Run(ctx context.Context, progress *Progress) error {
 	return b.finish(b.run(ctx))
 }
 
-// Install builds the main package of a published module at a version into a directory, with the dependency
-// versions of that module, and shows how many packages were compiled. Cancelling ctx ends it.
+// Install builds a main package of a published module at the given version, and puts the executable into dir.
+// It uses the dependency versions of that module, and shows how many packages are compiled. Cancelling ctx
+// ends the build.
 func Install(ctx context.Context, dir, main, version string, progress *Progress) error {
 	goCommand, err := findGo("")
 	if err != nil {
@@ -232,9 +233,9 @@ func findGo(search string) (string, error) {
 	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, search)
 }
 
-// Environment returns this process's environment for a go command that produces the same output from the same
-// source for all users. Of the settings in the environment and of go env -w, it keeps only where modules come
-// from, where files are, and which Go is used.
+// Environment returns the environment for a go command that produces the same output from the same source for
+// all users. It is the environment of this process with most Go settings reset. From the process's environment
+// and go env -w, it keeps only settings for the sources of modules, the locations of files, and the Go version.
 func Environment(ctx context.Context, goCommand, dir, platform string) ([]string, error) {
 	system, arch, _ := strings.Cut(cmp.Or(platform, runtime.GOOS+"/"+runtime.GOARCH), "/")
 	// Distributions may build Go with other defaults, such as a newer processor level or FIPS.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobuild builds Go programs and shows the progress. It builds modules that exist only as a template
-// once per user, and modules on this machine.
+// Package gobuild builds Go programs and shows the progress. Build builds a module that exists only as an
+// embedded template, and keeps the programs in the user's cache. A Command builds packages of a module on
+// this machine, and Install builds a program of a published module.
 //
-// It does not depend on what it builds: the control plane is one module among others, and the tests build a
-// tiny one. It uses only the standard library, so that a program that only builds compiles within seconds.
+// The package does not depend on the programs that it builds. It imports little more than the standard
+// library, so that a program that only uses gobuild itself compiles within seconds.
 package gobuild
 
 import (
@@ -24,7 +25,7 @@ import (
 type Module struct {
 	// Name and Version identify the module in the name of its cache directory and in messages.
 	Name, Version string
-	// Template holds the files of the module. Each is named as in the module plus ".txt"; go.mod and go.sum
+	// Template holds the files of the module. The suffix .txt is appended to the file names. go.mod and go.sum
 	// are named gomod.txt and gosum.txt, because a directory with a real go.mod cannot be embedded.
 	Template fs.FS
 	// ModFile is the file to use in place of go.mod; empty means go.mod.
@@ -46,10 +47,11 @@ type Options struct {
 }
 
 // Build returns the directory with the programs of m, after building those that are not in the user's cache.
-// Each program is a directory with a main package below the module's root or, if its first element contains a
-// dot, the path of a package in a module that m requires. The executable has the name of the last element.
+// Each element of programs is the path of a main package. If its first element contains a dot, it is the import
+// path of a package in a module that m requires. Otherwise it is a directory below the module's root. The
+// executable has the name of the path's last element.
 //
-// Several processes may call it concurrently: one builds, the others wait. An error says what to do next.
+// Several processes may call Build concurrently: one builds, the others wait. An error says what to do next.
 // After an error or cancellation, no incomplete program is left.
 func Build(ctx context.Context, m Module, o Options, programs ...string) (string, error) {
 	dir, missing, err := m.missing(o.CacheDir, programs)

@@ -15,9 +15,9 @@ import (
 // pollInterval is how often a waiting process tries the lock. A blocking lock could not be cancelled by ctx.
 const pollInterval = 200 * time.Millisecond
 
-// Lock holds the file at path exclusively until release is called or the process ends. While another process
-// holds it, Lock waits and calls waiting once with that process's description. It creates the file in an
-// existing directory and does not delete it.
+// Lock acquires an exclusive lock on the file at path, which lasts until release is called or the process
+// ends. If another process holds the lock, Lock calls waiting once with that process's description, and waits.
+// Lock creates the file if needed, but not its directory, and does not delete it.
 func Lock(ctx context.Context, path string, waiting func(holder string)) (release func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package imagefile writes archives of container images from local files. The archives use the OCI layout,
-// which containerd and registry clients read. An archive for a single architecture can also be loaded by any
-// version of Docker.
+// which containerd and registry clients read. Any version of Docker can also load an archive for a single
+// architecture.
 package imagefile
 
 import (
@@ -39,8 +39,8 @@ type Tree struct {
 	Owner int
 }
 
-// Write writes an archive of the images for a name with a tag. The same files produce the same archive.
-// Several images, each for another architecture, are in one index.
+// Write writes an archive of the images. The name of the image must include a tag. The same files produce the
+// same archive. Images for several architectures are listed in one index.
 func Write(archive, name string, images ...Image) (err error) {
 	parts, err := os.MkdirTemp("", "image-")
 	if err != nil {

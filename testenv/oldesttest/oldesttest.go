@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oldesttest runs tests on the oldest release of Kubernetes that Cooper supports. It contains no
-// tests.
+// Package oldesttest repeats tests of other packages on the oldest release of Kubernetes that Cooper supports.
 package oldesttest
 
 import (

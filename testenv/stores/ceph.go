@@ -44,8 +44,8 @@ func cephPrograms() []string {
 	return []string{"ceph", "monmaptool", "ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"}
 }
 
-// FindCeph returns nil if the programs are installed. Otherwise the error says how to install them and is an
-// fs.ErrNotExist.
+// FindCeph returns nil if the programs are installed. Otherwise the error wraps fs.ErrNotExist and says how to
+// install them.
 func FindCeph() error {
 	for _, program := range cephPrograms() {
 		if _, err := exec.LookPath(program); err != nil {

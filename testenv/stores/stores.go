@@ -50,8 +50,9 @@ func All() []Store { return []Store{MinIO(), VersityGW(), FakeGCSServer()} }
 // Name is the name of the executable.
 func (s Store) Name() string { return path.Base(s.Package) }
 
-// Find returns the executable that the store's variable names, or else the one that Build made. If it does
-// not exist, the error says how to get it and is an fs.ErrNotExist.
+// Find returns the executable that the store's environment variable names. If the variable is not set, Find
+// returns the executable that Build has built. If the executable does not exist, the error wraps
+// fs.ErrNotExist and says how to get it.
 func (s Store) Find() (string, error) {
 	if named := os.Getenv(s.Variable); named != "" {
 		return executable(named, "correct or unset "+s.Variable)
@@ -83,8 +84,8 @@ func (s Store) path() (string, error) {
 	return filepath.Join(cache, "cooper", "stores", s.Version, s.Name()), nil
 }
 
-// Build returns the same executable as Find, and builds it first if it does not exist; progress shows the
-// build. An interrupted build leaves nothing that Find would take for an executable.
+// Build returns the same executable as Find, and builds it first if it does not exist. progress shows the
+// build. After an interrupted build, Find does not return an incomplete executable.
 func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, error) {
 	found, err := s.Find()
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || os.Getenv(s.Variable) != "" {

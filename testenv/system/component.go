@@ -103,7 +103,8 @@ func (c *Component) Stop() error {
 	return nil
 }
 
-// Done is closed when the component ends; it is nil while none is running. Stop then returns the error.
+// Done returns a channel that is closed when the component ends, or nil if the component is not running. After
+// the component has ended, Stop returns its error.
 func (c *Component) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

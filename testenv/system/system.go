@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package system runs a whole COSI system in this process: control plane, controller, drivers and their
-// sidecars, each with exactly the permissions that deploy/ grants it. Tests and `cooper up` use it.
+// Package system runs a whole COSI system in this process, except the control plane, which runs as child
+// processes. The controller and the sidecars of the drivers have exactly the permissions that deploy/ grants
+// them. Tests and `cooper up` use the package.
 //
-// It must not import testing or depend on a particular driver: drivers are passed in.
+// The package must not import testing or depend on a particular driver. Callers pass the drivers in Options.
 package system
 
 import (
@@ -34,8 +35,8 @@ type Options struct {
 	ControlPlane *controlplane.ControlPlane
 	// ControlPlaneOptions configure the control plane to start. CRDs default to those of deploy/.
 	ControlPlaneOptions controlplane.Options
-	// Namespaces limit the system to the claims and accesses in them, and to the Buckets of those claims, so
-	// that several systems can share a control plane. None means all namespaces.
+	// Namespaces limit the system to the claims and accesses in these namespaces, and to the Buckets of those
+	// claims. Several systems can then share a control plane. Empty means all namespaces.
 	Namespaces []string
 	// Name is appended to the names of the users, metrics and loggers of controller and sidecars. It must be
 	// unique among the systems on a control plane.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command apidiff writes docs/reference/api-changes.md: the changes of the public packages since the commit on the page, and
-// whether they break programs that import the packages. The flag -since sets another commit on the page, such as the tag of a
-// release. hack/apidiff/run.sh runs the command.
+// Command apidiff writes docs/reference/api-changes.md. The page names a commit, and lists the changes of the public
+// packages since that commit and whether they break programs that import the packages. The flag -since replaces the
+// commit, for example by the tag of a release. hack/apidiff/run.sh runs the command.
 package main
 
 import (

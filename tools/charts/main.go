@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command charts generates files in deploy/charts: copies of the manifests of deploy/ that a chart contains,
-// and each chart's README.md and values.schema.json, which are derived from its values.yaml and the comments
-// in it.
+// Command charts generates files in deploy/charts. It copies files of deploy/ into the charts, because a chart
+// cannot refer to files outside its directory. It generates README.md and values.schema.json of each chart
+// from the chart's values.yaml and the comments in that file.
 package main
 
 import (

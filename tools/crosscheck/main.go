@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crosscheck type-checks every package of some modules, including tests, for another platform:
+// Command crosscheck type-checks every package of the given modules, including tests, for another platform. For
+// example, the following command checks two modules for macOS:
 //
 //	go -C tools/crosscheck run . darwin/arm64 "$PWD" "$PWD/e2e"
 //
-// go vet would first compile all imports, which takes minutes. This command reads only their declarations.
+// go vet would first compile all imports, which takes minutes. This command reads only the declarations of imports.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command proto compiles the .proto files of this repository and writes their Go code beside them.
+// Command proto compiles the .proto files of this repository and writes the Go code to the same directories.
 // It runs the plugins protoc-gen-go and protoc-gen-go-grpc, which must be on PATH;
 // hack/generate-proto.sh builds both plugins and runs this command. It supports no other language or plugin.
 package main

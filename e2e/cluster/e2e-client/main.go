@@ -2,12 +2,12 @@
 
 // Command e2e-client is the workload of the tests on clusters. It uses buckets with an ordinary S3 client and
 // the access Secrets of its Pod. Its arguments are the locations of Secrets: "env" for the environment,
-// otherwise a directory. It stores an object in each bucket, reads it, and reports success. If the last
-// argument is "stay", it then waits until it is stopped; if it is "again", it repeats this until it is
-// stopped, and reports failures.
+// otherwise a directory. The command stores an object in each bucket, reads it, and reports success. With the
+// additional last argument "stay", it then waits until it is stopped. With "again", it repeats these steps
+// until it is stopped, and reports failures.
 //
-// "fill FILE" writes until the file's volume is full, and "remove FILE" frees the space. Without arguments it
-// fails, to simulate a crashing program.
+// "fill FILE" writes to FILE until its volume is full, and "remove FILE" frees the space. Without arguments
+// the command fails, to simulate a crashing program.
 package main
 
 import (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command e2e-identity is a workload without a stored credential. It exchanges the token of its Pod's
-// ServiceAccount for a cloud credential, as the clouds' own clients do, stores an object in its bucket, reads
-// it, and reports success. Its environment contains the access Secret and the variables of those clients.
+// Command e2e-identity is a workload without a stored credential. Like the clouds' own clients, it exchanges
+// the token of its Pod's ServiceAccount for a cloud credential. With that credential it stores an object in
+// its bucket, reads the object, and reports success. Its environment variables are the entries of the access
+// Secret and the variables that the clouds' own clients use.
 package main
 
 import (

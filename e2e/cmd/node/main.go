@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command node runs a Kubernetes cluster with one node on this machine until it is stopped. It leaves nothing
-// behind except what e2e/node documents. With -images it loads the images of Cooper from archives of
-// hack/images. With -build it only builds the executables.
+// Command node runs a Kubernetes cluster with one node on this machine until the command is stopped. It
+// leaves nothing on the machine except the cgroup settings that package e2e/node documents. With -images it
+// loads Cooper's images from archives that hack/images has written. With -build it only builds the
+// executables.
 package main
 
 import (

@@ -3,7 +3,8 @@
 // Package binaries builds the Go programs that a node needs in addition to a control plane and Debian
 // packages. It does not start them.
 //
-// It uses only the standard library, so that a program that only builds compiles within seconds.
+// It imports little more than the standard library, so that a program that only builds these programs itself
+// compiles within seconds.
 package binaries
 
 import (
@@ -45,8 +46,9 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Find returns the directory with the executables named above and the CNI plugins. It builds them first if
-// needed, which takes minutes; packages that the control plane shares are compiled once.
+// Find returns the directory with the executables that the constants name, and with the CNI plugins. It builds
+// them first if needed, which takes minutes. Packages that the control plane also contains are compiled only
+// once.
 func Find(ctx context.Context, o Options) (string, error) {
 	cache, err := binaries.CacheDir(o.CacheDir)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // Version is the release of Kubernetes to build.
 const Version = "v1.37.2"
 
-// Oldest is the last patch of the oldest supported release of Kubernetes. It is the first release in which
-// selectable fields of CRDs cannot be disabled; sidecars use them to watch only the objects of their driver.
+// Oldest is the last patch of the oldest supported release of Kubernetes. Sidecars need selectable fields of
+// CRDs to watch only the objects of their driver. Since Kubernetes 1.32, that feature cannot be disabled.
 const Oldest = "v1.32.13"
 
 // assetsVariable is the environment variable of envtest that names a directory with executables.
@@ -52,14 +52,20 @@ type Paths struct {
 	APIServer, Etcd, ControllerManager, Kubectl string
 }
 
-// Options configure where executables come from. With the zero value, Find uses, in this order: those of
-// KUBEBUILDER_ASSETS, those next to this program, those in the store of setup-envtest, those that an earlier
-// call has built, those of a release of envtest, which Find downloads to that store, and those that Find
-// builds in the user's cache directory. A kubectl that is still missing is taken from the PATH. Executables
-// that are too old are ignored.
+// Options configure where executables come from. With the zero value, Find tries these sources in order:
+//
+//   - the directory in KUBEBUILDER_ASSETS
+//   - the directory of this program
+//   - the store of setup-envtest
+//   - the builds of earlier calls in the user's cache directory
+//   - a release of envtest, which Find downloads to the store of setup-envtest
+//   - a new build in the user's cache directory
+//
+// A kubectl that is still missing is taken from the PATH. Executables that are too old are ignored.
 type Options struct {
 	// Assets is a directory with kube-apiserver, etcd and, optionally, kubectl and kube-controller-manager.
-	// It takes precedence over KUBEBUILDER_ASSETS. If it lacks one of the latter two, Find gets it elsewhere.
+	// It takes precedence over KUBEBUILDER_ASSETS. If kubectl or kube-controller-manager is missing, Find uses the
+	// other sources for it.
 	Assets string
 	// Own builds all four executables statically and from one release, so that they can be copied to other
 	// machines. It ignores existing executables and downloads none.
@@ -151,8 +157,8 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	return nil
 }
 
-// LinkFlags sets the version of the components as the release build of Kubernetes does. kube-apiserver does
-// not start without a version.
+// LinkFlags returns the linker flags that set the version of the components, as in the release build of
+// Kubernetes. kube-apiserver does not start without a version.
 func LinkFlags(version string) string {
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storestest starts stores for tests, and maintains the page with the results for each store. It
-// contains no checks of drivers.
+// Package storestest starts stores for tests, and updates the documentation page with the results for each
+// store. It contains no tests of drivers.
 package storestest
 
 import (

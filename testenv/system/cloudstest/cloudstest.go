@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstest creates the drivers of the three clouds for a system in a test. It does not start the
-// stores.
+// Package cloudstest creates Cooper's drivers for the fakes of the three clouds, for a system in a test. The
+// caller starts the fakes.
 package cloudstest
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemtest starts whole systems for tests on the shared control plane of a test binary. It only
-// adds a namespace, messages and cleanup to package system.
+// Package systemtest starts whole COSI systems on the shared control plane of a test binary. It extends
+// package system only with a namespace for each test, failure messages and cleanup.
 package systemtest
 
 import (
@@ -65,9 +65,9 @@ func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 	return s
 }
 
-// NewDriver returns an in-memory driver and its configuration for a system. Without a name in the options,
-// the driver gets a unique name, because Buckets are cluster-scoped and would be served by every system with
-// a driver of that name.
+// NewDriver returns an in-memory driver and its configuration for a system. If the options set no name, the
+// driver gets a unique one. This matters because Buckets are cluster-scoped, and every system with a driver of
+// that name could serve them.
 func NewDriver(tb testing.TB, o memdriver.Options) (*memdriver.Driver, system.Driver) {
 	tb.Helper()
 	if o.Name == "" {
