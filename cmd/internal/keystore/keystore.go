@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keystore opens the credential store of a driver command according to its flags. The store keeps
+// Package keystore opens the credential store that the flags of a driver command select. The store keeps
 // credentials that the backend returns only once.
 package keystore
 
