@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock implements file locks between processes. The kernel releases a lock when its holder ends for any
-// reason.
+// Package flock implements file locks between processes. The kernel releases a lock when the process that holds it
+// exits or crashes.
 package flock
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the metrics of controller and sidecar: the four of KEP-1979 ("SLIs"), with exactly its
-// names, labels and bucket boundaries, and the duration of each reconcile step. Nothing is registered globally:
-// callers pass a Registerer.
+// Package metrics defines the metrics of the Controller and the Sidecar. Four of them are the metrics of KEP-1979
+// ("SLIs"), with exactly the names, labels and bucket boundaries of the KEP. The others describe reconcile steps,
+// objects and sidecars. The package registers nothing globally: callers pass a Registerer.
 package metrics
 
 import (

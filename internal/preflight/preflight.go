@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight checks whether an API server has the kinds of api/v1alpha2, which a component needs to start, and
-// the admission policies. It only reads.
+// Package preflight checks whether an API server serves the kinds of api/v1alpha2 that a component needs to start, and
+// whether the admission policies are in effect. It only reads.
 package preflight
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reasons explains to users the terms with which COSI reports the state of their objects: reasons of
-// conditions and Events, the words of kubectl cosi status, gRPC codes of drivers, and refusals of the API server.
-// docs/reference/reasons.md and `kubectl cosi explain` are generated from it.
+// Package reasons explains the terms in which COSI reports state and problems to users: reasons of conditions and
+// Events, the words of kubectl cosi status, gRPC codes of drivers, and denied requests to the API server.
+// docs/reference/reasons.md and the output of `kubectl cosi explain` are generated from these explanations.
 package reasons
 
 import (

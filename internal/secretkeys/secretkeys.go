@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secretkeys defines the keys of access Secrets and of a Bucket's bucketInfo, exactly as named in KEP-1979,
-// section "BucketAccess Secret data", and converts a driver's responses to them.
+// Package secretkeys defines the keys of access Secrets and of a Bucket's bucketInfo, with the names in KEP-1979,
+// section "BucketAccess Secret data". It converts a driver's responses to maps with these keys.
 //
-// It does not validate responses (the contract's ValidateResponse does) and does not read or write Secrets.
+// It does not validate the responses (see ValidateResponse in package cosi), and does not read or write Secrets.
 package secretkeys
 
 import (

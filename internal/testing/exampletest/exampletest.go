@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exampletest runs examples of functions that need a testing.TB, which package testing does not pass to
-// examples.
+// Package exampletest runs examples of functions that need a testing.TB. Package testing does not pass one to examples.
 package exampletest
 
 import (

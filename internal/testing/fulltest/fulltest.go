@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fulltest assigns tests and rows of tables to three tiers, by name. Each tier contains the one before:
+// Package fulltest assigns tests and table rows by name to three tiers. Each tier contains all tests of the previous
+// tier:
 //
 //   - short: go test -short, `make test`. For use during development.
 //   - full: go test without flags, `make test-full`. CI runs it.
 //   - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
 //
-// Nothing else selects tests: the same command on the same commit always runs the same ones. If a test is not in the
-// short tier, another test in it must cover the same subject.
+// No other mechanism selects tests: the same command at the same commit always runs the same tests. If a test is not in
+// the short tier, another test in the short tier must cover the same subject.
 package fulltest
 
 import (
