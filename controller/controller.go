@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the COSI Controller. It binds BucketClaims to Buckets and hands BucketAccesses over to the
-// sidecar of their driver, for all drivers of a cluster. It only uses the Kubernetes API: it makes no RPC and does not
+// Package controller is the COSI Controller. For all drivers of a cluster, it binds BucketClaims to Buckets and hands
+// BucketAccesses off to the sidecar of their driver. It uses only the Kubernetes API: it makes no RPC and does not
 // import proto or sidecar.
 package controller
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index registers the field indexes with which the Controller maps the change of one object to others that
-// depend on it.
+// Package index registers the field indexes of the Controller's cache. When an object changes, the Controller uses them
+// to find the objects that depend on it.
 package index
 
 import (

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references maintains, on each BucketClaim, the UIDs of the BucketAccesses that use it, and decides which
-// accesses keep a terminating claim in use. It only inspects and changes the objects that it is given.
+// Package references maintains, on each BucketClaim, the UIDs of the BucketAccesses that use the claim. It also decides
+// which accesses keep a terminating claim in use. It only inspects and changes the objects that the caller passes.
 //
-// The UIDs are stored in the annotation has-bucketaccess-references, sorted and separated by commas. An access adds
-// its UID before its hand-off, to a claim that is not being deleted, and removes it after its cleanup. Both are
-// patches guarded by the resourceVersion of the claim, so a terminating claim gets no new UIDs (ADR 0053).
+// The UIDs are stored in the annotation has-bucketaccess-references, sorted and separated by commas. The UID of an
+// access is added before the hand-off, if the claim is not being deleted, and removed after the cleanup. Both patches
+// contain the resourceVersion of the claim, so a terminating claim gets no new UIDs (ADR 0053).
 package references
 
 import (
