@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecar is the COSI Sidecar of one driver. It provisions the Buckets and BucketAccesses of that driver with
-// RPCs to it, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or
+// Package sidecar is the COSI Sidecar of one driver. It provisions the Buckets and BucketAccesses of the driver by RPCs
+// to the driver, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or
 // BucketAccesses.
 //
-// Connect connects to the driver, NewManager returns the manager that cmd/cosi-sidecar runs, and Add adds the sidecar to
+// Connect connects to the driver. NewManager returns the manager that cmd/cosi-sidecar runs. Add adds the sidecar to
 // another manager.
 package sidecar
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC
-// with a deadline, a metric, a redacted log line and a check of the response. It does not use Kubernetes objects.
+// Package driver connects the sidecar to its driver. It watches the socket and the name of the driver. Every RPC has a
+// deadline, a metric and a redacted log line, and its response is checked. The package does not use Kubernetes objects.
 package driver
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduling decides when a reconciler may call the driver for an object, and records the outcome. Both reconcilers of
-// the sidecar share it. It makes no calls itself.
+// Package scheduling decides when a reconciler may call the driver for an object, and records the outcome of the call.
+// The sidecar's reconcilers of Buckets and BucketAccesses share it. It makes no calls itself.
 package scheduling
 
 import (
