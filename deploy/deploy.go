@@ -2,7 +2,7 @@
 
 // Package deploy embeds the manifests that install Cooper's API: the CRDs, which are generated from
 // api/v1alpha2, the RBAC roles of controller, sidecar and users, and the admission policies. It does not
-// import other packages of this module or contact a cluster.
+// import other packages of this module, and does not contact a cluster.
 package deploy
 
 import (
