@@ -46,8 +46,8 @@ var (
 	upstreamFields = []string{"status.readyToUse", "spec.featureOptions"}
 )
 
-// Of identifies a CRD of objectstorage.k8s.io: first by its distinctive fields, whose values would be lost,
-// then by the annotation.
+// Of identifies a CRD of objectstorage.k8s.io. It first looks for distinctive fields, whose values a
+// replacement would lose, and then for the annotation.
 func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	said := crd.Annotations[approval]
 	has := func(path string) bool { return fields(crd)[path] }

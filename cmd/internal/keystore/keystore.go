@@ -38,8 +38,8 @@ func (p *Place) Flags(f *pflag.FlagSet) {
 	p.access.Flags(f)
 }
 
-// Open opens the store of a driver. It does not wait for a sidecar: it connects to a store that the sidecar
-// serves on the first call.
+// Open opens the store of a driver. It does not wait for a sidecar: if a sidecar serves the store, the first
+// call connects to it.
 func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credentials.Store, error) {
 	store, err := p.open(ctx, driver, log)
 	if err != nil {
