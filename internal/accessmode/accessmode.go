@@ -7,8 +7,8 @@ package accessmode
 
 import cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 
-// Merge returns the smallest modes that include both a and b, per category. An empty mode requests nothing, so the
-// other one is used.
+// Merge returns, for each category, the smallest mode that includes those of both a and b. An empty mode requests
+// nothing, so the result is then the other mode.
 func Merge(a, b cosiapi.BucketAccessModes) cosiapi.BucketAccessModes {
 	return cosiapi.BucketAccessModes{
 		ObjectData:     merge(a.ObjectData, b.ObjectData),

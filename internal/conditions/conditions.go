@@ -33,8 +33,8 @@ type Change struct {
 }
 
 // Set applies the change to conds and reports whether anything changed. It updates lastTransitionTime only if the
-// status changes, and at the first change of a condition that the CRD's default created. Set is for conditions with
-// one writer; use Merge for the others.
+// status changes, or if it replaces a condition that the CRD's default created. Set is for conditions with one writer;
+// use Merge for the others.
 func Set(conds *[]metav1.Condition, c Change) bool {
 	if !meta.SetStatusCondition(conds, c.condition()) {
 		return false

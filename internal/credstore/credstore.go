@@ -34,13 +34,13 @@ var (
 	ErrConflict = errors.New("the stored credential was changed by another writer")
 	// ErrCorrupt reports that the stored data is damaged. Nothing was changed.
 	ErrCorrupt = errors.New("the stored credential is damaged")
-	// ErrStoreID reports that the store has entries but no ID, or a different ID than before. It is then not the store
-	// that the driver wrote to.
+	// ErrStoreID reports that the store has entries but no ID, or that its ID has changed. The store is then not the
+	// one that the driver wrote to.
 	ErrStoreID = errors.New("the credential store has lost its ID")
 )
 
-// Store keeps one Entry for each account ID. All methods are safe for concurrent use, also by several processes if the
-// implementation uses shared storage.
+// Store keeps one Entry for each account ID. All methods are safe for concurrent use. If the implementation uses shared
+// storage, several processes can use the store at the same time.
 type Store interface {
 	// ID returns the random ID that was created together with the store: 32 hexadecimal digits.
 	ID(ctx context.Context) (string, error)

@@ -35,8 +35,8 @@ const (
 type Text struct {
 	Kind   Kind
 	Reason string
-	// Happened is what COSI found or did, Why lists the usual causes, and Do is what the reader should do next. Do
-	// mentions if only an administrator can do it.
+	// Happened is what COSI found or did, Why lists the usual causes, and Do is what the reader should do next. If only
+	// an administrator can do it, Do says so.
 	Happened, Why, Do string
 }
 

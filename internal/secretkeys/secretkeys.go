@@ -98,9 +98,10 @@ func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
 	}
 }
 
-// Data converts a grant to the data of one Secret: the driver's response for one bucket, and the credential that all
-// buckets of the access share. Values that the driver did not set have no key, except the expiry of an Azure SAS
-// token, which is then empty (KEP-1979, "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
+// Data converts a grant to the data of one Secret. A grant consists of the driver's response for one bucket and the
+// credential that all buckets of the access share. Data omits the keys of values that the driver did not set. The
+// exception is the expiry of an Azure SAS token, which is then empty (KEP-1979,
+// "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
 func Data(
 	protocol cosiapi.Protocol, info *cosi.ObjectProtocolAndBucketInfo, credential *cosi.CredentialInfo,
 ) map[string][]byte {

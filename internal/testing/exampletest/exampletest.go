@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Run calls example like a test and returns after its cleanups. A failure is printed, so that the output differs from
-// the example's expected output. A skip is silent, because an example cannot be skipped.
+// Run calls example like a test and returns after the cleanups. It prints a failure, so that the output differs from
+// the example's expected output. It ignores a skip, because an example cannot be skipped.
 func Run(example func(testing.TB)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tb{ctx: ctx}
