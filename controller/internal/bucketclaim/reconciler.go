@@ -30,8 +30,8 @@ import (
 type Reconciler struct {
 	reconciler.Base
 
-	// Orphans is the Base for the Buckets of earlier claims. It has its own Runner, since their steps run in addition
-	// to those of the claim.
+	// Orphans is the Base for the Buckets of earlier claims. It has its own Runner, because the steps for these Buckets
+	// run in addition to those of the claim.
 	Orphans reconciler.Base
 	// LostClaimGrace is how long a Bucket with a lost claim is held before it is released without a confirmation. Zero
 	// means no limit.
