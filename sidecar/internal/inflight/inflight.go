@@ -41,8 +41,8 @@ type key struct {
 	waiting []func()
 }
 
-// Try takes all keys of a call at once and returns the function that releases them. If a key is taken, it takes none,
-// returns nil, and calls free, which must not block, once that key is released.
+// Try takes all keys of a call at once and returns the function that releases them. If a key is taken, Try takes none
+// and returns nil. It then calls free once that key is released; free must not block.
 func (k *Keys) Try(call Call, free func()) (release func()) {
 	about := slices.Compact(slices.Sorted(slices.Values(call.About)))
 	using := slices.Compact(slices.Sorted(slices.Values(call.Using)))
