@@ -96,7 +96,7 @@ func isKeyIDRune(r rune) bool {
 }
 
 // Encrypted returns a Store that keeps its entries in store and encrypts their secrets with the keys in keyFile. IDs,
-// notes and rotations are not encrypted: they are not secret, and administrators need them for repairs. When Encrypted
+// notes and rotations are not encrypted: they are not secret, and administrators need them for repairs. When the Store
 // reads an entry that is not encrypted, or was encrypted with an earlier key, it encrypts the entry with the first key.
 //
 // If keyFile is empty, secrets are not encrypted. An encrypted secret then causes an error, so it is never returned as
