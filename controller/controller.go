@@ -48,7 +48,8 @@ type Options struct {
 	// Resync is the maximum time between two reconciles of an unchanged object, before jitter of up to a fifth. Zero
 	// means DefaultResync.
 	Resync time.Duration
-	// Workers is the number of concurrent reconciles of claims, and also that of accesses. Zero means DefaultWorkers.
+	// Workers is the number of concurrent reconciles for claims, and separately the number for accesses. Zero means
+	// DefaultWorkers.
 	Workers int
 	// Patience is how long an access may wait for its claims before its conditions report it. Most waits end earlier
 	// and cost no write. Zero means DefaultPatience.
