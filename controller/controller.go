@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller is the COSI Controller. It binds BucketClaims to Buckets and hands BucketAccesses over to the
-// sidecar of their driver, for all drivers of a cluster. It only uses the Kubernetes API: it makes no RPC and does not
+// Package controller is the COSI Controller. For all drivers of a cluster, it binds BucketClaims to Buckets and hands
+// BucketAccesses off to the sidecar of their driver. It uses only the Kubernetes API: it makes no RPC and does not
 // import proto or sidecar.
 package controller
 
@@ -48,7 +48,8 @@ type Options struct {
 	// Resync is the maximum time between two reconciles of an unchanged object, before jitter of up to a fifth. Zero
 	// means DefaultResync.
 	Resync time.Duration
-	// Workers is the number of concurrent reconciles, for claims and for accesses each. Zero means DefaultWorkers.
+	// Workers is the number of concurrent reconciles for claims, and separately the number for accesses. Zero means
+	// DefaultWorkers.
 	Workers int
 	// Patience is how long an access may wait for its claims before its conditions report it. Most waits end earlier
 	// and cost no write. Zero means DefaultPatience.
@@ -56,9 +57,9 @@ type Options struct {
 	// DeletionPatience is how long a terminating claim may be in use before the conditions of the claim and of its
 	// accesses report it. Zero means DefaultDeletionPatience.
 	DeletionPatience time.Duration
-	// LostClaimGrace is how long a Bucket is held if its claim no longer exists and the Controller did not see its
-	// deletion, as after a restored backup. After that time the Bucket is released as if an administrator had
-	// confirmed it. Zero means no limit.
+	// LostClaimGrace is how long a Bucket is held if its claim no longer exists and the Controller did not see the
+	// deletion of the claim, for example after a restore from a backup. After that time the Bucket is released as if an
+	// administrator had confirmed the release. Zero means no limit.
 	LostClaimGrace time.Duration
 	// Backoff limits the delay after a failed request to the API server.
 	Backoff reconciler.BackoffOptions

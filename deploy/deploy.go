@@ -2,7 +2,7 @@
 
 // Package deploy embeds the manifests that install Cooper's API: the CRDs, which are generated from
 // api/v1alpha2, the RBAC roles of controller, sidecar and users, and the admission policies. It does not
-// import other packages of this module or contact a cluster.
+// import other packages of this module, and does not contact a cluster.
 package deploy
 
 import (
@@ -21,16 +21,17 @@ var files embed.FS
 // document.
 func CRDs() (map[string][]byte, error) { return manifests("crds") }
 
-// RBAC returns the manifests of all roles by file name: controller.yaml, with the Lease of the controller,
-// metrics.yaml, secrets.yaml, which restricts what sidecar.yaml allows, sidecar.yaml and users.yaml. Each
+// RBAC returns the manifests of all roles by file name: controller.yaml (with the Lease of the controller),
+// metrics.yaml, secrets.yaml (which restricts what sidecar.yaml allows), sidecar.yaml and users.yaml. Each
 // contains several YAML documents separated by "---". They contain no role bindings: callers bind the
 // ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
 // Policies returns the manifests of the admission policies of every installation by file name: crds.yaml,
-// which denies the deletion of CRDs, drivers.yaml, which restricts a sidecar to the objects of the driver
-// whose Lease in SystemNamespace it may hold, and ProtectionPolicies. Each contains policies and their
-// bindings, in YAML documents separated by "---". RBAC returns one more policy, in secrets.yaml.
+// drivers.yaml and ProtectionPolicies. crds.yaml denies the deletion of CRDs. drivers.yaml restricts a
+// sidecar to the objects of one driver, the one whose Lease in SystemNamespace the sidecar may hold. Each
+// file contains policies and their bindings, in YAML documents separated by "---". RBAC returns one more
+// policy, in secrets.yaml.
 func Policies() (map[string][]byte, error) { return manifests("policies") }
 
 // ProtectionPolicies is the file in Policies that reserves COSI's finalizer and annotations for COSI.
@@ -42,8 +43,8 @@ const (
 	sampleNamespace = "cosi-driver-s3"
 )
 
-// DriverLease returns the manifest of the objects that a driver's sidecar needs in SystemNamespace: the
-// Lease, which has the driver's name, and the Role to hold it, DriverLeaderRole. It contains two YAML
+// DriverLease returns the manifest of the objects that a driver's sidecar needs in SystemNamespace: the Lease
+// with the driver's name, and DriverLeaderRole, the Role that allows holding the Lease. It contains two YAML
 // documents.
 func DriverLease(driverName string) ([]byte, error) {
 	data, err := files.ReadFile("drivers/s3/lease.yaml")

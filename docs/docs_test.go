@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test checks the documentation: the commands on its pages, their links, and the index of
-// decision records.
+// Package docs_test tests the documentation: it runs the commands on the pages, and checks the links, the
+// site, the decision records, and the names of tests and targets.
 package docs_test
 
 import (

@@ -23,18 +23,21 @@ import (
 
 // Adoption describes how to move the claims of another provisioner to COSI.
 type Adoption struct {
-	// StorageClass is that of the other provisioner. Namespace and Name, if set, restrict the plan to matching claims.
+	// StorageClass is the StorageClass of the other provisioner. Namespace and Name, if set, restrict the plan to
+	// matching claims.
 	StorageClass, Namespace, Name string
-	// AccessClass is the BucketAccessClass of the new credentials. Its driver serves the buckets after the move.
+	// AccessClass is the BucketAccessClass of the new credentials. The driver of this class serves the buckets after
+	// the migration.
 	AccessClass string
 	// IDPrefix is prepended to the bucket name to get the driver's bucket ID.
 	IDPrefix string
-	// Suffix is appended to the name of the old claim to name the new claim and its Secret and ConfigMap.
+	// Suffix is appended to the name of the old claim. The result is the name of the new claim, its Secret and its
+	// ConfigMap.
 	Suffix string
 }
 
-// Plan writes the steps that move claims to COSI: comments for the administrator and the manifests to apply. It only
-// reads from the API server and marks the steps that are already done, so it can be repeated at any time.
+// Plan writes the steps that migrate claims to COSI: comments for the administrator and the manifests to apply. It only
+// reads from the API server. It marks the steps that are already done, so users can run it again at any time.
 func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package obc implements ObjectBucketClaims with COSI's own objects, for users of that older API. For each
+// Package obc implements ObjectBucketClaims, an older API for buckets, with COSI's own objects. For each
 // ObjectBucketClaim it creates a BucketClaim and a BucketAccess, and the ConfigMap, Secret and ObjectBucket that
-// applications expect. It therefore works with every driver: it makes no RPC and uses only the COSI objects that users
-// and administrators can write.
+// applications expect. It makes no RPC and uses only the COSI objects that users and administrators can write, so it
+// works with every driver.
 package obc
 
 import (

@@ -11,9 +11,9 @@ import (
 // escape is the prefix of an escaped byte in an ID. IDs rarely contain two consecutive dots; those are escaped.
 const escape = ".."
 
-// EscapeID encodes an ID from a driver of another generation, which may contain any character, with the characters
-// that this contract and the Kubernetes API allow. Nearly all IDs are unchanged. In the others, each disallowed byte
-// and each dot becomes two dots and two hexadecimal digits.
+// EscapeID encodes an ID from a driver of another generation, which may contain any character. The result contains only
+// characters that this contract and the Kubernetes API allow. Nearly all IDs are unchanged. In the others, each
+// disallowed byte and each dot becomes two dots and two hexadecimal digits.
 func EscapeID(id string) string {
 	if id == "" || ValidateBucketID(id) == nil && !strings.Contains(id, escape) {
 		return id

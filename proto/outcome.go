@@ -56,9 +56,9 @@ type rule struct {
 	reason      string
 }
 
-// OutcomeOf returns the row for a full method name and a code. It is defined for all inputs: a code that gRPC does
-// not define counts as codes.Unknown, as in gRPC libraries, and for a method that is not part of the contract only
-// the code matters.
+// OutcomeOf returns the row for a full method name and a code. It is defined for all inputs. A code that gRPC does not
+// define counts as codes.Unknown, as in gRPC libraries. For a method that is not part of the contract, the result
+// depends only on the code.
 func OutcomeOf(method string, code codes.Code) Outcome {
 	general, known := generalRules()[code]
 	if !known {

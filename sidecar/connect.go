@@ -25,8 +25,8 @@ type Driver struct {
 	deadline time.Duration
 }
 
-// Connect waits for the driver and reads its name. It logs each reason why it waits once. It fails only if the address
-// is invalid, with a message that names the rule, or if ctx ends.
+// Connect waits for the driver and reads its name. It logs each reason for waiting once. It returns an error only if
+// ctx ends or the address is invalid; the error then names the violated rule.
 func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 	if o.Deadline == 0 {
 		o.Deadline = DefaultDeadline
@@ -41,7 +41,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 // Name returns the driver's name, which never changes.
 func (d *Driver) Name() string { return d.conn.Info().Name }
 
-// Connected returns nil while the driver is connected and responds to DriverGetInfo, and the problem otherwise.
+// Connected returns nil while the driver is connected and responds to DriverGetInfo. Otherwise it returns the problem.
 func (d *Driver) Connected() error { return d.conn.Connected() }
 
 // Close closes the connection and aborts all RPCs in flight. Call it after the manager has stopped.

@@ -43,7 +43,8 @@ type ManagerOptions struct {
 	// Identity is the name of this instance as holder of the Lease. Empty means the host name and a random suffix.
 	Identity string
 	// CredentialStore is the store for the driver's credentials. It is nil if the driver uses another one. The manager
-	// opens it, and the caller stops it after the manager and the Driver: the driver needs it until its last RPC has ended.
+	// opens the store. The caller stops it after the manager and the Driver, because the driver needs the store until
+	// its last RPC has ended.
 	CredentialStore *kube.Server
 	// Lease configures the times of the leader election.
 	Lease ctrlmanager.LeaseTimes

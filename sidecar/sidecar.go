@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecar is the COSI Sidecar of one driver. It provisions the Buckets and BucketAccesses of that driver with
-// RPCs to it, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or
+// Package sidecar is the COSI Sidecar of one driver. It provisions the Buckets and BucketAccesses of the driver by RPCs
+// to the driver, and writes the access Secrets. It never reads BucketClaims or classes, and never deletes Buckets or
 // BucketAccesses.
 //
-// Connect connects to the driver, NewManager returns the manager that cmd/cosi-sidecar runs, and Add adds the sidecar to
+// Connect connects to the driver. NewManager returns the manager that cmd/cosi-sidecar runs. Add adds the sidecar to
 // another manager.
 package sidecar
 
@@ -72,8 +72,8 @@ type Options struct {
 	// RegrantInterval is the time between two grants of an unchanged access, extended at random by up to a fifth. Zero means
 	// never.
 	RegrantInterval time.Duration
-	// RegrantRate is the maximum number of background grants per second, such as after a change of the driver. Zero means
-	// DefaultRegrantRate.
+	// RegrantRate is the maximum number of background grants per second, for example after a change of the driver. Zero
+	// means DefaultRegrantRate.
 	RegrantRate float64
 	// WatchSecrets watches access Secrets, so that changes are repaired at once. It needs the right to list and watch all
 	// Secrets in scope.
@@ -83,8 +83,8 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 }
 
-// Add adds the Sidecar to a manager. The manager's scheme must have the kinds of api/v1alpha2, and its cache should be
-// limited by CacheOptions. A manager takes only one Sidecar.
+// Add adds the Sidecar to a manager. The manager's scheme must have the kinds of api/v1alpha2. Limit the manager's
+// cache with CacheOptions. A manager takes only one Sidecar.
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Driver == nil {
 		return errors.New("sidecar: Options.Driver is not set: pass the result of Connect")

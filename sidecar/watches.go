@@ -41,9 +41,9 @@ const (
 	deletingByID = "deletingBucketID"
 )
 
-// CacheOptions restricts the cache of a manager to the objects of one driver (by the selectable fields of the CRDs),
-// to access Secrets (by their label), and to the namespaces in scope. Buckets are cluster-scoped: those of claims in
-// other namespaces are cached and ignored.
+// CacheOptions restricts the cache of a manager to the objects of one driver (by the selectable fields of the CRDs), to
+// access Secrets (by their label), and to the namespaces in scope. Buckets are cluster-scoped, so the cache also
+// contains the driver's Buckets for claims in other namespaces. The Sidecar ignores them.
 func CacheOptions(driverName string, s reconciler.Scope) cache.Options {
 	options := cache.Options{
 		DefaultTransform: reconciler.Slim,

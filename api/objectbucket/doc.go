@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectbucket contains the Kubernetes types of the bucket claims that
-// preceded COSI, API group objectbucket.io, version v1alpha1: ObjectBucketClaim
-// and ObjectBucket. They follow the design of lib-bucket-provisioner and match the
-// objects of current provisioners.
+// Package objectbucket contains the Kubernetes types of the bucket API that
+// preceded COSI: ObjectBucketClaim and ObjectBucket, API group objectbucket.io,
+// version v1alpha1. The types follow the design of lib-bucket-provisioner and
+// are compatible with the objects of current provisioners.
 //
 // The package depends only on k8s.io/apimachinery. Its validation accepts all
 // existing objects of other provisioners.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha2 contains the Kubernetes types of the Container Object Storage
-// Interface, API group objectstorage.k8s.io, version v1alpha2: Bucket,
+// Package v1alpha2 contains the Kubernetes types of the Container Object
+// Storage Interface, API group objectstorage.k8s.io, version v1alpha2: Bucket,
 // BucketClaim, BucketClass, BucketAccess and BucketAccessClass (KEP-1979,
 // section "COSI API Reference").
 //
 // The package depends only on k8s.io/apimachinery. Markers on the types become
 // the validation rules of the CRDs in deploy/crds: immutability, sizes and
-// required fields. A rule is on its field or on the struct that contains it, for
-// performance: for each field that a rule selects, kube-apiserver copies the
-// schemas of all fields next to it in every write. A status is never absent
-// after the creation of an object, because it has a default.
+// required fields. For performance, a rule is on its field or on the struct
+// that contains the field: in every write, kube-apiserver copies the schemas of
+// all sibling fields for each field that a rule selects. The status has a
+// default, so it is never absent after the creation of an object.
 //
 // +kubebuilder:object:generate=true
 // +groupName=objectstorage.k8s.io

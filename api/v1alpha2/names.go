@@ -58,14 +58,17 @@ const (
 	// It is not in the KEP.
 	DeliveredRotationAnnotation = "cooper.dev/delivered-rotation"
 
-	// ConfirmReleaseAnnotation is set on a Bucket by an administrator to confirm
-	// its release although COSI has not observed the deletion of its BucketClaim.
-	// The value must be the Bucket's metadata.uid; otherwise the annotation of a
-	// backup would be a confirmation. It is not in the KEP.
+	// ConfirmReleaseAnnotation is set on a Bucket by an administrator to
+	// confirm its release although COSI has not observed the deletion of its
+	// BucketClaim. The value must be the Bucket's metadata.uid, so that an
+	// annotation from a backup does not confirm the release. It is not in the
+	// KEP.
 	ConfirmReleaseAnnotation = "cooper.dev/confirm-release"
-	// ConfirmNotSharedAnnotation is set on a Bucket by an administrator to confirm that its backend bucket is not the one
-	// that a Bucket of another driver imports, although their IDs suggest it. The value is the UID of that Bucket, or
-	// several, separated by commas.
+	// ConfirmNotSharedAnnotation is set on a Bucket by an administrator. It
+	// confirms that the backend bucket differs from the one that a Bucket of
+	// another driver imports, although their IDs suggest that they are the
+	// same. The value is the UID of that other Bucket, or several UIDs,
+	// separated by commas.
 	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
 	// CreatedAnnotation is set on a Bucket by the controller that creates it. The
@@ -116,7 +119,8 @@ const (
 
 	// ConditionReleaseHeld is True on a Bucket whose BucketClaim does not exist
 	// although COSI has not observed its deletion. The Bucket is not released
-	// until an administrator confirms it. Otherwise the condition is absent.
+	// until an administrator confirms the release. Otherwise the condition is
+	// absent.
 	ConditionReleaseHeld = "ReleaseHeld"
 )
 
@@ -165,8 +169,8 @@ func misspelled(key string) string {
 	return misspelledGroup + "/" + rest
 }
 
-// HasAnnotation reports whether obj has the annotation key, in the correct
-// spelling of the group or in the misspelling in the KEP, with any value.
+// HasAnnotation reports whether obj has the annotation key, with any value. It
+// accepts the correct spelling of the group and the misspelling in the KEP.
 func HasAnnotation(obj metav1.Object, key string) bool {
 	annotations := obj.GetAnnotations()
 	if _, ok := annotations[key]; ok {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cooper runs a whole COSI system on a laptop, without a cluster and without Docker. `cooper up`
-// starts it, claims a bucket and grants a credential; `cooper env` prints that credential for a shell;
-// `cooper down` stops it.
+// Command cooper runs a complete COSI system on a laptop, without a cluster and without Docker. `cooper up`
+// starts the system, claims a bucket and requests a credential for it. `cooper env` prints this credential as
+// shell variables. `cooper down` stops the system. Other subcommands check a cluster, help to migrate it, and
+// generate a driver.
 package main
 
 import (

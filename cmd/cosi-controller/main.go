@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-controller is the COSI Controller: it binds BucketClaims to Buckets and hands BucketAccesses
-// to the sidecars. Leader election ensures that one instance in a cluster is active.
+// Command cosi-controller is the COSI Controller. It binds BucketClaims to Buckets and hands BucketAccesses
+// off to the sidecars of their drivers. Leader election ensures that only one instance in a cluster is
+// active.
 package main
 
 import (

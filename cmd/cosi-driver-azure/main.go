@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-azure is the COSI driver for Azure Blob Storage. It listens at COSI_ENDPOINT and is
-// configured by a file (--config) or, for one storage account, by environment variables.
+// Command cosi-driver-azure is the COSI driver for Azure Blob Storage. It listens on the socket that
+// COSI_ENDPOINT names. Configure it with a file (--config) or, for a single storage account, with environment
+// variables.
 package main
 
 import (

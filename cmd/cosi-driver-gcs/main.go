@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-gcs is the COSI driver for Google Cloud Storage. It listens at COSI_ENDPOINT and is
-// configured by a file (--config) or, for one project, by environment variables.
+// Command cosi-driver-gcs is the COSI driver for Google Cloud Storage. It listens on the socket that
+// COSI_ENDPOINT names. Configure it with a file (--config) or, for a single project, with environment
+// variables.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-s3 is the COSI driver for S3. It listens at COSI_ENDPOINT and is configured by a file
-// (--config) or, for one store, by environment variables.
+// Command cosi-driver-s3 is the COSI driver for S3. It listens on the socket that COSI_ENDPOINT names.
+// Configure it with a file (--config) or, for a single store, with environment variables.
 package main
 
 import (

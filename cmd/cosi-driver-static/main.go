@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cosi-driver-static is the COSI driver for buckets and credentials that an administrator provides.
-// It listens at COSI_ENDPOINT and is configured by a file (--config) or, for one bucket, by environment
-// variables.
+// It listens on the socket that COSI_ENDPOINT names. Configure it with a file (--config) or, for a single
+// bucket, with environment variables.
 package main
 
 import (

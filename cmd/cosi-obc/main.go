@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-obc serves ObjectBucketClaims with COSI. `cosi-obc adopt` plans the migration of another
-// provisioner's claims to COSI.
+// Command cosi-obc is a controller that serves ObjectBucketClaims with COSI. `cosi-obc adopt` prints a plan
+// to migrate the ObjectBucketClaims of another provisioner to COSI.
 package main
 
 import (

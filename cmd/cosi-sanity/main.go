@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-sanity runs the conformance suite against a COSI driver in any language. It also sweeps the
-// leftovers of a crashed run, serves a strict driver for authors of a COSI system, and tests the credential
-// store of a sidecar.
+// Command cosi-sanity runs the conformance suite against a COSI driver in any language. Its subcommands also
+// remove the leftovers of a crashed run, serve a strict driver for developers of a COSI controller or
+// sidecar, and test the credential store that a sidecar serves.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-sidecar is the COSI Sidecar: it runs next to one driver, calls it over a UNIX socket, and
-// writes the access Secrets. Leader election ensures that one instance for each driver is active.
+// Command cosi-sidecar is the COSI Sidecar. It runs next to one driver, calls the driver over a UNIX socket,
+// and writes the access Secrets. Leader election ensures that only one instance per driver is active.
 package main
 
 import (

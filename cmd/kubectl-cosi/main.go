@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-cosi is a kubectl plugin for object storage. If it is in the PATH, `kubectl cosi` shows the
-// state of claims and accesses and their problems. It acts with the permissions of the user who runs it.
+// Command kubectl-cosi is a kubectl plugin for object storage. If the command is in the PATH, `kubectl cosi`
+// runs it. Its subcommands show the state and problems of claims and accesses, and print, test and rotate
+// granted credentials. The plugin uses the permissions of the user who runs it.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tutorial embeds the manifests of the tutorial, so that `cooper up` applies the same files that the
-// text shows. It contains only files and names, and imports nothing.
+// text of the tutorial shows. It contains only the files and their names.
 package tutorial
 
 import "embed"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accessmode merges the access modes that several BucketClaims of one BucketAccess request for the same
-// backend bucket. The Controller decides whether a class allows the result, and the sidecar sends it to the driver.
+// Package accessmode merges access modes. A BucketAccess can request the same backend bucket through several
+// BucketClaims, each with its own mode. The Controller checks whether the class allows the merged mode, and the sidecar
+// sends the merged mode to the driver.
 package accessmode
 
 import cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 
-// Merge returns the smallest modes that include both a and b, per category. An empty mode requests nothing, so the
-// other one is used.
+// Merge returns, for each category, the smallest mode that includes those of both a and b. An empty mode requests
+// nothing, so the result is then the other mode.
 func Merge(a, b cosiapi.BucketAccessModes) cosiapi.BucketAccessModes {
 	return cosiapi.BucketAccessModes{
 		ObjectData:     merge(a.ObjectData, b.ObjectData),

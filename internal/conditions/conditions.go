@@ -2,9 +2,9 @@
 
 // Package conditions sets the status conditions of COSI objects.
 //
-// It defines the closed list of reasons with their owners, the rule by which two components share a condition, the
-// format of object names in messages, and the messages that both components use. It does not read or write objects:
-// callers persist the slice that they pass in.
+// It defines the closed list of reasons with the owner of each reason, the rule for conditions that two components
+// share, the format of object names in messages, and the messages that both components use. It does not read or write
+// objects: it changes the slice of conditions that the caller passes, and the caller writes the object.
 package conditions
 
 import (
@@ -33,8 +33,8 @@ type Change struct {
 }
 
 // Set applies the change to conds and reports whether anything changed. It updates lastTransitionTime only if the
-// status changes, and at the first change of a condition that the CRD's default created. Set is for conditions with
-// one writer; use Merge for the others.
+// status changes, or if it replaces a condition that the CRD's default created. Set is for conditions with one writer;
+// use Merge for the others.
 func Set(conds *[]metav1.Condition, c Change) bool {
 	if !meta.SetStatusCondition(conds, c.condition()) {
 		return false

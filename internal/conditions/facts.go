@@ -17,8 +17,9 @@ func Belongs(what, to, notTo string) string {
 // AnotherClaim replaces, in messages, the name of a claim that the reader may not be allowed to see.
 const AnotherClaim = "another BucketClaim"
 
-// ClaimOf returns the name of the claim that a Bucket is bound to or, without a UID, reserved for. Show it only to
-// administrators, who may read Buckets, and to the user of that claim. No other user may see it.
+// ClaimOf returns the name and UID of the claim that a Bucket is bound to. If the Bucket is only reserved for a claim,
+// its reference has no UID, and ClaimOf returns only the name. Show the result only to administrators, who may read
+// Buckets, and to the user of that claim.
 func ClaimOf(bucket *cosiapi.Bucket) string {
 	ref := bucket.Spec.BucketClaimRef
 	name := Names("BucketClaim", ref.Namespace+"/"+ref.Name)
@@ -28,8 +29,8 @@ func ClaimOf(bucket *cosiapi.Bucket) string {
 	return fmt.Sprintf("%s with UID %q", name, ref.UID)
 }
 
-// Lacks returns the message for an object or a driver that lacks protocols that another object requests, or an empty
-// string if it has all of them.
+// Lacks returns the message for an object or a driver that does not support all protocols that another object requests.
+// It returns an empty string if nothing is missing.
 func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
 	lacking := slices.DeleteFunc(slices.Clone(asked), func(p cosiapi.Protocol) bool { return slices.Contains(has, p) })
 	if len(lacking) == 0 {
@@ -38,7 +39,8 @@ func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
 	return fmt.Sprintf("%s supports %s and not %s, which %s asks for.", what, List(has), List(lacking), by)
 }
 
-// RepeatedSecret returns the message for an access that uses the same Secret name for two claims, or an empty string.
+// RepeatedSecret returns the message for an access that uses the same Secret name for two claims. It returns an empty
+// string for any other access.
 func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	seen := map[string]bool{}
 	for _, c := range access.Spec.BucketClaims {
@@ -50,8 +52,9 @@ func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	return ""
 }
 
-// WithoutMode returns the message for an access without accessModes for one of its claims, or an empty string. Our
-// CRDs reject such an access; it was created under the CRDs of another project, which have a different field.
+// WithoutMode returns the message for an access that has no accessModes for one of its claims. It returns an empty
+// string for any other access. Our CRDs reject an access without accessModes, so it was created under the CRDs of
+// another project, which have a different field.
 func WithoutMode(access *cosiapi.BucketAccess) string {
 	for _, c := range access.Spec.BucketClaims {
 		if c.AccessModes == (cosiapi.BucketAccessModes{}) {

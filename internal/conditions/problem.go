@@ -73,8 +73,8 @@ func (p *Problem) Known(list []metav1.Condition) bool {
 	return said != nil && said.Status == p.Validated(0).Status && said.Reason == string(p.Reason)
 }
 
-// Report applies the problem to the conditions. The other component's ResourcesValidated condition is kept if it is at
-// least as severe (see Merge), and a provisioned object stays provisioned.
+// Report applies the problem to the conditions. It keeps the other component's ResourcesValidated condition if that is
+// at least as severe (see Merge). A provisioned object stays provisioned.
 func (p *Problem) Report(list *[]metav1.Condition, generation int64) {
 	change := p.Validated(generation)
 	Merge(list, change)

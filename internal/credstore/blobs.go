@@ -11,8 +11,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Blobs stores bytes by name. It is the interface of storage that does not interpret entries. The methods are those of
-// Store, with the same errors.
+// Blobs stores bytes by name. Implement it for storage that does not interpret entries. The methods are those of Store,
+// with the same errors.
 type Blobs interface {
 	// ID is like Store.ID.
 	ID(ctx context.Context) (string, error)

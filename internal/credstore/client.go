@@ -33,7 +33,7 @@ var statusCodes = map[codes.Code]error{
 	codes.DataLoss:           ErrCorrupt,
 }
 
-// Remote implements Blobs with the store that a sidecar serves. Without a sidecar every call fails immediately.
+// Remote implements Blobs with the store that a sidecar serves. If no sidecar is running, every call fails immediately.
 type Remote struct {
 	connection *grpc.ClientConn
 	client     cosi.CredentialStoreClient

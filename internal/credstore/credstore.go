@@ -3,14 +3,15 @@
 // Package credstore stores the credentials that a storage backend shows only once, so that a driver returns the same
 // credential on every repeated grant.
 //
-// A driver returns a credential only after it is stored. If the backend has a key that is not in the store, that key
-// was therefore never delivered, and the driver may delete it. This conclusion is valid only while the store is
-// intact. Each store therefore has a random ID, created together with the store, and the driver marks every account
-// that it creates with that ID. It never touches an account with the mark of another store.
+// A driver stores a credential before it returns the credential. If the backend has a key that is not in the store, the
+// key was therefore never delivered, and the driver may delete it. This conclusion is valid only while the store is
+// intact. Each store therefore has a random ID that is created together with the store. The driver marks every account
+// that it creates with the ID of its store, and never changes an account with the mark of another store.
 //
-// A Store keeps entries. OnBlobs builds a Store on any Blobs, which hold bytes by name: Memory, Directory, the Secrets of
-// the subpackage kube, or Remote, the client of a store that a Server serves. The sidecar runs the Server for its
-// driver, on Secrets, so the driver needs no access to Kubernetes. Encrypted encrypts the secrets of any Store.
+// A Store keeps entries. OnBlobs returns a Store that keeps its entries in Blobs, which store bytes by name. The
+// implementations of Blobs use memory, a directory, Secrets (subpackage kube) or a remote store (Remote, the client of
+// a Server). The sidecar runs the Server for its driver, on Secrets, so the driver needs no access to Kubernetes.
+// Encrypted returns a Store that encrypts the secrets in another Store.
 //
 // Drivers use the store through drivers/driverkit/credentials.
 package credstore
@@ -33,13 +34,13 @@ var (
 	ErrConflict = errors.New("the stored credential was changed by another writer")
 	// ErrCorrupt reports that the stored data is damaged. Nothing was changed.
 	ErrCorrupt = errors.New("the stored credential is damaged")
-	// ErrStoreID reports that the store has entries but no ID, or a different ID than before. It is then not the store
-	// that the driver wrote to.
+	// ErrStoreID reports that the store has entries but no ID, or that its ID has changed. The store is then not the
+	// one that the driver wrote to.
 	ErrStoreID = errors.New("the credential store has lost its ID")
 )
 
-// Store keeps one Entry for each account ID. All methods are safe for concurrent use, also by several processes if the
-// implementation uses shared storage.
+// Store keeps one Entry for each account ID. All methods are safe for concurrent use. If the implementation uses shared
+// storage, several processes can use the store at the same time.
 type Store interface {
 	// ID returns the random ID that was created together with the store: 32 hexadecimal digits.
 	ID(ctx context.Context) (string, error)

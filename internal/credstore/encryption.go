@@ -95,12 +95,12 @@ func isKeyIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
 }
 
-// Encrypted returns a Store that keeps its entries in store with secrets that are encrypted with the keys of keyFile.
-// IDs, notes and rotations are not encrypted: they are not secret, and administrators need them for repairs. An entry
-// that is not encrypted, or was encrypted with an earlier key, is encrypted with the first key when it is read.
+// Encrypted returns a Store that keeps its entries in store and encrypts their secrets with the keys in keyFile. IDs,
+// notes and rotations are not encrypted: they are not secret, and administrators need them for repairs. When the Store
+// reads an entry that is not encrypted, or was encrypted with an earlier key, it encrypts the entry with the first key.
 //
-// If keyFile is empty, secrets are not encrypted, and an encrypted secret is an error instead of being returned as if
-// it were a plain secret.
+// If keyFile is empty, secrets are not encrypted. An encrypted secret then causes an error, so it is never returned as
+// if it were a plain secret.
 func Encrypted(store Store, keyFile string) (Store, error) {
 	if keyFile == "" {
 		return encrypted{store, &keyring{plain: true}}, nil

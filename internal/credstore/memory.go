@@ -12,7 +12,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Memory is a Store in memory: for tests, and for backends that need no store.
+// Memory is a Store in memory, for tests and for backends that need no store.
 type Memory struct {
 	Store
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ctrlmanager contains the common parts of the managers of the Controller and the Sidecar. Each of them
-// configures its own caches and leader election.
+// Package ctrlmanager contains the common parts of the managers of the Controller, the Sidecar and cosi-obc. Each of
+// these components configures its own caches and leader election.
 package ctrlmanager
 
 import (

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// New is like ctrl.NewManager with two differences. First, the manager can be stopped at any time. A manager of
-// controller-runtime (v0.25) that is stopped before its caches are synced, because the API server is down or refuses
-// to list, waits for them forever in a busy loop. Second, with leader election, Start returns an error as soon as this
-// instance sees that another one holds the Lease. o.NewCache must not be set.
+// New is like ctrl.NewManager with two differences. First, the manager can be stopped at any time. In
+// controller-runtime (v0.25), a manager that is stopped before its caches are synced waits for them forever in a busy
+// loop, for example if the API server is down or rejects list requests. Second, with leader election, Start returns an
+// error as soon as this instance sees that another one holds the Lease. o.NewCache must not be set.
 func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	stopping, stop := context.WithCancel(context.Background())
 	o.NewCache = func(config *rest.Config, o cache.Options) (cache.Cache, error) {
@@ -80,8 +80,8 @@ type yielding struct {
 	passed   atomic.Bool
 }
 
-// WaitForCacheSync implements cache.Cache. The first call that may wait forever is made by the manager itself, which
-// has started no reader at that point. If the manager is stopped, only that call returns as if the cache were synced.
+// WaitForCacheSync implements cache.Cache. The first call that may wait forever comes from the manager itself, before
+// it starts any reader. If the manager is stopped, only that call returns as if the cache were synced.
 func (c *yielding) WaitForCacheSync(ctx context.Context) bool {
 	if _, bounded := ctx.Deadline(); bounded || c.passed.Swap(true) {
 		return c.Cache.WaitForCacheSync(ctx)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock implements file locks between processes. The kernel releases a lock when its holder ends for any
-// reason.
+// Package flock implements file locks between processes. The kernel releases a lock when the process that holds it
+// exits or crashes.
 package flock
 
 import (
@@ -34,8 +34,8 @@ func lock(file *os.File, how int) error {
 	}
 }
 
-// Release unlocks and closes file. Closing is not enough: a child process that another goroutine is just starting may
-// briefly have a copy of the open file.
+// Release unlocks and closes file. Closing is not enough: if another goroutine is starting a child process, the child
+// may briefly have a copy of the open file.
 func Release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

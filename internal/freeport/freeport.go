@@ -20,8 +20,8 @@ const (
 
 const loopback = "127.0.0.1"
 
-// Port is a TCP port of 127.0.0.1 without a listener. No process gets it unless it requests this number, and no other
-// Port on this machine has the number until Release or the end of the process.
+// Port is a TCP port of 127.0.0.1 without a listener. Other processes get the port only if they request this number. No
+// other Port on this machine has the same number until Release is called or the process ends.
 type Port struct {
 	Number int
 	// held is the UDP port of the same number. Its listener reserves the number for one process without a file that

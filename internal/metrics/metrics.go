@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the metrics of controller and sidecar: the four of KEP-1979 ("SLIs"), with exactly its
-// names, labels and bucket boundaries, and the duration of each reconcile step. Nothing is registered globally:
-// callers pass a Registerer.
+// Package metrics defines the metrics of the Controller and the Sidecar. Four of them are the metrics of KEP-1979
+// ("SLIs"), with exactly the names, labels and bucket boundaries of the KEP. The others describe reconcile steps,
+// objects and sidecars. The package registers nothing globally: callers pass a Registerer.
 package metrics
 
 import (
@@ -23,8 +23,8 @@ const (
 	OperationCreate = "Create"
 	OperationDelete = "Delete"
 
-	// StatusUnknown is the status of a failed reconcile, also if the driver failed. The outcome of the operation is
-	// unknown.
+	// StatusUnknown is the status of any failed reconcile, including one with a failed driver call. The outcome of the
+	// operation is unknown.
 	StatusUnknown = "Unknown"
 	// StatusSucceeded is the status of the reconcile that completed the operation.
 	StatusSucceeded = "Succeeded"
@@ -40,8 +40,8 @@ func boundaries() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 }
 
-// Controller has the metrics of the Controller, and of the Sidecar for Buckets, because only the Sidecar sees the end
-// of their deletion.
+// Controller contains the metrics of the Controller. The Sidecar also uses it for Buckets, because only the Sidecar
+// sees when their deletion ends.
 type Controller struct {
 	total *prometheus.HistogramVec
 	count *prometheus.CounterVec

@@ -39,7 +39,7 @@ type Object struct {
 	Namespace string
 	// State is one of the State constants.
 	State string
-	// Since is the time at which the object entered its state, if it should leave that state.
+	// Since is the time at which the object entered its state. It is set only if the object should leave that state.
 	Since time.Time
 }
 
@@ -61,8 +61,8 @@ type Objects struct {
 	in     *prometheus.GaugeVec
 }
 
-// NewObjects registers the object metrics of a Controller whose state look returns. If they are already registered,
-// such as by a Controller that has stopped, they use the new look from now on.
+// NewObjects registers the object metrics of a Controller. look returns the Controller's state. If the metrics are
+// already registered, for example by a Controller that has stopped, they use the new look from now on.
 func NewObjects(r prometheus.Registerer, look func() Inventory) error {
 	o, err := register(r, &Objects{
 		look: look, // set here too, for a scrape right after the registration

@@ -42,8 +42,8 @@ type Sidecars struct {
 	expiry   *prometheus.GaugeVec
 }
 
-// NewSidecars registers the metrics of a sidecar whose state look returns. A later sidecar of the same driver replaces
-// it.
+// NewSidecars registers the metrics of a sidecar. look returns the sidecar's state. A later sidecar of the same driver
+// replaces an earlier one.
 func NewSidecars(r prometheus.Registerer, driverName string, look func() SidecarState) (*Sidecars, error) {
 	regrants, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_sidecar_regrants_total",

@@ -21,9 +21,9 @@ func Policies() []string {
 // ProtectionPolicies returns the policies that reserve COSI's finalizer and annotations for COSI.
 func ProtectionPolicies() []string { return []string{"cosi-protection", "cosi-protection-create"} }
 
-// MissingPolicies returns the named admission policies that have no effect, because the policy or its binding does not
-// exist, or because the binding does not deny. The error satisfies apierrors.IsForbidden if the user may not read
-// them.
+// MissingPolicies returns those of the named admission policies that have no effect, because the policy or its binding
+// does not exist, or because the binding does not deny requests. The error satisfies apierrors.IsForbidden if the user
+// is not allowed to read them.
 func MissingPolicies(ctx context.Context, reader client.Reader, names ...string) ([]string, error) {
 	var missing []string
 	for _, name := range names {

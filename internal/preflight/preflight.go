@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight checks whether an API server has the kinds of api/v1alpha2, which a component needs to start, and
-// the admission policies. It only reads.
+// Package preflight checks whether an API server serves the kinds of api/v1alpha2 that a component needs to start, and
+// whether the admission policies are in effect. It only reads.
 package preflight
 
 import (
@@ -20,8 +20,8 @@ import (
 // A MapperProvider creates the REST mapper of a manager.
 type MapperProvider func(*rest.Config, *http.Client) (meta.RESTMapper, error)
 
-// Kinds looks up kinds of api/v1alpha2, such as BucketClaim, in an API server. If all exist, it returns a provider of
-// the mapper that found them. Use it for the manager, to avoid a second discovery.
+// Kinds checks that an API server has all given kinds of api/v1alpha2, such as BucketClaim. It returns a provider of
+// the REST mapper that found them. Pass the provider to the manager to avoid a second discovery.
 func Kinds(config *rest.Config, kinds ...string) (MapperProvider, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // Elided replaces a name, a number or another error in an error message.
 const Elided = "…"
 
-// Errors returns the texts of the errors with which kubectl cosi and cooper exit, by message. Messages that only add
-// context to another error have none.
+// Errors returns, by message, the explanations of the errors with which kubectl cosi and cooper exit. Messages that
+// only add context to another error have no explanation.
 func Errors() []Text {
 	var all []Text
 	for _, texts := range [][]alike{ofCluster(), ofSecrets(), ofFlags(), ofCooper(), ofMigration()} {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reasons explains to users the terms with which COSI reports the state of their objects: reasons of
-// conditions and Events, the words of kubectl cosi status, gRPC codes of drivers, and refusals of the API server.
-// docs/reference/reasons.md and `kubectl cosi explain` are generated from it.
+// Package reasons explains the terms in which COSI reports state and problems to users: reasons of conditions and
+// Events, the words of kubectl cosi status, gRPC codes of drivers, and denied requests to the API server.
+// docs/reference/reasons.md and the output of `kubectl cosi explain` are generated from these explanations.
 package reasons
 
 import (
@@ -35,8 +35,8 @@ const (
 type Text struct {
 	Kind   Kind
 	Reason string
-	// Happened is what COSI found or did, Why lists the usual causes, and Do is what the reader should do next. Do
-	// mentions if only an administrator can do it.
+	// Happened is what COSI found or did, Why lists the usual causes, and Do is what the reader should do next. If only
+	// an administrator can do it, Do says so.
 	Happened, Why, Do string
 }
 

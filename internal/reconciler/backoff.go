@@ -46,9 +46,9 @@ func NewLimiter(o BackoffOptions) *Limiter {
 	return &Limiter{options: o, now: time.Now, failed: map[reconcile.Request]failures{}}
 }
 
-// A Limiter is a rate limiter that doubles the delay of an object with each consecutive failure, from MinBackoff to
+// A Limiter is a rate limiter. It doubles the delay of an object with each consecutive failure, from MinBackoff to
 // MaxBackoff. If many objects fail, it extends the maximum so that all of them share one retry rate. It adds jitter of
-// up to a fifth, and more if many objects fail. It drops objects that have not failed for a long time, because a
+// up to a fifth, and more if many objects fail. It forgets objects that have not failed for a long time, because a
 // deleted object never succeeds.
 type Limiter struct {
 	options BackoffOptions
@@ -72,8 +72,8 @@ func (l *Limiter) When(item reconcile.Request) time.Duration {
 	return l.wait(item, l.options.Base, l.options.Max)
 }
 
-// Poll returns the delay until an object that is blocked by something other than a failure is reconciled again: d with
-// jitter. If many objects fail, each call returns a longer delay.
+// Poll returns the delay, with jitter, after which an object is reconciled again if something other than a failure
+// blocks it. The delay is d; if many objects fail, each call returns a longer delay.
 func (l *Limiter) Poll(item reconcile.Request, d time.Duration) time.Duration {
 	return l.wait(item, d, d)
 }
@@ -89,8 +89,8 @@ func (l *Limiter) wait(item reconcile.Request, first, most time.Duration) time.D
 	return apart(wait, most)
 }
 
-// Pace returns the delay until a failing object is retried without a new event: d, or longer if many objects fail,
-// with jitter.
+// Pace returns the delay, with jitter, until a failing object is retried without a new event. The delay is d, or longer
+// if many objects fail.
 func (l *Limiter) Pace(d time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

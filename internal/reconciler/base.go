@@ -62,7 +62,8 @@ type Base struct {
 	Now func() time.Time
 }
 
-// New returns a function that creates the Base for a kind, which a component reconciles with the manager.
+// New returns a function that creates the Base for a kind. A component calls it for each kind that it reconciles with
+// the manager.
 func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	if o.Registerer == nil {
 		return nil, errors.New("Options.Registerer is not set: pass the registry that /metrics serves")
@@ -93,8 +94,8 @@ func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	}, nil
 }
 
-// Controller returns the options of the controller of this kind. They disable the check for unique controller names:
-// it is global to the process and would reserve the names of a stopped manager forever.
+// Controller returns the options of the controller of this kind. They disable controller-runtime's check for unique
+// controller names. This check is global to the process and would reserve the names of a stopped manager forever.
 func (b Base) Controller() controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: b.Options.Workers,

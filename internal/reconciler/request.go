@@ -86,7 +86,7 @@ func (b Base) Finished(driver, operation string, began metav1.Time) {
 	b.Metrics.Reconciled(o, metrics.StatusSucceeded)
 }
 
-// Deleted records that a deletion, which started at that time, succeeded. If the object was never provisioned, its
+// Deleted records that a deletion, which started at the time began, succeeded. If the object was never provisioned, its
 // creation is recorded as canceled.
 func (b Base) Deleted(driver string, began metav1.Time, of []metav1.Condition) {
 	b.Finished(driver, metrics.OperationDelete, began)

@@ -62,20 +62,20 @@ func NewRunner(o RunnerOptions) *Runner {
 	return &Runner{options: o, tracer: tracer, failures: NewLimiter(o.Backoff), conflicts: NewLimiter(o.Backoff)}
 }
 
-// Limiter returns the rate limiter that the controller of this kind must use, so that Runner and controller count the
-// same failures.
+// Limiter returns the rate limiter that the controller of this kind must use. The Runner and the controller then count
+// the same failures.
 func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
 
-// Once returns the Runner for an object that does not exist. It is not resynced, but failures and conflicts are
-// retried.
+// Once returns the Runner for an object that does not exist. It does not resync the object, but retries failures and
+// conflicts.
 func (r *Runner) Once() *Runner {
 	once := *r
 	once.options.Resync = 0
 	return &once
 }
 
-// Separate returns a Runner with its own count of conflicts, for steps that run in addition to others for the same
-// request. Success of the others does not reset it.
+// Separate returns a Runner with its own count of conflicts. Use it for steps that run in addition to other steps for
+// the same request, so that a success of the other steps does not reset the count.
 func (r *Runner) Separate() *Runner {
 	separate := *r
 	separate.conflicts = NewLimiter(r.options.Backoff)
@@ -84,9 +84,9 @@ func (r *Runner) Separate() *Runner {
 
 // RunSteps runs the steps for one request. Events refer to obj.
 //
-// A wait ends the reconcile until a watch event or the resync. Conflicts are retried without a log entry, because
-// another writer was just faster. Every other error is returned, to be logged and retried with backoff. Resyncs and
-// retries have a lower priority than changes.
+// A wait ends the reconcile until a watch event, the resync, or the time limit of the verdict. Conflicts are retried
+// without an error in the log, because they only mean that another client wrote first. Every other error is returned,
+// to be logged and retried with backoff. Resyncs and retries have a lower priority than changes.
 func RunSteps[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []Step[W], work W) (reconcile.Result, error) {
 	ctx, span := r.tracer.Start(ctx, "reconcile "+r.options.Kind, trace.WithAttributes(
 		attribute.String("cosi.component", r.options.Component),

@@ -12,10 +12,9 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-// Slim is a cache transform that saves memory. It removes managed fields, which no component reads, interns strings
-// that thousands of objects share, and clips lists, for which the decoder allocates space for four items. Values that
-// are not API objects, such as the tombstone of a missed deletion, are returned unchanged; they were transformed
-// before.
+// Slim is a cache transform that saves memory. It removes managed fields, which no component reads. It interns strings
+// that thousands of objects share. It clips lists, for which the decoder allocates space for four items. It returns
+// values that are not API objects unchanged, such as the tombstone of a missed deletion, which was transformed before.
 func Slim(cached any) (any, error) {
 	obj, ok := cached.(client.Object)
 	if !ok {

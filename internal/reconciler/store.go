@@ -19,9 +19,9 @@ import (
 // object.
 const recordTries = 3
 
-// ReadOnly lists from the cache without a deep copy of every object, which is most of the cost of a lookup per event.
-// It is safe only if the caller does not modify the items: the cache replaces objects and never modifies them, but a
-// modification by a caller would be visible to all readers.
+// ReadOnly lists from the cache without a deep copy of every object. The copies are most of the cost of a lookup per
+// event. ReadOnly is safe only if the caller does not modify the items. The cache itself replaces objects and never
+// modifies them, but all readers would see a modification by a caller.
 const ReadOnly = client.UnsafeDisableDeepCopy
 
 // A Store reads and writes the objects of one kind. Use NewStore.
@@ -39,10 +39,10 @@ func NewStore(c client.Client, live client.Reader) Store {
 	return Store{Client: c, Live: live, writes: &writes{}}
 }
 
-// Patch applies change, which modifies metadata or spec of obj in memory, to the object in the API, and reports
-// whether there was anything to write. The patch contains only the change, down to single fields of list items. It
-// fails with a conflict if the object has changed since obj was read. After a success, obj is the object that the API
-// server returned.
+// Patch applies change to the object in the API, and reports whether there was anything to write. change modifies
+// metadata or spec of obj in memory. The patch contains only the change, down to single fields of list items. It fails
+// with a conflict if the object has changed since obj was read. After a success, obj is the object that the API server
+// returned.
 func (s Store) Patch(ctx context.Context, obj client.Object, change func()) (bool, error) {
 	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Patch(ctx, obj, p) })
 }
@@ -53,8 +53,8 @@ func (s Store) PatchStatus(ctx context.Context, obj client.Object, change func()
 }
 
 // Record is like Patch, for the outcome of an external call that must not be repeated only because the object has
-// changed in the meantime. In that case change is applied to the current object, unless same reports that the call no
-// longer applies to it. The latter is a conflict.
+// changed in the meantime. If the object has changed, Record applies change to the current object. If same reports that
+// the call does not apply to the current object, Record returns a conflict.
 func (s Store) Record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, change func()) error {
 	return s.record(ctx, obj, same, func() (bool, error) { return s.Patch(ctx, obj, change) })
 }
@@ -87,7 +87,7 @@ func (s Store) Current(ctx context.Context, obj client.Object) (bool, error) {
 	return sameVersion(obj, live), nil
 }
 
-// ObjectName returns an object's kind and, in quotes, its namespace, if any, and name, for messages.
+// ObjectName returns an object's kind, namespace (if any) and name for messages. The namespace and name are quoted.
 func ObjectName(obj client.Object) string {
 	name := obj.GetName()
 	if obj.GetNamespace() != "" {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Uninterrupted returns steps that, once started, run to their end even if the context is cancelled, for at most limit
-// each. A component that shuts down therefore records all outcomes for its successor. Steps wrapped with BeforeStop
+// Uninterrupted returns steps that run to their end once started, even if the context is cancelled, for at most limit
+// each. A component that shuts down can therefore record all outcomes for its successor. Steps wrapped with BeforeStop
 // are not started after the cancellation.
 func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
 	wrapped := make([]Step[T], len(steps))
@@ -18,8 +18,8 @@ func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
 	return wrapped
 }
 
-// BeforeStop returns a step that does not start once the component shuts down. Use it for steps that start something
-// long, such as an RPC. It has an effect only within Uninterrupted.
+// BeforeStop returns a step that does not start once the component shuts down. Use it for steps that start a long
+// operation, such as an RPC. It has an effect only within Uninterrupted.
 func BeforeStop[T any](s Step[T]) Step[T] { return beforeStop[T]{Step: s} }
 
 type beforeStop[T any] struct{ Step[T] }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secretkeys defines the keys of access Secrets and of a Bucket's bucketInfo, exactly as named in KEP-1979,
-// section "BucketAccess Secret data", and converts a driver's responses to them.
+// Package secretkeys defines the keys of access Secrets and of a Bucket's bucketInfo, with the names in KEP-1979,
+// section "BucketAccess Secret data". It converts a driver's responses to maps with these keys.
 //
-// It does not validate responses (the contract's ValidateResponse does) and does not read or write Secrets.
+// It does not validate the responses (see ValidateResponse in package cosi), and does not read or write Secrets.
 package secretkeys
 
 import (
@@ -98,9 +98,10 @@ func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
 	}
 }
 
-// Data converts a grant to the data of one Secret: the driver's response for one bucket, and the credential that all
-// buckets of the access share. Values that the driver did not set have no key, except the expiry of an Azure SAS
-// token, which is then empty (KEP-1979, "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
+// Data converts a grant to the data of one Secret. A grant consists of the driver's response for one bucket and the
+// credential that all buckets of the access share. Data omits the keys of values that the driver did not set. The
+// exception is the expiry of an Azure SAS token, which is then empty (KEP-1979,
+// "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP").
 func Data(
 	protocol cosiapi.Protocol, info *cosi.ObjectProtocolAndBucketInfo, credential *cosi.CredentialInfo,
 ) map[string][]byte {

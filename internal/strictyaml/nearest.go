@@ -4,8 +4,8 @@ package strictyaml
 
 import "strings"
 
-// Nearest returns the known name that name is most likely a misspelling of, if there is a similar one: it differs only
-// in case or in a few letters, or one of the two names contains the other.
+// Nearest returns the known name that is most similar to name, if name is likely a misspelling of it. Two names are
+// similar if they differ only in case or in a few letters, or if one of them contains the other.
 func Nearest(name string, known []string) (string, bool) {
 	best, least := "", len(name)/4+2
 	for _, candidate := range known {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strictyaml reads configuration files. An unknown field is an error that names its path and the most similar
-// known field.
+// Package strictyaml reads configuration files. It rejects unknown fields with an error that contains the path of the
+// field and the most similar known field.
 package strictyaml
 
 import (

@@ -24,7 +24,7 @@ const (
 )
 
 // Path returns the path of an endpoint of the form unix:///path/to/driver.sock, the only form that the specification
-// allows. Its errors explain what is wrong and what to write instead. The caller should add where the endpoint was
+// allows. Its errors explain what is wrong and how to correct it. Callers should add the place where the endpoint was
 // configured.
 func Path(endpoint string) (string, error) {
 	const form = "use unix:///path/to/driver.sock"

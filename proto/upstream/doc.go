@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream is the upstream project's dialect of v1alpha2, as of its commit ee00c26: the messages that differ
-// from those of package cosi, and the service path that both share. The dialect must be selected by configuration,
-// because no call can distinguish it from package cosi.
+// Package upstream contains the upstream project's dialect of v1alpha2, as of its commit ee00c26: the messages that
+// differ from those of package cosi. Both dialects use the same service path, so no call can distinguish them. The
+// dialect must therefore be selected by configuration.
 //
 // The package is independent of Kubernetes, of any storage backend, and of the implementations of both parties.
 package upstream

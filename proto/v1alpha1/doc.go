@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package v1alpha1 is the driver contract of the COSI specification v1alpha1. It also defines the keys of the
-// credentials map, which the sidecar of the upstream project's v0.2 expects and the specification does not define.
-// Package cosi redacts the messages, and its limits apply here too.
+// credentials map. The specification does not define these keys, but the sidecar of the upstream project's v0.2 expects
+// them. Package cosi redacts the messages, and its limits apply here too.
 //
 // The package is independent of Kubernetes, of any storage backend, and of the implementations of both parties.
 package v1alpha1

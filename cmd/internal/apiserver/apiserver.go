@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver connects commands to the Kubernetes API server: the --kubeconfig flag, the client
-// configuration, and the log of the client libraries. It makes no requests.
+// Package apiserver contains the code with which commands configure their Kubernetes clients: the
+// --kubeconfig flag, the client configuration, and the log of the client libraries. It sends no requests to
+// the API server.
 package apiserver
 
 import (

@@ -35,9 +35,9 @@ type Options struct {
 	Out io.Writer
 }
 
-// Check returns an error if Cooper's CRDs must not be installed in a cluster: because foreign CRDs exist and
-// the user has not allowed their replacement, or because they cannot be replaced. It examines all CRDs before
-// it returns, and writes nothing.
+// Check returns an error if Cooper's CRDs must not be installed in a cluster. This is the case if the cluster
+// has foreign CRDs that the user has not allowed Cooper to replace, or that cannot be replaced. Check
+// examines all CRDs before it returns, and writes nothing.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {

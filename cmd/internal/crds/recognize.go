@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds identifies the origin of the CustomResourceDefinitions of objectstorage.k8s.io in a cluster,
-// and what would be lost if Cooper's replaced them. It only reads. Commands that install Cooper call it
-// before the first write.
+// Package crds determines the origin of a cluster's CRDs of objectstorage.k8s.io, and the data that would be
+// lost if Cooper's CRDs replaced them. Commands that install Cooper call it before their first write. The
+// package only reads.
 package crds
 
 import (
@@ -46,8 +46,8 @@ var (
 	upstreamFields = []string{"status.readyToUse", "spec.featureOptions"}
 )
 
-// Of identifies a CRD of objectstorage.k8s.io: first by its distinctive fields, whose values would be lost,
-// then by the annotation.
+// Of identifies a CRD of objectstorage.k8s.io. It first looks for distinctive fields, whose values a
+// replacement would lose, and then for the annotation.
 func Of(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	said := crd.Annotations[approval]
 	has := func(path string) bool { return fields(crd)[path] }

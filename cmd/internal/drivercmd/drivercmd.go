@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivercmd contains what all driver commands share: configuration, listening, logging, metrics and
-// health. It depends neither on a backend nor on Kubernetes.
+// Package drivercmd contains the code that all driver commands share: configuration, listening, logging,
+// metrics and health. It is independent of storage backends and of Kubernetes.
 package drivercmd
 
 import (

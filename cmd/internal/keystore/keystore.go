@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keystore opens the credential store of a driver command according to its flags. The store keeps
+// Package keystore opens the credential store that the flags of a driver command select. The store keeps
 // credentials that the backend returns only once.
 package keystore
 
@@ -38,8 +38,8 @@ func (p *Place) Flags(f *pflag.FlagSet) {
 	p.access.Flags(f)
 }
 
-// Open opens the store of a driver. It does not wait for a sidecar: it connects to a store that the sidecar
-// serves on the first call.
+// Open opens the store of a driver. It does not wait for a sidecar: if a sidecar serves the store, the first
+// call connects to it.
 func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credentials.Store, error) {
 	store, err := p.open(ctx, driver, log)
 	if err != nil {

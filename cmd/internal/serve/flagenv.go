@@ -34,7 +34,7 @@ func AsArgument(flag *pflag.Flag) {
 }
 
 // FlagVariable returns the environment variable of a flag. It is empty for flags that print something and
-// exit; COOPER_VERSION has another meaning, in the build of images and charts.
+// exit. For example, COOPER_VERSION has another meaning when images and charts are built.
 func FlagVariable(flag *pflag.Flag) string {
 	if _, isArgument := flag.Annotations[argument]; isArgument {
 		return ""

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve contains what all serving commands share: flags that can also be set by environment variables
-// (--driver-address by COOPER_DRIVER_ADDRESS), logging, traces, version, exit codes and signals. It does not
-// depend on Kubernetes, because some drivers run without it.
+// Package serve contains the code that all serving commands share: flags, logging, traces, version, exit
+// codes and signals. Flags can also be set by environment variables, such as COOPER_DRIVER_ADDRESS for
+// --driver-address. The package is independent of Kubernetes, because some drivers run without it.
 package serve
 
 import (

@@ -32,8 +32,8 @@ func (c *TraceCollector) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.endpoint, "traces-endpoint", "", "URL of an OpenTelemetry collector for traces by OTLP over HTTP, such as http://collector:4318; empty disables traces")
 }
 
-// Provider returns a tracer provider that exports the program's spans to the collector, or drops them if
-// there is none. It sends nothing before the first span, and an unavailable collector does not block the
+// Provider returns a tracer provider that exports the program's spans to the collector. Without a collector,
+// it drops the spans. It sends nothing before the first span, and an unavailable collector does not block the
 // program. The caller must call flush at exit.
 func (c *TraceCollector) Provider(ctx context.Context, program string) (provider trace.TracerProvider, flush func(), err error) {
 	if c.endpoint == "" {

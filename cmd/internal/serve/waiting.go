@@ -11,7 +11,8 @@ import (
 )
 
 // Waiting serves the health endpoints of a program that is alive but not ready: /healthz succeeds, and
-// /readyz fails with the reason. end stops the server and frees the address. An empty address disables it.
+// /readyz fails with the reason. end stops the server and frees the address. If the address is empty, Waiting
+// serves nothing.
 func Waiting(ctx context.Context, address, why string) (end func(), err error) {
 	if address == "" {
 		return func() {}, nil

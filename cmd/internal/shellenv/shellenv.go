@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shellenv prints variables for eval in a POSIX shell.
+// Package shellenv prints variable assignments that a POSIX shell can eval.
 package shellenv
 
 import (

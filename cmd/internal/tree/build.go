@@ -27,9 +27,9 @@ const (
 	KindSecret = "Secret"
 )
 
-// Build returns the tree of each root. Without roots there is one for each claim, for each access that uses
-// none of them, and for each Bucket whose claim no longer exists. A root that does not exist is a node with
-// that status.
+// Build returns the tree of each root. Without roots, it returns a tree for each claim, for each access that
+// uses none of the claims, and for each Bucket whose claim no longer exists. For a root that does not exist,
+// it returns a node with that status.
 func Build(o *Objects, roots ...Root) []*Node {
 	b := builder{Objects: o, using: map[client.ObjectKey][]*cosiapi.BucketAccess{}}
 	for key, access := range o.Accesses {

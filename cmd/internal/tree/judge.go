@@ -149,8 +149,8 @@ type Hold struct {
 // slack is the tolerated clock difference before a Lease counts as expired.
 const slack = 30 * time.Second
 
-// Holder evaluates a Lease; nil means that there is none. It allows for clock skew, because a single read
-// cannot distinguish skew from an expired holder.
+// Holder evaluates a Lease; nil means that there is no Lease. It allows for clock skew, because a single read
+// cannot distinguish clock skew from an expired Lease.
 func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	if lease == nil {
 		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so its holder has never run."}

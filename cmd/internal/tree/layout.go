@@ -26,8 +26,8 @@ type Map struct {
 // A Box is a node on the map.
 type Box struct {
 	X, Y, Width, Height int
-	// ID is the unique ID of the box. It is the ID of its selection, with a numeric prefix if other boxes
-	// have the same selection.
+	// ID is the unique ID of the box. It is the ID of the selected object, with a numeric prefix if other
+	// boxes select the same object.
 	ID        string
 	Node      *Node
 	Selection Selection

@@ -50,7 +50,8 @@ type Node struct {
 	// State is for programs. Status is the word for the state that fits the kind.
 	State  State        `json:"state"`
 	Status reasons.Word `json:"status"`
-	// Reason and Message are those of the determining condition, or explain why the object cannot be shown.
+	// Reason and Message come from the condition that determines the state, or explain why the object cannot
+	// be shown.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Do is what to do next, if anything.

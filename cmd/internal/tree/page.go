@@ -33,8 +33,8 @@ type PageOptions struct {
 	System string
 	// Now returns the current time in the cluster; nil means this machine's clock.
 	Now func(context.Context) time.Time
-	// Spans are the spans of controller and sidecars. If they run in other processes it is nil, and the
-	// timeline uses only the timestamps of the objects, in whole seconds.
+	// Spans are the spans of controller and sidecars. Spans is nil if these run in other processes. The
+	// timeline then uses only the timestamps of the objects, in whole seconds.
 	Spans *Spans
 	// Probers list the objects in granted buckets, by protocol. Nil disables this.
 	Probers map[cosi.ObjectProtocol_Type]sanity.Prober

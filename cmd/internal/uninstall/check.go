@@ -32,7 +32,7 @@ const shown = 20
 // pageSize is the page size of list requests.
 const pageSize = 100
 
-// Check returns an error that lists the objects that would be orphaned and says what to do, or nil. An API
+// Check returns nil or an error that lists the objects that would be orphaned and says what to do. An API
 // server without the API group of COSI has no such objects.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme, err := reconciler.NewScheme()

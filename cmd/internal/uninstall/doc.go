@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uninstall reports the objects that an uninstallation of COSI, or of one driver, would orphan: no
-// component would remove their finalizers, and their buckets and credentials would remain. Charts run Command
-// before they are uninstalled; it is a subcommand of programs whose images the cluster already has. The
-// package only reads.
+// Package uninstall reports the objects that would be orphaned if COSI, or one driver, were uninstalled. No
+// component would remove the finalizers of these objects, and their buckets and credentials would remain in
+// the backend. Charts run Command before an uninstallation. It is a subcommand of cosi-controller and
+// cosi-sidecar, so the charts need no additional image. The package only reads.
 package uninstall

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketaccess reconciles BucketAccesses: it checks them against their class and claims, adds their UIDs to
-// the claims, hands them off to the sidecar of the driver, and removes UIDs and finalizer after the sidecar's cleanup
-// (KEP-1979, "Generating Bucket Access Credentials", "Deleting a BucketAccess").
+// Package bucketaccess reconciles BucketAccesses (KEP-1979, "Generating Bucket Access Credentials", "Deleting a
+// BucketAccess"). It checks each access against its class and claims, adds the UID of the access to the claims, and
+// hands the access off to the sidecar of the driver. After the sidecar's cleanup of a deleted access, it removes the
+// UID from the claims and the finalizer from the access.
 //
-// Each reconcile runs one of the lists of steps below. After the hand-off, this package writes only the access's
-// finalizer, the condition ResourcesValidated (shared with the sidecar), limits that an earlier version did not hand off,
-// and a missing UID on a claim. It makes no RPC.
+// Each reconcile runs one of the lists of steps below. While an access is handed off, this package writes only the
+// finalizer, the condition ResourcesValidated (shared with the sidecar), limits that an earlier version did not hand
+// off, and a missing UID on a claim. It makes no RPC.
 package bucketaccess
 
 import (

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketclaim reconciles BucketClaims: it creates a Bucket for each claim or binds one that an administrator
-// imported, copies the state of the Bucket to the claim, and releases the Bucket when the claim is deleted (KEP-1979,
-// "Creating a Bucket", "Accessing an Existing OSP Bucket", "Deleting a Bucket").
+// Package bucketclaim reconciles BucketClaims (KEP-1979, "Creating a Bucket", "Accessing an Existing OSP Bucket",
+// "Deleting a Bucket"). It creates a Bucket for each claim, or binds a Bucket that an administrator imported. It copies
+// the state of the Bucket to the claim, and releases the Bucket when the claim is deleted.
 //
-// Each reconcile runs one of the lists of steps below. Only this package writes BucketClaims, except for the UIDs of
-// accesses, which package bucketaccess adds and removes. It makes no RPC. The sidecar owns the status of a Bucket,
-// except for the condition ReleaseHeld, which this package writes.
+// Each reconcile runs one of the lists of steps below. In the Controller, only this package writes BucketClaims, except
+// for the UIDs of accesses, which package bucketaccess maintains. It makes no RPC. The sidecar owns the status of a
+// Bucket, except for the condition ReleaseHeld, which this package writes.
 package bucketclaim
 
 import (
@@ -30,8 +30,8 @@ import (
 type Reconciler struct {
 	reconciler.Base
 
-	// Orphans is the Base for the Buckets of earlier claims. It has its own Runner, since their steps run in addition
-	// to those of the claim.
+	// Orphans is the Base for the Buckets of earlier claims. It has its own Runner, because the steps for these Buckets
+	// run in addition to those of the claim.
 	Orphans reconciler.Base
 	// LostClaimGrace is how long a Bucket with a lost claim is held before it is released without a confirmation. Zero
 	// means no limit.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index registers the field indexes with which the Controller maps the change of one object to others that
-// depend on it.
+// Package index registers the field indexes of the Controller's cache. When an object changes, the Controller uses them
+// to find the objects that depend on it.
 package index
 
 import (
@@ -18,19 +18,19 @@ import (
 
 // Names of the indexes, for client.MatchingFields.
 const (
-	// ClaimByClass finds BucketClaims that are not bound yet by spec.bucketClassName. The thousands of bound claims
-	// have a copy of the class.
+	// ClaimByClass finds BucketClaims by spec.bucketClassName. It omits bound claims, of which there are thousands,
+	// because they have a copy of the class.
 	ClaimByClass = "claim.class"
-	// ClaimByBucket finds BucketClaims by the name of the Bucket that they request or would get. It omits claims that
-	// are bound to a valid Bucket created for them, because the Bucket references its claim: thousands of them would
-	// each cost an entry.
+	// ClaimByBucket finds BucketClaims by the name of the Bucket that they request or would get. To save memory, it
+	// omits the thousands of claims that are bound to a valid Bucket that was created for them. For those, the Bucket
+	// references its claim.
 	ClaimByBucket = "claim.bucket"
 	// BucketByClaim finds Buckets by spec.bucketClaimRef; see ClaimKey.
 	BucketByClaim = "bucket.claim"
 	// AccessByClaim finds BucketAccesses by the names of their BucketClaims.
 	AccessByClaim = "access.claim"
-	// AccessByClass finds BucketAccesses that are not handed off yet by
-	// spec.bucketAccessClassName. The others have a copy of the class.
+	// AccessByClass finds BucketAccesses by spec.bucketAccessClassName. It omits accesses that are handed off, because
+	// they have a copy of the class.
 	AccessByClass = "access.class"
 )
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package references maintains, on each BucketClaim, the UIDs of the BucketAccesses that use it, and decides which
-// accesses keep a terminating claim in use. It only inspects and changes the objects that it is given.
+// Package references maintains, on each BucketClaim, the UIDs of the BucketAccesses that use the claim. It also decides
+// which accesses keep a terminating claim in use. It only inspects and changes the objects that the caller passes.
 //
-// The UIDs are stored in the annotation has-bucketaccess-references, sorted and separated by commas. An access adds
-// its UID before its hand-off, to a claim that is not being deleted, and removes it after its cleanup. Both are
-// patches guarded by the resourceVersion of the claim, so a terminating claim gets no new UIDs (ADR 0053).
+// The UIDs are stored in the annotation has-bucketaccess-references, sorted and separated by commas. The UID of an
+// access is added before the hand-off, if the claim is not being deleted, and removed after the cleanup. Both patches
+// contain the resourceVersion of the claim, so a terminating claim gets no new UIDs (ADR 0053).
 package references
 
 import (
@@ -42,8 +42,8 @@ func Of(claim *cosiapi.BucketClaim) []types.UID {
 // Add adds a UID to the claim in memory.
 func Add(claim *cosiapi.BucketClaim, uid types.UID) { set(claim, append(Of(claim), uid)) }
 
-// Remove removes UIDs from the claim in memory, and the annotation together with the last UID. An annotation without
-// UIDs is not changed.
+// Remove removes UIDs from the claim in memory. With the last UID it also removes the annotation. It does not change an
+// annotation without UIDs.
 func Remove(claim *cosiapi.BucketClaim, uids ...types.UID) {
 	had := Of(claim)
 	left := slices.DeleteFunc(slices.Clone(had), sets.New(uids...).Has)
@@ -74,16 +74,16 @@ func set(claim *cosiapi.BucketClaim, uids []types.UID) {
 	cosiapi.SetAnnotation(claim, annotation, strings.Join(values, ","))
 }
 
-// Holds reports whether an access uses the claims that it refers to, whether or not its UID is on them: it has the
-// protection finalizer, and its cleanup has not finished. An access that is deleted before its hand-off needs no
-// cleanup.
+// Holds reports whether an access uses the claims that it refers to, even if its UID is not on them. An access uses its
+// claims while it has the protection finalizer and its cleanup has not finished. An access that is deleted before its
+// hand-off needs no cleanup.
 func Holds(access *cosiapi.BucketAccess) bool {
 	finished := access.DeletionTimestamp != nil && (access.Status.DriverName == "" || access.CleanedUp())
 	return cosiapi.HasProtection(access) && !finished
 }
 
-// Blockers returns the accesses that a terminating claim must wait for, sorted by name: those that refer to the claim
-// and use it or have their UID on it. An access removes its own UID.
+// Blockers returns the accesses that a terminating claim must wait for, sorted by name. These are the accesses that
+// refer to the claim and either use it or have their UID on it. An access removes its own UID.
 func Blockers(claim *cosiapi.BucketClaim, accesses []cosiapi.BucketAccess) []*cosiapi.BucketAccess {
 	var blockers []*cosiapi.BucketAccess
 	uids := sets.New(Of(claim)...)
@@ -113,8 +113,8 @@ func To(access *cosiapi.BucketAccess, claimName string) bool {
 	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool { return c.BucketClaimName == claimName })
 }
 
-// Changed selects the events of accesses that may end the wait of a claim: an access that uses it appears, stops using
-// it, is replaced by another one of the same name, or is deleted.
+// Changed selects the events of accesses that may end the wait of a claim: an access that uses the claim appears, stops
+// using it, is deleted, or is replaced by another access with the same name.
 func Changed() predicate.Predicate {
 	holds := func(obj client.Object) bool {
 		access, ok := obj.(*cosiapi.BucketAccess)

@@ -2,8 +2,9 @@
 
 // Package kube implements a credential store with Kubernetes Secrets in the driver's own namespace.
 //
-// The sidecar, which serves the store to its driver, and the commands of drivers import it. Drivers do not. Its users
-// need a Role, not a ClusterRole, with get, list, create, update and delete on secrets in that namespace.
+// The sidecar imports it to serve the store to its driver, and driver commands import it to use the Secrets directly.
+// The driver packages do not import it. The importing program needs a Role, not a ClusterRole, with get, list, create,
+// update and delete on secrets in that namespace.
 package kube
 
 import (
@@ -58,7 +59,7 @@ func newClient(config *rest.Config, namespace string) (*client, error) {
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// A Server serves the Secrets of one namespace to a driver. It refuses calls as Unavailable until OpenFor.
+// A Server serves the Secrets of one namespace to a driver. Until OpenFor, it rejects every call with Unavailable.
 type Server struct {
 	*credstore.Server
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archtest checks rules of the source tree that the compiler does not check: which packages may import each
-// other, how packages are named and documented, how long a file may be. Its tests apply the rules to this module. No
+// Package archtest checks rules for the source code that the compiler does not check: which packages may import each
+// other, how packages are named and documented, and how long files may be. Its tests apply the rules to this module. No
 // other package imports it.
 package archtest
 

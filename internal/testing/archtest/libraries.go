@@ -35,8 +35,8 @@ func libraries() []library {
 // yaml is a YAML library. It is published by the Kubernetes project but does not depend on Kubernetes.
 const yaml = "sigs.k8s.io/yaml"
 
-// Libraries checks that an import of one library does not compile any other part of Cooper, another cloud's SDK or
-// Kubernetes.
+// Libraries checks that an import of one library compiles neither other parts of Cooper, nor the SDK of another cloud,
+// nor Kubernetes.
 func Libraries(module string, pkgs []Package) []Violation {
 	foreign := []string{
 		"k8s.io", "sigs.k8s.io",

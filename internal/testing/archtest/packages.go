@@ -41,8 +41,8 @@ func Documented(pkgs []Package) []Violation {
 // maxRequirements is the maximum number of modules that the packages and tests of the main module import.
 const maxRequirements = 55
 
-// Requirements refuses modules that the main go.mod must never require, and too many direct ones. required are module
-// paths; the value reports whether the requirement is direct.
+// Requirements refuses modules that the main go.mod must never require, and too many direct requirements. The keys of
+// required are module paths. The values report whether the requirement is direct.
 func Requirements(required map[string]bool) []Violation {
 	var found []Violation
 	direct := 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conformancetest runs the conformance suite against the drivers of this repository and maintains the page
-// with the results. The checks themselves are in package sanity.
+// Package conformancetest runs the conformance suite against the drivers of this repository and keeps
+// docs/reference/conformance.md, the page with the results, up to date. The checks themselves are in package sanity.
 package conformancetest
 
 import (

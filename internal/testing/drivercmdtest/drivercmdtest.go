@@ -62,8 +62,9 @@ type Life struct {
 	Spans  []string
 }
 
-// Test has each process create a bucket and grant the access, reads its metrics and traces, and terminates it. All
-// grants must return the same credential, and logs, metrics and traces must not contain secrets.
+// Test has each process create a bucket and grant the access. It then reads the metrics and traces of the process and
+// terminates the process. All grants must return the same credential, and logs, metrics and traces must not contain
+// secrets.
 func (l Life) Test(t *testing.T) {
 	t.Helper()
 	collector := processtest.NewCollector(t)

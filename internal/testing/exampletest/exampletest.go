@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exampletest runs examples of functions that need a testing.TB, which package testing does not pass to
-// examples.
+// Package exampletest runs examples of functions that need a testing.TB. Package testing does not pass one to examples.
 package exampletest
 
 import (
@@ -14,8 +13,8 @@ import (
 	"testing"
 )
 
-// Run calls example like a test and returns after its cleanups. A failure is printed, so that the output differs from
-// the example's expected output. A skip is silent, because an example cannot be skipped.
+// Run calls example like a test and returns after the cleanups. It prints a failure, so that the output differs from
+// the example's expected output. It ignores a skip, because an example cannot be skipped.
 func Run(example func(testing.TB)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tb{ctx: ctx}

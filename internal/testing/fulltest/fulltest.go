@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fulltest assigns tests and rows of tables to three tiers, by name. Each tier contains the one before:
+// Package fulltest assigns tests and table rows by name to three tiers. Each tier contains all tests of the previous
+// tier:
 //
 //   - short: go test -short, `make test`. For use during development.
 //   - full: go test without flags, `make test-full`. CI runs it.
 //   - soak: COOPER_SOAK=1 go test, `make soak`. It takes hours.
 //
-// Nothing else selects tests: the same command on the same commit always runs the same ones. If a test is not in the
-// short tier, another test in it must cover the same subject.
+// No other mechanism selects tests: the same command at the same commit always runs the same tests. If a test is not in
+// the short tier, another test in the short tier must cover the same subject.
 package fulltest
 
 import (
@@ -46,8 +47,8 @@ func Long(tb testing.TB, reason string) {
 }
 
 // Named skips the test in the short tier unless it is one of the tests with these names. A harness calls it, so that
-// one list shows which of the tests that use the harness are in the short tier. It does not skip subtests: Rows and Pick
-// choose among those.
+// one list shows which of the harness's tests are in the short tier. Named does not skip subtests; use Rows or Pick for
+// those.
 func Named(tb testing.TB, short []string) {
 	tb.Helper()
 	if !strings.Contains(tb.Name(), "/") && !slices.Contains(short, tb.Name()) {
@@ -99,8 +100,8 @@ func Pick[T any](tb testing.TB, all []T, tiers Tiers) []T {
 	return picked
 }
 
-// Rows returns the rows of a table that this tier runs, sorted by name: in the short tier those with these names, in
-// any other tier all.
+// Rows returns the rows of a table that this tier runs, sorted by name. The short tier runs only the rows with the
+// given names; the other tiers run all rows.
 func Rows[T any](tb testing.TB, table map[string]T, short ...string) iter.Seq2[string, T] {
 	tb.Helper()
 	names := Pick(tb, slices.Sorted(maps.Keys(table)), Tiers{Short: short})
@@ -113,8 +114,9 @@ func Rows[T any](tb testing.TB, table map[string]T, short ...string) iter.Seq2[s
 	}
 }
 
-// Spread returns n elements of a matrix at equal distances, or all in the soak. It is for elements without fixed names,
-// such as the requests of a recorded run. An odd multiple of n elements contains the same n.
+// Spread returns n elements of a matrix at equal distances, or all elements in the soak. Use it for elements without
+// fixed names, such as the requests of a recorded run. If n is multiplied by an odd number, the result includes the
+// same n elements.
 func Spread[T any](all []T, n int) []T {
 	if Soak() || n >= len(all) {
 		return all
@@ -126,8 +128,8 @@ func Spread[T any](all []T, n int) []T {
 	return spread
 }
 
-// Alone waits until no other process of this user runs a test that has called it with the same text. It is for tests
-// that need most of the machine, such as a system of ten containers.
+// Alone waits until no other test of this user that called Alone with the same text is running in another process. Use
+// it for tests that need most of the machine, such as a system of ten containers.
 func Alone(tb testing.TB, what string) {
 	tb.Helper()
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("cooper-test-%s-%d.lock", what, os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)

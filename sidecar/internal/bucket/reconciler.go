@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucket reconciles the Buckets of one driver (KEP-1979, "Creating a Bucket", "Accessing an Existing OSP
-// Bucket" and "Deleting a Bucket", the sidecar's part). A reconcile is a list of steps. The decisions are pure
-// functions in rules.go.
+// Package bucket reconciles the Buckets of one driver. It implements the sidecar's part of KEP-1979, "Creating a
+// Bucket", "Accessing an Existing OSP Bucket" and "Deleting a Bucket". A reconcile is a list of steps. The decisions
+// are functions without side effects in rules.go.
 //
-// It does not read BucketClaims or classes, and never deletes a Bucket object.
+// The package does not read BucketClaims or classes, and never deletes a Bucket object.
 package bucket
 
 import (

@@ -68,8 +68,8 @@ type checked struct {
 	at, due time.Time
 }
 
-// NewMemory returns an empty Memory. interval is the time between two periodic grants of an access, zero for never;
-// perSecond limits the grants that no user asked for, of all accesses together.
+// NewMemory returns an empty Memory. interval is the time between two periodic grants of an access; zero means never.
+// perSecond limits the background grants, which no user requested, of all accesses together.
 func NewMemory(interval time.Duration, perSecond float64) *Memory {
 	return &Memory{
 		interval: interval, background: rate.NewLimiter(rate.Limit(perSecond), 1),
@@ -87,8 +87,8 @@ func (m *Memory) with(req reconcile.Request, do func(*remembered)) {
 	do(m.accesses[req])
 }
 
-// Forget drops an access that no longer exists and reports whether it was being granted, which makes it an orphan.
-// Orphans of its name are kept until they are cleaned up.
+// Forget drops an access that no longer exists. It reports whether the access is an orphan, which means that a grant
+// was in progress. Memory keeps orphans until they are cleaned up.
 func (m *Memory) Forget(req reconcile.Request) (orphaned bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,7 +141,8 @@ func (m *Memory) setExpiry(req reconcile.Request, secrets []*corev1.Secret, now 
 	})
 }
 
-// NextExpiry returns the earliest renewal and the earliest expiry of all credentials. Zero means that there is none.
+// NextExpiry returns the earliest time at which a credential must be renewed, and the earliest time at which one
+// expires. Zero means that no credential expires.
 func (m *Memory) NextExpiry() (renewal, expiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +223,8 @@ func (m *Memory) setGranted(req reconcile.Request) {
 
 // Deleted records an access that the watch reports as deleted, and reports whether it may need a cleanup. Users can
 // write the annotation that ends the cleanup, so if the access has an account, status.cleanup is used instead. After a
-// finished cleanup, only a grant of this process can have left something, if another process has taken over the Lease.
+// finished cleanup, only a grant by this process can have left anything behind, if another process has taken over the
+// Lease.
 func (m *Memory) Deleted(a *cosiapi.BucketAccess) (orphan bool) {
 	m.mu.Lock()
 	known := m.accesses[requestFor(a)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketaccess reconciles the BucketAccesses that the Controller handed off to the sidecar of one driver
-// (KEP-1979, "Generating Bucket Access Credentials" and "Deleting a BucketAccess", the sidecar's part). A reconcile is
-// a list of steps. The decisions are pure functions in rules.go and due.go.
+// Package bucketaccess reconciles the BucketAccesses that the Controller handed off to the sidecar of one driver. It
+// implements the sidecar's part of KEP-1979, "Generating Bucket Access Credentials" and "Deleting a BucketAccess". A
+// reconcile is a list of steps. The decisions are functions without side effects in rules.go and due.go.
 //
-// It does not read BucketClaims or classes, and writes only the Secrets of its own accesses.
+// The package does not read BucketClaims or classes. It writes no Secrets except those of its own accesses.
 package bucketaccess
 
 import (

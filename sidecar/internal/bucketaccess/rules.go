@@ -235,8 +235,8 @@ func sameDriverOtherAccess(other, a *cosiapi.BucketAccess) bool {
 	return other.UID != a.UID && other.Status.DriverName == a.Status.DriverName
 }
 
-// HeldState returns the part of an access that decides whether it uses its account and the names of its Secrets. Other
-// accesses may wait for a change of it.
+// HeldState returns the part of an access that determines whether the access uses its account and the names of its
+// Secrets. Other accesses may wait for a change of this part.
 func HeldState(a *cosiapi.BucketAccess) any {
 	return []any{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
 }

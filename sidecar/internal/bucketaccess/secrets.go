@@ -40,8 +40,8 @@ type Secrets struct {
 	driver string
 }
 
-// NewSecrets returns the Secrets of a driver, written with c. Secrets are read one by one and from the API server: the
-// sidecar may neither list nor watch them by default.
+// NewSecrets returns the Secrets of a driver, written with c. It reads each Secret by name with live, from the API
+// server, because the sidecar may neither list nor watch Secrets by default.
 func NewSecrets(c client.Client, live client.Reader, driver string) Secrets {
 	return Secrets{store: reconciler.NewStore(c, live), driver: driver}
 }
@@ -50,19 +50,19 @@ func NewSecrets(c client.Client, live client.Reader, driver string) Secrets {
 type TakenError struct {
 	// Name is the name of the Secret.
 	Name string
-	// Why is the reason, in the form of the end of a sentence.
+	// Why is the reason, worded as the end of a sentence that begins with the Secret.
 	Why string
-	// Held reports that the Secret belongs to the access and is being deleted, but has the finalizer of another
-	// component. Immutable reports that it belongs to the access and is immutable.
+	// Held reports that the Secret belongs to the access and is being deleted, but that another component's finalizer
+	// blocks the deletion. Immutable reports that the Secret belongs to the access and is immutable.
 	Held, Immutable bool
 }
 
 // Error implements error.
 func (e *TakenError) Error() string { return fmt.Sprintf("Secret %q %s", e.Name, e.Why) }
 
-// Reserve ensures that the Secret of one claim exists, belongs to the access and has its finalizer and references. It
-// does not change the data. The error is a *TakenError if the Secret belongs to another owner. It removes our
-// finalizer from an orphaned access Secret that is being deleted.
+// Reserve ensures that the Secret of one claim exists, belongs to the access, and has COSI's finalizer and the
+// references to its owner. It does not change the data. The error is a *TakenError if the Secret belongs to another
+// owner. If an orphaned access Secret with that name is being deleted, Reserve removes our finalizer from it.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	if neverReconciled(a) { // the Secret is unlikely to exist
 		if secret, err := s.create(ctx, a, claim); !apierrors.IsAlreadyExists(err) {
@@ -94,8 +94,8 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 	return s.create(ctx, a, claim)
 }
 
-// Write sets the data of a Secret that Reserve returned, and its annotations. An empty value removes an annotation. It
-// writes nothing if the Secret is current.
+// Write sets the data and the annotations of a Secret that Reserve returned. An empty value removes an annotation.
+// Write sends no request if the Secret is up to date.
 func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
 	owned := func(_, now client.Object) bool {
 		current, ok := now.(*corev1.Secret)
@@ -116,9 +116,9 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 	})
 }
 
-// Delete deletes the Secret of an access and removes our finalizer. It does not change a Secret that belongs to
-// another owner, and only removes our finalizer from an orphaned access Secret. The error is a *TakenError while the
-// finalizer of another component keeps the Secret.
+// Delete deletes the Secret of an access and removes our finalizer. It does not change a Secret that belongs to another
+// owner. From an orphaned access Secret it only removes our finalizer. The error is a *TakenError while another
+// component's finalizer blocks the deletion.
 func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
 	secret, err := s.get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: name})
 	if err != nil || secret == nil {

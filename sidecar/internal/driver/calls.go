@@ -24,9 +24,10 @@ func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGener
 	return response.GetBucketId(), err
 }
 
-// CreateBucket makes the phase 2 call for a new bucket. The response has at least one protocol, all requested ones,
-// and none that the driver does not serve. The ID is that of the request or, with a one-phase driver, the one to use
-// from now on. It is returned even if the rest of the response breaks the contract.
+// CreateBucket makes the phase 2 call for a new bucket. The response has at least one protocol, all requested
+// protocols, and none that the driver does not serve. The returned ID is that of the request. A one-phase driver
+// instead returns a new ID, which must be used from now on. CreateBucket returns this ID even if the rest of the
+// response breaks the contract.
 func (d *Driver) CreateBucket(
 	ctx context.Context, request *cosi.DriverCreateBucketRequest,
 ) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
@@ -80,8 +81,8 @@ func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID str
 }
 
 // GrantAccess makes the phase 2 call for an access. The response has exactly the requested buckets and everything that
-// a workload needs. The ID has the same meaning as in CreateBucket. known describes how the only bucket is reached,
-// which a one-phase driver may omit.
+// a workload needs. The ID has the same meaning as in CreateBucket. A one-phase driver may omit how to reach the
+// bucket; known provides this information for an access with one bucket.
 func (d *Driver) GrantAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
 ) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
@@ -106,8 +107,8 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 	return err
 }
 
-// Redact removes the secrets of an account, which were read from its Secrets, from all messages about that account.
-// Users can write Secrets, so messages about other accounts are not changed.
+// Redact registers secrets of an account, which were read from its Secrets. They are removed from all messages about
+// that account. Users can write Secrets, so messages about other accounts are not changed.
 func (d *Driver) Redact(account string, secrets []string) { d.secrets.addFound(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.

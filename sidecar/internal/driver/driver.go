@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver connects the sidecar to its driver: it watches the socket and the driver's name, and makes every RPC
-// with a deadline, a metric, a redacted log line and a check of the response. It does not use Kubernetes objects.
+// Package driver connects the sidecar to its driver. It watches the socket and the name of the driver. Every RPC has a
+// deadline, a metric and a redacted log line, and its response is checked. The package does not use Kubernetes objects.
 package driver
 
 import (
@@ -38,16 +38,16 @@ type Options struct {
 	Address string
 	// Deadline limits each RPC. Zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is the time between two calls of DriverGetInfo while connected, which detect a changed
+	// InfoInterval is the time between two calls of DriverGetInfo while connected. The calls detect a changed
 	// configuration. Zero means DefaultInfoInterval.
 	InfoInterval time.Duration
-	// Upstream means that the driver implements the upstream project's v1alpha2, which cannot be detected. A driver of
-	// v1alpha1 is detected.
+	// Upstream means that the driver implements the upstream project's v1alpha2. The sidecar cannot detect this
+	// dialect; it detects drivers of v1alpha1.
 	Upstream bool
 	// Registerer registers the metrics of the RPCs. Nil disables them.
 	Registerer prometheus.Registerer
-	// TracerProvider creates a span for each RPC except DriverGetInfo, and its trace ID is passed to the driver. Nil
-	// means OpenTelemetry's global provider.
+	// TracerProvider creates a span for each RPC except DriverGetInfo. The trace ID is passed to the driver. Nil means
+	// OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 	// Logger logs RPCs, without secrets, and changes of the connection.
 	Logger logr.Logger
@@ -62,7 +62,8 @@ type Info struct {
 	// Revision changes with the driver's configuration. It is empty if the driver sets none.
 	Revision string
 	// OnePhase means that the driver returns an ID only after it has created the bucket or account. Phase 1 then
-	// returns the name, and phase 2 takes the name and returns the ID. It never changes within a Driver.
+	// returns the name of the object, and phase 2 takes this name and returns the ID. OnePhase never changes within a
+	// Driver.
 	OnePhase bool
 	// Epoch increases whenever the driver has reconnected or returns a different response to DriverGetInfo.
 	Epoch uint64
@@ -86,8 +87,8 @@ type Driver struct {
 	watchers []func()
 }
 
-// Connect waits until a driver responds at the address and returns it. It logs each reason why it waits once. It fails only
-// if the address is invalid or ctx ends. The Driver reconnects until Close.
+// Connect waits until a driver responds at the address and returns it. It logs each reason for waiting once. It fails
+// only if the address is invalid or ctx ends. The Driver reconnects until Close.
 func Connect(ctx context.Context, options Options) (*Driver, error) {
 	socket, err := unixsocket.Path(options.Address)
 	if err != nil {
@@ -131,8 +132,8 @@ func (d *Driver) Info() Info {
 	return d.info
 }
 
-// Connected returns nil while the driver is connected and responds to DriverGetInfo, and the problem otherwise. A
-// driver that does not respond to it is still called.
+// Connected returns nil while the driver is connected and responds to DriverGetInfo. Otherwise it returns the problem.
+// The sidecar still calls a connected driver that does not respond to DriverGetInfo.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -67,8 +67,8 @@ func (f *Failure) Error() string {
 	}
 }
 
-// MeansNothing reports whether an error of phase 2 means that a one-phase driver has nothing with that name. If it had
-// created something for the same request before, it would have to return OK.
+// MeansNothing reports whether an error of phase 2 means that a one-phase driver has no bucket or account with that
+// name. If the driver had created one for the same request before, it would have to return OK.
 func MeansNothing(err error) bool {
 	failure, ok := AsFailure(err)
 	return ok && (failure.Outcome.Code == codes.InvalidArgument || failure.Outcome.Code == codes.OutOfRange)

@@ -20,9 +20,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Measure returns an interceptor that reports every RPC to m under the name that driverName returns. While that is
-// empty, DriverGetInfo is counted under the name in its response. Later names, and codes that gRPC does not define,
-// are not used as labels: a driver could create an unlimited number of series.
+// Measure returns an interceptor that reports every RPC to m under the name that driverName returns. While driverName
+// returns an empty string, the interceptor reports DriverGetInfo under the name in its response. It does not use later
+// names, or codes that gRPC does not define, as labels, because a driver could create an unlimited number of series.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -55,9 +55,9 @@ func nameIn(request, reply any, err error, driverName func() string) string {
 	return response.GetName()
 }
 
-// Trace returns a handler that creates a span for every RPC, as a child of the step that makes the call, and passes
-// its trace ID to the driver. The periodic calls of DriverGetInfo have none. A nil provider means OpenTelemetry's
-// global one.
+// Trace returns a handler that creates a span for every RPC except the periodic calls of DriverGetInfo. The span is a
+// child of the step that makes the call, and its trace ID is passed to the driver. A nil provider means OpenTelemetry's
+// global provider.
 func Trace(provider trace.TracerProvider) stats.Handler {
 	options := []otelgrpc.Option{
 		otelgrpc.WithPropagators(propagation.TraceContext{}),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inflight ensures that no two calls about the same bucket ID or account ID run at the same time, as the COSI
-// contract requires, even if several objects have the same ID. It never blocks: the second caller gets a callback.
+// Package inflight ensures that no two calls about the same bucket ID or account ID run at the same time, even if
+// several objects have the same ID. The COSI contract requires this. The package never blocks: if a conflicting call is
+// running, the caller gets a callback when that call ends.
 //
-// A grant or revocation is about its account and uses its buckets. Calls for several accounts may use one bucket at
-// the same time, so a call that hangs does not delay the others. None of them runs during a call about the bucket
-// itself.
+// A grant or revocation needs its account exclusively and shares its buckets. Calls for several accounts may therefore
+// use one bucket at the same time, so a call that hangs does not delay the others. None of them runs during a call
+// about the bucket itself.
 package inflight
 
 import (
@@ -40,8 +41,8 @@ type key struct {
 	waiting []func()
 }
 
-// Try takes all keys of a call at once and returns the function that releases them. If a key is taken, it takes none,
-// returns nil, and calls free, which must not block, once that key is released.
+// Try takes all keys of a call at once and returns the function that releases them. If a key is taken, Try takes none
+// and returns nil. It then calls free once that key is released; free must not block.
 func (k *Keys) Try(call Call, free func()) (release func()) {
 	about := slices.Compact(slices.Sorted(slices.Values(call.About)))
 	using := slices.Compact(slices.Sorted(slices.Values(call.Using)))

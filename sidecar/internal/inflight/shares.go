@@ -38,8 +38,9 @@ type pool struct {
 	next   int
 }
 
-// Take reports whether the object has a share of the named pool, which it keeps until Leave. If not, it waits; wake is
-// called once a share is reserved for it, and must neither block nor call Shares.
+// Take reports whether the object has a share of the named pool. The object keeps its share until Leave. If it has no
+// share, it waits in the queue, and wake is called once a share is reserved for it. wake must neither block nor call
+// Shares.
 func (s *Shares) Take(req reconcile.Request, name string, retry bool, wake func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *Shares) Take(req reconcile.Request, name string, retry bool, wake func(
 	return it.has
 }
 
-// Leave undoes Take: the object neither has a share nor waits for one.
+// Leave undoes Take: the object returns its share or stops waiting for one.
 func (s *Shares) Leave(req reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

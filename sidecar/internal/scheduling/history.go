@@ -36,11 +36,11 @@ type State struct {
 	Rotation string
 }
 
-// History remembers the calls for each object of a kind. It has the last failure, so that the sidecar's own status
-// writes and other events do not repeat the call too early, and the ID that the driver returned, because the cache
-// shows a stored ID only after some time. After a terminal failure a call waits for a change of the object or the
-// driver, or for the resync; after any other failure it waits for its backoff. A restart loses the history: every call
-// is then tried once. The methods are safe for concurrent use.
+// History remembers the calls for each object of a kind. It stores the last failure, so that the sidecar's own status
+// writes and other events do not repeat the call too early. It also stores the ID that the driver returned, because the
+// cache contains a written ID only after some time. After a terminal failure, a call waits for a change of the object
+// or the driver, or for the resync. After any other failure, it waits for its backoff. A restart loses the history, and
+// every call is then tried once. The methods are safe for concurrent use.
 type History struct {
 	resync  time.Duration
 	limiter *reconciler.Limiter
@@ -58,8 +58,9 @@ type failure struct {
 	until, soonest time.Time
 }
 
-// NewHistory returns an empty History. A retryable failure waits for its backoff, a terminal one for the resync, extended
-// at random by up to a fifth. Both wait longer if many objects fail.
+// NewHistory returns an empty History. After a retryable failure, a call waits for its backoff. After a terminal
+// failure, it waits for the resync period, extended at random by up to a fifth. Both waits are longer if many objects
+// fail.
 func NewHistory(retry reconciler.BackoffOptions, resync time.Duration) *History {
 	return &History{
 		resync: resync, limiter: reconciler.NewLimiter(retry),
@@ -67,8 +68,8 @@ func NewHistory(retry reconciler.BackoffOptions, resync time.Duration) *History 
 	}
 }
 
-// Wait returns how long a call for the object must still wait. Zero means that it may be made now, Forever that only a
-// change permits it.
+// Wait returns how long a call for the object must still wait. Zero means that the call may be made now. Forever means
+// that only a change permits it.
 func (h *History) Wait(req reconcile.Request, now State) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,8 +99,8 @@ func (h *History) Failed(req reconcile.Request) bool {
 	return failed
 }
 
-// Poll returns the time until an object that waits for something other than a call is checked again: d, or longer if
-// many objects fail.
+// Poll returns the time until the next check of an object that does not wait for a call. It returns d, or a longer time
+// if many objects fail.
 func (h *History) Poll(req reconcile.Request, d time.Duration) time.Duration {
 	return h.limiter.Poll(req, d)
 }
@@ -136,8 +137,8 @@ func (h *History) Succeeded(req reconcile.Request) {
 	h.limiter.Forget(req)
 }
 
-// ReserveID records the ID that the driver returned for an object and replaces an earlier one. It returns false, and
-// changes nothing, if the driver returned the same ID for another object.
+// ReserveID records the ID that the driver returned for an object and replaces an earlier one. If the driver returned
+// the same ID for another object, ReserveID returns false and changes nothing.
 func (h *History) ReserveID(req reconcile.Request, id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,8 +159,8 @@ func (h *History) Forget(req reconcile.Request) {
 	delete(h.ids, req)
 }
 
-// Fingerprint returns a digest of the object's identity, whether it is being deleted, and asks, the part of it that is
-// sent to the driver. A retry is useful only if the digest changes. asks must be encodable as JSON.
+// Fingerprint returns a digest of the object's identity, of whether it is being deleted, and of asks, the part of the
+// object that is sent to the driver. A retry is useful only if the digest changes. asks must be encodable as JSON.
 func Fingerprint(obj client.Object, asks any) string {
 	return Digest(struct {
 		UID      string `json:"uid"`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduling decides when a reconciler may call the driver for an object, and records the outcome. Both reconcilers of
-// the sidecar share it. It makes no calls itself.
+// Package scheduling decides when a reconciler may call the driver for an object, and records the outcome of the call.
+// The sidecar's reconcilers of Buckets and BucketAccesses share it. It makes no calls itself.
 package scheduling
 
 import (
@@ -87,9 +87,9 @@ func (c *Caller) AwaitRetry(_ context.Context, a *Attempt) (reconciler.Verdict, 
 	return c.until(c.History.Wait(a.Key(), a.State())), nil
 }
 
-// Share waits for a share of the workers for calls with the same parameters, which most likely reach the same backend.
-// A backend that hangs then leaves workers for the others. The object keeps its share until Leave. While it waits, the
-// reconcile is triggered when a share is free.
+// Share waits for a share of the workers for calls with the same parameters. Such calls most likely reach the same
+// backend, so a backend that hangs leaves workers for the others. The object keeps its share until Leave. If it has to
+// wait, a reconcile is triggered when a share is free.
 func (c *Caller) Share(a *Attempt, parameters ...map[string]string) reconciler.Verdict {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(a.Object)}
 	a.waitsForShare = !c.Shares.Take(a.Key(), Digest(parameters), c.History.Failed(a.Key()), func() { c.Trigger.Enqueue(req) })
@@ -99,16 +99,16 @@ func (c *Caller) Share(a *Attempt, parameters ...map[string]string) reconciler.V
 	return reconciler.Next()
 }
 
-// Leave returns the share of the object, or ends its wait for one unless this reconcile waits. It is called at the end of
-// each reconcile.
+// Leave returns the share of the object. If the object has none, Leave ends its wait for one, unless this reconcile has
+// to wait. Call it at the end of each reconcile.
 func (c *Caller) Leave(a *Attempt) {
 	if !a.waitsForShare {
 		c.Shares.Leave(a.Key())
 	}
 }
 
-// Begin starts a call, which is finished when end is called. While another call for the same keys runs, end is nil,
-// and the reconcile is triggered when that call ends. of names the keys.
+// Begin starts a call. The caller must call end when the call has finished. If another call for the same keys is
+// running, end is nil, and a reconcile is triggered when that call ends. of names the keys.
 func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), wait reconciler.Verdict) {
 	end = c.InFlight.Try(call, func() { c.Trigger.Enqueue(a.Req) })
 	if end == nil {
@@ -117,7 +117,7 @@ func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), w
 	return end, reconciler.Next()
 }
 
-// Failed records a failed call, after the failure was written to the object, and waits until it may be repeated. asked
+// Failed records a failed call and waits until the call may be repeated. Write the failure to the object first. asked
 // is the State for which the call was made.
 func (c *Caller) Failed(a *Attempt, asked State, f *driver.Failure) reconciler.Verdict {
 	c.CountFailure(a.Info.Name, &a.Request)

@@ -14,8 +14,8 @@ import (
 )
 
 // A Trigger is an event source for events that no watch reports: the driver has reconnected, or an ID or share that
-// another object had is free. The zero value is ready to use. Requests that are enqueued before the controller starts
-// are dropped, since the controller reconciles every object then.
+// another object used is free. The zero value is ready to use. It drops requests that are enqueued before the
+// controller starts, because the controller then reconciles every object anyway.
 type Trigger struct {
 	mu    sync.Mutex
 	queue priorityqueue.PriorityQueue[reconcile.Request]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package translate converts values of the Kubernetes API to those of the driver contract. It also converts values
-// that a driver cannot serve; callers check them.
+// Package translate converts values of the Kubernetes API to values of the driver contract. It does not check whether
+// the driver supports a value: callers do.
 package translate
 
 import (

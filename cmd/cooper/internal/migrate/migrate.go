@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migrate plans the migration of buckets from COSI v1alpha1 to v1alpha2 for `cooper migrate`. From a
-// backup of the old objects and the state of the cluster it prints the remaining steps and the new manifests.
-// It only reads: it creates, changes and deletes no object, and it reads only the metadata of Secrets.
+// Package migrate plans the migration of buckets from COSI v1alpha1 to v1alpha2 for `cooper migrate`. It
+// reads a backup of the v1alpha1 objects and the state of the cluster, and prints the remaining steps and the
+// new manifests. It does not create, change or delete objects. Of Secrets it reads only the metadata.
 package migrate
 
 import (

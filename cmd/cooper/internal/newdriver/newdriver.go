@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package newdriver writes the skeleton of a COSI driver for `cooper new-driver`. The tests of the skeleton
-// pass before any change. The package does not build or run it.
+// Package newdriver generates the skeleton of a COSI driver for `cooper new driver`. The tests of the
+// skeleton pass before the user changes anything. The package only writes files: it does not build or run the
+// driver.
 package newdriver
 
 import (

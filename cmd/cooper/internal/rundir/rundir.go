@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rundir manages the directory of one `cooper up`: its lock, its file names, and the information that
-// other commands need about the running system. It does not start or stop anything.
+// Package rundir manages the directory of a system that `cooper up` runs: the lock, the file names, and the
+// information that other commands need about the running system. It does not start or stop processes.
 package rundir
 
 import (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sample applies manifests to a cluster and waits until their claims and accesses are provisioned.
+// Package sample applies manifests to a cluster and waits until the claims and accesses in them are
+// provisioned.
 package sample
 
 import (

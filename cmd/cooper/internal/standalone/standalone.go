@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package standalone runs a Kubernetes API server for `cooper control-plane`, prepared for a controller and
-// sidecars that run elsewhere. It starts no component of COSI.
+// Package standalone runs a Kubernetes API server for `cooper control-plane`. It prepares the API server for
+// a controller and sidecars that users start themselves: it installs the CRDs and permissions, and writes a
+// kubeconfig file for each component.
 package standalone
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storageversion rewrites the objects of Cooper's CRDs in their storage version and removes the other versions
-// from status.storedVersions, so that a later release can drop a version of the API. It changes no field of an object.
+// Package storageversion rewrites all objects of Cooper's CRDs in the current storage version, and then
+// removes the other versions from status.storedVersions. A later release can then remove those versions from
+// the CRDs. The package changes no field of an object.
 package storageversion
 
 import (

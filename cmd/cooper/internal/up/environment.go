@@ -49,7 +49,7 @@ type EnvironmentOptions struct {
 }
 
 // Environment prints shell commands for eval that set KUBECONFIG, a PATH with kubectl, and the keys of an
-// access Secret. It unsets variables that an earlier call set and that no Secret grants now.
+// access Secret. It unsets variables that an earlier call set and that no Secret contains now.
 func Environment(ctx context.Context, o EnvironmentOptions) error {
 	info, ok, err := o.Dir.Holder()
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package up runs a whole COSI system on a laptop for `cooper up`: a control plane, the controller, and a
-// fake store with a driver and a sidecar for each cloud. Everything except the control plane runs in this
-// process. The package applies a sample and prints how to use the system.
+// Package up runs a complete COSI system on a laptop for `cooper up`: a control plane, the controller and,
+// for each cloud, a fake store, a driver and a sidecar. All of them run in this process, except for the
+// control plane. The package also applies a sample and prints how to use the system.
 package up
 
 import (

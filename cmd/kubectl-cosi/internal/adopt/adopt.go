@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt implements the subcommand that writes the manifests for an existing bucket. It neither
-// applies them nor contacts a cluster.
+// Package adopt implements the subcommand adopt, which writes the manifests for an existing bucket. It does
+// not apply the manifests and does not contact a cluster.
 package adopt
 
 import (

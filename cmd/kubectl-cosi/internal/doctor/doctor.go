@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor implements the subcommand that examines COSI in a cluster, as far as the user's permissions
-// allow. Each finding names the problem, the object and what to do. It changes nothing.
+// Package doctor implements the subcommand doctor, which examines COSI in a cluster, as far as the user's
+// permissions allow. Each finding names the problem, the object, and what to do. The subcommand changes
+// nothing.
 package doctor
 
 import (

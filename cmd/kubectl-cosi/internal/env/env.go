@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env implements the subcommand that prints the granted credential of an access for a shell or a
-// storage tool. Package formats implements the formats.
+// Package env implements the subcommand env, which prints the granted credential of an access for a shell or
+// a storage tool. The output formats are in package formats.
 package env
 
 import (

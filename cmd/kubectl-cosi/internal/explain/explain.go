@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain implements the subcommand that explains error messages and the reasons of conditions and
-// Events. The texts come from package reasons. It does not contact a cluster.
+// Package explain implements the subcommand explain, which explains error messages, and the reasons of
+// conditions and Events. The texts come from package reasons. The subcommand does not contact a cluster.
 package explain
 
 import (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package formats writes the granted credential of an access in the formats of shells and storage tools. It
-// writes each value unchanged or rejects it, so that the author of a Secret cannot inject a command, a
+// writes each value unchanged or returns an error, so that the author of a Secret cannot inject a command, a
 // variable or a section.
 //
-// It does not read objects, and uses only COSI's keys in a Secret.
+// The package does not read objects from a cluster. In a Secret, it uses only the keys that COSI defines.
 package formats
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grants reads the Secrets of an access, one for each claim. It changes nothing, and the values that
-// it returns cannot be printed by accident.
+// Package grants reads the Secrets of an access, one for each claim. It changes nothing. The values that it
+// returns print as redacted, so a credential cannot appear in output by accident.
 package grants
 
 import (

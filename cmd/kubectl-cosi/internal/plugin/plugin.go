@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin contains what all subcommands of kubectl cosi share: kubectl's flags, the client, the
-// streams and the exit codes.
+// Package plugin contains the code that all subcommands of kubectl cosi share: kubectl's flags, the client,
+// the streams and the exit codes.
 package plugin
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe implements the subcommand test, which tries the granted credential of an access with the
-// prober of the conformance suite. It writes only its own object.
+// Package probe implements the subcommand test, which tests the granted credential of an access with the
+// prober of the conformance suite. It creates its own test object in the bucket and writes no other objects.
 package probe
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rotate implements the subcommand that requests a new credential for an access. It does not read the
-// credential.
+// Package rotate implements the subcommand rotate, which requests a new credential for an access. It does not
+// read the credential.
 package rotate
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status implements the subcommand that shows claims, accesses and Buckets with all related objects.
-// The information comes from package tree.
+// Package status implements the subcommand status, which shows claims, accesses and Buckets with all related
+// objects. The information comes from package tree.
 package status
 
 import (

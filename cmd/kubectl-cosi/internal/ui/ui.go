@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui implements the subcommand that serves the page of package tree for a cluster with the user's
-// permissions.
+// Package ui implements the subcommand ui, which serves the page of package tree for a cluster. It uses the
+// user's permissions.
 package ui
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version implements the subcommand that prints the version of the plugin. It does not contact a
-// cluster.
+// Package version implements the subcommand version, which prints the version of the plugin. It does not
+// contact a cluster.
 package version
 
 import (
