@@ -286,9 +286,9 @@ func TestServiceAccountRefusals(t *testing.T) {
 	w.MustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
 	before := inventory(t, f.server)
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
-	drivertest.WantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
-	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket, other), "team", "app")), codes.AlreadyExists, "other buckets")
-	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "different buckets, access modes")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket, other), "team", "app")), codes.AlreadyExists, "different buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "different buckets")
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, bucket, "nowhere-at-all"), "team", "app")), codes.NotFound, "nowhere-at-all")
 	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), writeOnly, bucket), "team", "app")), codes.InvalidArgument, "no built-in role")
 	for key, text := range map[string]string{"expiry": "720h", "allowDelete": "false", "deleteVersions": "true"} {

@@ -59,7 +59,7 @@ func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *re
 	var discovery struct{ Issuer string }
 	err = json.NewDecoder(response.Body).Decode(&discovery)
 	if err == nil && discovery.Issuer == "" {
-		err = errors.New("the response has no issuer")
+		err = errors.ErrUnsupported // the discovery document has no issuer
 	}
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		return fmt.Errorf("get the issuer of the API server: %s: %w", response.Status, err)
