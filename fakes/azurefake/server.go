@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package azurefake is an in-process fake of the Azure Blob service and its directory, for tests. It enforces access
-// control: it verifies every signature, evaluates stored access policies and role assignments on every call, and
+// control. It verifies every signature and evaluates stored access policies and role assignments on every call. It
 // rejects the same requests as the service, with the documented status and code. It can fail on demand (Faults),
 // records every call (Calls) and lists its contents (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. The Blob service of each
-// storage account is served below AccountURL. The Microsoft Entra login, and the Azure Resource Manager calls for
-// identities, roles and account keys, are served below URL. A new server has the storage accounts in its options.
-// Keys returns an account's keys, and AddPrincipal creates an application with a secret for logins. Clients send
-// tokens only over HTTPS, so set Options.TLS for them (SelfSigned).
+// A Server is an http.Handler; Start adds a listener for clients that need an address. AccountURL returns the URL of
+// an account's Blob service. The Microsoft Entra login, and the Azure Resource Manager calls for identities, roles
+// and account keys, are served below URL. A new server has the storage accounts in Options.Accounts. Keys returns an
+// account's keys, and AddPrincipal creates an application that can log in with a secret. Azure clients send tokens
+// only over HTTPS, so set Options.TLS, for example with SelfSigned, if they log in.
 //
 // All methods are safe for concurrent use. Changes of keys, policies and role assignments take effect immediately,
-// unless a fault rule makes reads stale (Options.Past). Calls, headers and parameters of the service that the fake
-// does not implement are rejected with 400 and a message that names them.
+// unless a fault rule makes reads stale (Options.Past). The fake rejects calls, headers and parameters that it does
+// not implement with 400 and a message that names them.
 package azurefake
 
 import (

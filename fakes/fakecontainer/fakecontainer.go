@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers, like the
-// modules of testcontainers-go: the Run functions take an image and customizers, and return a
+// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers. Its API
+// follows the modules of testcontainers-go. The Run functions take an image and customizers, and return a
 // testcontainers.Container with the addresses and credentials for clients. The package does not import the fakes or
 // any client library.
 package fakecontainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faketest starts the store fakes for tests: any Server of s3fake, gcsfake or azurefake, which it does not
-// import.
+// Package faketest creates and starts a fake for a test, and closes it when the test ends. It works with the Server
+// of s3fake, gcsfake and azurefake, but does not import these packages.
 package faketest
 
 import (

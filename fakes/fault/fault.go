@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fault makes fake services fail on demand and records every call to them. A Plan is a list of rules. Each
-// rule matches calls (by operation, resource, caller and count) and defines what happens to them: an error of the
-// real service, throttling, a delay, a dropped connection, or an effect whose response is lost.
+// rule matches calls by operation, resource, caller and count. Its effect on these calls is an error of the real
+// service (for example throttling), a delay, a dropped connection, a stale read, or the loss of the response after
+// the call.
 //
-// Tests add rules to a fake's Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set), and read its calls. A fake
-// calls Injector.Decide for each call, applies the returned rule, and keeps a Recorder. The package is independent of
-// any protocol: the fake describes each call and creates the error responses itself. All methods are safe for
-// concurrent use.
+// Tests add rules to a fake's Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set). The fake calls
+// Injector.Decide for each call, applies the returned rule, and records the call in a Recorder. The package is
+// independent of any protocol: the fake describes each call and creates the error responses itself. All methods are
+// safe for concurrent use.
 package fault
 
 import (

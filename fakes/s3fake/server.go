@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package s3fake is an in-process fake of S3 with IAM, STS and EKS Pod Identity, for tests. It enforces access
-// control: it verifies every signature and evaluates every policy, so invalid credentials are rejected with the
-// documented status and code. It can fail on demand (Faults), records every call (Calls) and lists its contents
-// (Inventory).
+// control. It verifies every signature and evaluates every policy. It rejects invalid credentials and denied requests
+// with the documented status and code. It can fail on demand (Faults), records every call (Calls) and lists its
+// contents (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are
 // served on the same port, below URL. Configure AWS clients with BaseEndpoint or AWS_ENDPOINT_URL, and use path-style
@@ -11,7 +11,7 @@
 // credentials (Root) have all permissions. Create users, roles and policies through IAM, as with AWS.
 //
 // All methods are safe for concurrent use. Changes of keys and policies take effect immediately, unless a fault rule
-// makes reads stale (Options.Past). A call that AWS supports and the fake does not implement returns 501
+// makes reads stale (Options.Past). If the fake does not implement a call that AWS supports, the call returns 501
 // NotImplemented and has no effect.
 package s3fake
 

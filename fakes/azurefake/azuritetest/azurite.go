@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process for tests that compare the
-// fake or the driver with it.
+// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process. Tests use it to compare
+// Azurite with the fake, or to run the driver against Azurite.
 package azuritetest
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accept declares the inputs of the operations that the fakes implement: query parameters, headers, and
-// fields or elements of documents. A fake rejects every other input by name, because ignoring it would do something
-// else than the client requested.
+// Package accept declares the inputs of the operations that the fakes implement. Inputs are query parameters,
+// headers, and fields or elements of documents. A fake rejects every other input with an error that names the input.
+// If the fake ignored the input, the operation would not do what the client requested.
 package accept
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awserr defines the errors of AWS-like services: an HTTP status, a code, a message and the additional fields
-// of some codes. The HTTP layer of each fake encodes them.
+// Package awserr defines the errors of AWS-like services. An error has an HTTP status, a code, a message, and for
+// some codes additional fields. The HTTP layer of each fake encodes the errors.
 package awserr
 
 import (

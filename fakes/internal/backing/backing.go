@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backing provides the storage of a fake: a directory that outlives the process, or memory with a temporary
-// directory for bodies. It is independent of the stored data.
+// Package backing provides the storage of a fake. The storage is either a directory that outlives the process, or
+// memory with a temporary directory for bodies. The package does not interpret the stored data.
 package backing
 
 import (

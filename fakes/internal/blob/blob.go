@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob stores the bodies of objects and parts in files under a random ID, which keeps the heap small
-// regardless of the size of uploads. Small bodies share one file that is removed with the process; others have
-// separate files. It is independent of buckets, keys and versions.
+// Package blob stores the bodies of objects and parts in files, each under a random ID. Stored bodies are not on the
+// heap, so the heap stays small regardless of the size of uploads. Small bodies share one file, which does not
+// outlive the process; other bodies have separate files. The package does not depend on buckets, keys and versions.
 package blob
 
 import (

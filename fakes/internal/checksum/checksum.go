@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from parts.
-// It contains their names and sizes, but not how they are transmitted.
+// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), either of a whole object or
+// composed from the checksums of its parts. It defines the names and sizes of the checksums. It does not read them
+// from requests or write them to responses.
 package checksum
 
 import (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint implements the listener of an in-process fake: it starts it, returns its URL and stops it.
+// Package endpoint implements the HTTP listener of an in-process fake. It starts and stops the listener, and returns
+// its URL.
 package endpoint
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmd contains what the commands of all fakes share: the flags for serving, the certificate, the fault
-// plan, the admin endpoint, and the order of startup and shutdown.
+// Package fakecmd implements the common parts of the commands of all fakes: the flags for serving, the certificate,
+// the fault plan, the admin endpoint, and the order of startup and shutdown.
 package fakecmd
 
 import (

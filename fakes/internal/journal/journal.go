@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal stores the last value of every key of a few tables, either in memory only or in an append-only file
-// that survives a crash of the process. Each Append is atomic: after a crash, either all of its records exist or
-// none. The package does not interpret values.
+// Package journal stores the last value of every key of a few tables. The values are either in memory only, or in an
+// append-only file that survives a crash of the process. Each Append is atomic: after a crash, either all of its
+// records exist or none. The package does not interpret values.
 package journal
 
 import (

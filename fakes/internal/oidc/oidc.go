@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oidc verifies tokens of OpenID Connect issuers, such as service account tokens of a Kubernetes API server,
-// with keys fetched from the issuer. Callers decide which issuers to trust.
+// Package oidc verifies tokens of OpenID Connect issuers, such as the service account tokens of a Kubernetes API
+// server. It fetches the keys from the issuer. Callers decide which issuers to trust.
 package oidc
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package once finds duplicates in requests. A fake reads most headers and parameters as a single value; using one of
-// two and ignoring the other would do something that the client did not request. Callers decide how to handle a
-// duplicate.
+// Package once finds headers and parameters that a request contains more than once. A fake reads most of them as a
+// single value. If it used one of two values and ignored the other, the operation would not do what the client
+// requested. Callers decide how to handle a duplicate.
 package once
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postform parses browser uploads by form and checks them against the policy document in the form. Forms and
-// documents are those of Amazon S3 ("Browser-based uploads using POST") and of Cloud Storage ("Upload an object with
-// HTML forms"). It does not verify signatures; package sigv4 does.
+// Package postform parses browser uploads by HTML form and checks them against the policy document in the form. It
+// follows Amazon S3 ("Browser-based uploads using POST") and Cloud Storage ("Upload an object with HTML forms"). It
+// does not verify signatures; package sigv4 does.
 package postform
 
 import (

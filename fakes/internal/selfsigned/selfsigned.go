@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selfsigned creates certificates for fakes that serve TLS. They are not suitable for anything else.
+// Package selfsigned creates certificates for fakes that serve TLS. Do not use the certificates for other purposes.
 package selfsigned
 
 import (

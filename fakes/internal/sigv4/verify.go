@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sigv4 verifies AWS Signature Version 4 like a service: the Authorization header, presigned URLs, the policy
-// of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It verifies with a
-// secret that its caller provides; it does not store credentials or authorize requests.
+// Package sigv4 verifies AWS Signature Version 4 like a service. It supports the Authorization header, presigned
+// URLs, the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. The
+// caller provides the secret for the verification. The package does not store credentials or authorize requests.
 //
 // The rules are those of "Signature Version 4 for API requests" in the IAM User Guide and "Authenticating Requests
 // (AWS Signature Version 4)" in the Amazon S3 API Reference.

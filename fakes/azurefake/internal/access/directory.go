@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access authenticates callers and authorizes their requests: account keys, shared access signatures of all
-// kinds, tokens of the directory and role assignments. It reads requests but does not serve them, and stores no user
-// data.
+// Package access authenticates callers and authorizes their requests. Callers authenticate with an account key, a
+// shared access signature or a token of the directory. The package evaluates role assignments, and the permissions in
+// signatures and stored access policies. It stores accounts, principals, roles and role assignments, but no
+// containers or blobs. It reads requests but does not serve them.
 package access
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azerr defines the errors of the Blob service: a status, a code and a sentence. It contains the codes that
-// several packages need, and does not depend on requests.
+// Package azerr defines the errors of the Blob service. An error has an HTTP status, an error code and a message. The
+// package declares only the errors that several packages return.
 package azerr
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobapi implements the REST interface of the Blob service: it parses requests, authorizes them with package
-// access, and operates on package store. It does not listen or inject faults.
+// Package blobapi implements the REST interface of the Blob service. It parses requests, authorizes them with package
+// access, and reads or changes the containers and blobs in package store. It does not listen on a port or inject
+// faults.
 package blobapi
 
 import (

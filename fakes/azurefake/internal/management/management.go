@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package management serves the Azure Resource Manager calls that a driver of object storage needs: user-assigned
-// managed identities with their federated credentials, role assignments and definitions, and the keys of storage
-// accounts.
+// Package management serves the Azure Resource Manager calls that a driver of object storage needs. The calls manage
+// user-assigned managed identities with their federated credentials, role assignments and definitions, and the keys
+// of storage accounts.
 //
-// Paths, bodies and responses are those of the fake servers that Microsoft generates with the clients of its SDK for
-// Go, from the same specification. This package determines the call, authorizes it, and applies it to the directory.
-// It is verified against the types of the SDK and not against the cloud.
+// Paths, bodies and responses follow the specification from which Microsoft generates its SDK for Go and the SDK's
+// fake servers. This package determines the operation of a call, authorizes the call, and applies it to the
+// directory. Tests compare it with the types of the SDK, but not with Azure itself.
 package management
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores containers and blobs with their versions, snapshots, blocks and leases, and writes every
-// change to a journal before it is acknowledged. It does not depend on HTTP or authorization.
+// Package store stores containers and blobs. A blob has versions, snapshots, blocks and a lease. The store writes
+// every change to a journal before the change is acknowledged. It does not depend on HTTP or authorization.
 package store
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcserr defines the errors of Google's services. One value contains the fields for the JSON API, the XML
-// API, the newer APIs (google.rpc.Status) and the token endpoints; each writes its own part.
+// Package gcserr defines the errors of Google's services. One Error contains the fields for all forms of an error
+// response: the JSON API, the XML API, the newer APIs (google.rpc.Status) and the token endpoints. Each API writes
+// the fields of its own form.
 package gcserr
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity is the fake's directory: projects with their allow policies, service accounts, their keys and HMAC
-// keys, custom roles, workload identity pools and the tokens of all of them. It authorizes callers. It does not
-// depend on buckets or HTTP.
+// Package identity implements the fake's directory. It stores projects with their allow policies, service accounts
+// with their keys and HMAC keys, custom roles and workload identity pools. It issues and verifies tokens, and
+// authorizes callers. It does not depend on buckets or HTTP.
 package identity
 
 import (

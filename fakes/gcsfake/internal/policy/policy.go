@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy stores and evaluates IAM allow policies: roles, members and conditions. It does not depend on the
-// existing principals and resources.
+// Package policy defines and evaluates IAM allow policies: roles, members and conditions. It does not check whether
+// the members and resources exist.
 package policy
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the fake's HTTP layer: Cloud Storage's JSON and XML APIs, the IAM API, the related parts of
-// Resource Manager and IAM Credentials, the OAuth token endpoint and the Security Token Service. It parses a request,
-// authenticates and authorizes the caller, and calls the store and the directory.
+// Package rest implements the fake's HTTP interface. It serves Cloud Storage's JSON and XML APIs, the IAM API, the
+// related parts of Resource Manager and IAM Credentials, the OAuth token endpoint and the Security Token Service. It
+// parses a request, authenticates and authorizes the caller, and calls the store and the directory.
 package rest
 
 import (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores buckets, generations of objects and unfinished uploads, in memory and in a journal, and bodies
-// in a blob store. It enforces the rules that apply to every caller, such as retention, and does not depend on
-// callers or protocols.
+// Package store stores buckets, generations of objects and unfinished uploads, in memory and in a journal. The bodies
+// are in a blob store. The package enforces the rules that apply to every caller, such as retention. It does not
+// depend on callers or protocols.
 package store
 
 import (

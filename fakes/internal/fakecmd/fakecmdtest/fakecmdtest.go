@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmdtest runs the command of a fake as a separate process in tests, and contains the tests that are the
-// same for all fakes.
+// Package fakecmdtest helps to test the commands of the fakes. It runs a command as a separate process, and contains
+// the tests that are the same for all fakes.
 package fakecmdtest
 
 import (

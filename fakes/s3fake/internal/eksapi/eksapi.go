@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package eksapi serves the part of Amazon EKS that gives credentials to pods: Pod Identity associations (service
-// eks) and AssumeRoleForPodIdentity (service eks-auth). The caller must have verified the signature; this package
-// evaluates policies.
+// eks) and AssumeRoleForPodIdentity (service eks-auth). Callers must verify the signature of a request before they
+// call this package, which then evaluates the policies.
 package eksapi
 
 import (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iam implements the state of the fake's account: users, groups, access keys, roles, managed policies,
-// identity providers and sessions, with the quotas, names and errors of AWS Identity and Access Management. It
-// resolves an access key to a principal with its policies. It does not depend on HTTP and does not evaluate policies.
+// identity providers and sessions. Quotas, names and errors are those of AWS Identity and Access Management. The
+// package resolves an access key to a principal with its policies. It does not depend on HTTP and does not evaluate
+// policies.
 package iam
 
 import (

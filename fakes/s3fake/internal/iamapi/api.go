@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iamapi implements the Query protocol of AWS Identity and Access Management (2010-05-08) and of the Security
-// Token Service (2011-06-15) for an iam.Account. The caller must have verified the signature; this package authorizes
-// the principal, with the same policies as the rest of the fake.
+// Token Service (2011-06-15) for an iam.Account. Callers must verify the signature of a request before they call this
+// package. The package then authorizes the principal with the same policies as the rest of the fake.
 package iamapi
 
 import (

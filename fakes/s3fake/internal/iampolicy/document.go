@@ -2,7 +2,7 @@
 
 // Package iampolicy parses, validates and evaluates IAM policy documents: identity policies, permissions boundaries,
 // role trust policies and bucket policies. It follows "IAM JSON policy elements reference" and "Policy evaluation
-// logic" of the IAM User Guide. It stores nothing and does not depend on HTTP.
+// logic" of the IAM User Guide. It does not store policies and does not depend on HTTP.
 package iampolicy
 
 import (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store implements the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
-// that keep them consistent (versioning, delete markers, locks, conditions). It does not depend on HTTP, XML or
-// permissions. Bodies are in a blob.Store; every change is written to a journal before it is visible.
+// Package store implements the state of the fake's S3: buckets, object versions and multipart uploads. It enforces
+// the rules that keep them consistent (versioning, delete markers, locks, conditions). It does not depend on HTTP,
+// XML or permissions. Bodies are in a blob.Store. The store writes every change to a journal before the change is
+// visible.
 package store
 
 import (
