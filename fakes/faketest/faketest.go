@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Server is a store fake.
+// Server is a fake of a storage service.
 type Server interface {
 	// Start listens and serves.
 	Start() error
@@ -16,7 +16,8 @@ type Server interface {
 	Close() error
 }
 
-// Start creates a fake that listens, and closes it when the test ends: Start(t, s3fake.New, s3fake.Options{}).
+// Start creates a fake and starts its listener, for example Start(t, s3fake.New, s3fake.Options{}). It closes the
+// fake when the test ends.
 func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server := Open(t, newServer, options)
@@ -26,7 +27,7 @@ func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options 
 	return server
 }
 
-// Open creates a fake that is only an http.Handler, and closes it when the test ends.
+// Open creates a fake without a listener, for use as an http.Handler. It closes the fake when the test ends.
 func Open[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server, err := newServer(options)

@@ -41,7 +41,7 @@ const (
 	Stale Effect = "stale"
 )
 
-// Rule matches calls and defines what happens to them. An empty matcher matches everything.
+// Rule matches calls and defines what happens to them. An empty matching field matches everything.
 type Rule struct {
 	// Name appears in the records of the affected calls. Default "rule N".
 	Name string `json:"name,omitempty"`
@@ -72,7 +72,7 @@ type Rule struct {
 	LagTime Duration `json:"lagTime,omitempty"`
 }
 
-// Duration is a time.Duration that reads "250ms" from YAML and JSON.
+// Duration is a time.Duration that is written as a string such as "250ms" in YAML and JSON.
 type Duration time.Duration
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -147,9 +147,8 @@ type Injector struct {
 	past       bool
 }
 
-// Know tells the injector the names of all operations of its fake, and whether the fake keeps earlier state for stale
-// reads. From then on, Set and Add reject rules that can never apply, so that a test cannot pass because of a
-// mistyped rule.
+// Know sets the names of all operations of the fake, and whether the fake keeps earlier state for stale reads. Then
+// Set and Add reject rules that can never apply. Otherwise a test could pass because a rule is mistyped.
 func (i *Injector) Know(operations []string, past bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -179,7 +178,7 @@ type active struct {
 	seen, hits int
 }
 
-// Set replaces the plan and resets all counts.
+// Set replaces the plan and resets the counts of all rules.
 func (i *Injector) Set(p Plan) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,7 +237,7 @@ type RuleState struct {
 	Hits int `json:"hits"`
 }
 
-// State returns the current rules with their counts: a rule that has matched no calls is probably mistyped.
+// State returns the current rules with their counts. If a rule has matched no calls, it is probably mistyped.
 func (i *Injector) State() []RuleState {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -249,7 +248,7 @@ func (i *Injector) State() []RuleState {
 	return out
 }
 
-// Decide counts a call and returns the rule that applies to it, or nil.
+// Decide counts a call for the rules that match it, and returns the rule that applies to it, or nil if none applies.
 func (i *Injector) Decide(s Subject) *Rule {
 	i.mu.Lock()
 	defer i.mu.Unlock()

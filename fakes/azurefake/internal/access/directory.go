@@ -47,7 +47,7 @@ type Account struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Principal is an application, a managed identity or a person of the directory.
+// Principal is an application, a managed identity or a user of the directory.
 type Principal struct {
 	// ObjectID is used in role assignments, and ClientID for logins. Both are UUIDs.
 	ObjectID string `json:"objectId"`
@@ -71,7 +71,7 @@ type Identity struct {
 	Tags     map[string]string `json:"tags,omitempty"`
 }
 
-// Federation is which foreign tokens are accepted.
+// Federation defines which tokens of another issuer a principal can log in with.
 type Federation struct {
 	Issuer    string   `json:"issuer"`
 	Subject   string   `json:"subject"`
@@ -163,10 +163,10 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// NewKey is a new account key in base64.
+// NewKey returns a random account key in base64.
 func NewKey() string { return base64.StdEncoding.EncodeToString(randomBytes(64)) }
 
-// TenantID is the directory's UUID.
+// TenantID returns the directory's UUID.
 func (d *Directory) TenantID() string { return d.tenant.ID }
 
 // Account returns an account by name.
@@ -177,7 +177,7 @@ func (d *Directory) Account(name string) (Account, bool) {
 	return a, ok
 }
 
-// Accounts returns all accounts in the order of names.
+// Accounts returns all accounts, ordered by name.
 func (d *Directory) Accounts() []Account {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -199,7 +199,7 @@ func (d *Directory) putAccount(a Account) error {
 	return nil
 }
 
-// ChangeAccount lets change edit an account.
+// ChangeAccount calls change to edit an account and stores the result.
 func (d *Directory) ChangeAccount(name string, change func(*Account)) (Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,7 +222,7 @@ func (d *Directory) PutPrincipal(p Principal) error {
 	return nil
 }
 
-// RemovePrincipal forgets a principal; its role assignments stay, as in Azure.
+// RemovePrincipal deletes a principal. Its role assignments remain, as in Azure.
 func (d *Directory) RemovePrincipal(objectID string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,7 +241,7 @@ func (d *Directory) Principal(objectID string) (Principal, bool) {
 	return p, ok
 }
 
-// Principals returns all principals in the order of names.
+// Principals returns all principals, ordered by name.
 func (d *Directory) Principals() []Principal {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -270,7 +270,7 @@ func (d *Directory) PutAssignment(a Assignment) error {
 	return nil
 }
 
-// RemoveAssignment forgets a role assignment.
+// RemoveAssignment deletes a role assignment.
 func (d *Directory) RemoveAssignment(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -281,7 +281,7 @@ func (d *Directory) RemoveAssignment(id string) error {
 	return nil
 }
 
-// Assignments returns all role assignments in the order of IDs.
+// Assignments returns all role assignments, ordered by ID.
 func (d *Directory) Assignments() []Assignment {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Operation is a call of the Blob service by the name that its API reference gives it.
+// Operation is an operation of the Blob service, named as in its API reference.
 type Operation string
 
 // The operations.

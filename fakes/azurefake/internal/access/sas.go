@@ -208,7 +208,7 @@ func (d *Directory) scoped(q url.Values, permissions, start, expiry string) (sig
 	return signature{permissions: permissions, resource: q.Get("sr")}, nil
 }
 
-// Ordered reports whether permissions are known letters in the canonical order, each once.
+// Ordered reports whether permissions consists of known letters in the canonical order without duplicates.
 func Ordered(permissions string) bool {
 	last := -1
 	for _, c := range permissions {
@@ -285,7 +285,7 @@ func (d *Directory) window(start, expiry string) error {
 	return nil
 }
 
-// ParseTime reads a time in one of the forms that signatures and policies may have.
+// ParseTime parses a time in any format that is valid in shared access signatures and stored access policies.
 func ParseTime(value string) (time.Time, error) {
 	var err error
 	for _, layout := range []string{"2006-01-02T15:04:05.9999999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02"} {

@@ -19,7 +19,7 @@ import (
 // maxSkew is how far the time of a signed request may be from the service's.
 const maxSkew = 15 * time.Minute
 
-// Sign returns the signature of a text by an account key.
+// Sign returns the signature of a text with an account key.
 func Sign(key, text string) string {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil {

@@ -39,7 +39,7 @@ var (
 	ErrSubject       = errors.New("AADSTS700213: No matching federated identity record found for presented assertion subject")
 )
 
-// Login is a client's authentication.
+// Login contains the credentials with which a client logs in.
 type Login struct {
 	ClientID string
 	Secret   string
@@ -47,7 +47,7 @@ type Login struct {
 	Assertion *Federation
 }
 
-// Token issues an access token for an audience.
+// Token issues an access token for an audience, and returns the token with its lifetime.
 func (d *Directory) Token(login Login, audience string) (string, time.Duration, error) {
 	p, ok := d.principalOf(login.ClientID)
 	if !ok {
@@ -72,8 +72,8 @@ func (d *Directory) Token(login Login, audience string) (string, time.Duration, 
 	return token, tokenLife, nil
 }
 
-// Trusts returns an error if a client does not trust a foreign token with these claims. It does not check the
-// signature.
+// Trusts returns an error unless the client has a federated credential that matches the claims of another issuer's
+// token. It does not check the signature.
 func (d *Directory) Trusts(clientID string, shown Federation) error {
 	p, ok := d.principalOf(clientID)
 	if !ok {
@@ -106,11 +106,12 @@ func (p Principal) trusts(shown Federation) error {
 	return fmt.Errorf("%w %q", err, shown.Issuer)
 }
 
-// AccountAudience is the resource of tokens for the Blob service of one account ("Authorize with Microsoft Entra ID").
+// AccountAudience returns the audience of tokens for the Blob service of one account ("Authorize with Microsoft Entra
+// ID").
 func AccountAudience(account string) string { return "https://" + account + ".blob.core.windows.net" }
 
-// Verify checks an access token of the directory for one of the audiences and returns its principal, which must still
-// exist.
+// Verify checks that an access token of the directory is valid for one of the audiences and returns its principal.
+// The principal must still exist.
 func (d *Directory) Verify(token string, audiences ...string) (Principal, error) {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired())
 	claims := jwt.MapClaims{}
@@ -141,8 +142,8 @@ func (d *Directory) bearer(r *http.Request, account, token string) (Principal, e
 	return p, nil
 }
 
-// DelegationKey returns the key with which a principal may sign for an account in a time window. It is derived, not
-// stored.
+// DelegationKey returns the user delegation key with which a principal signs for an account in a time window. The key
+// is derived from the arguments and not stored.
 func (d *Directory) DelegationKey(account, objectID, start, expiry, version, delegated string) string {
 	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}, "skdutid": {delegated}})
 }

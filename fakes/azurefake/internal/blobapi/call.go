@@ -43,7 +43,7 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// API serves the Blob service.
+// API is the REST interface of the Blob service.
 type API struct {
 	Options
 
@@ -51,7 +51,7 @@ type API struct {
 	accounts, containers, blobs map[string]route
 }
 
-// New returns the interface.
+// New returns an API.
 func New(o Options) *API {
 	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
 }
@@ -74,7 +74,7 @@ type Call struct {
 	secondary bool
 }
 
-// Prepare determines the target and operation of a request. It verifies nothing.
+// Prepare determines the target and operation of a request. It does not authenticate the caller.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
 	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
 	c.query, c.ambiguous = access.ReadQuery(r)
@@ -221,7 +221,7 @@ func blobRoutes() map[string]route {
 	}
 }
 
-// Resource is the target as container/blob, for records.
+// Resource returns the target as container/blob, for the record of calls.
 func (c *Call) Resource() string {
 	if c.Target.Blob == "" {
 		return c.Target.Container
@@ -229,7 +229,7 @@ func (c *Call) Resource() string {
 	return c.Target.Container + "/" + c.Target.Blob
 }
 
-// Serve performs the call and returns the error of the response, nil for success.
+// Serve performs the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.common(w)
 	err := c.perform(w)

@@ -67,7 +67,7 @@ func marker(from string) string { return base64.RawURLEncoding.EncodeToString([]
 
 type metadataXML map[string]string
 
-// MarshalXML implements xml.Marshaler: one element for each name.
+// MarshalXML implements xml.Marshaler. It writes one element per name.
 func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	if err := e.EncodeToken(start); err != nil {
 		return err
@@ -225,7 +225,7 @@ type blobsXML struct {
 	NextMarker string
 }
 
-// MarshalXML implements xml.Marshaler: blobs and prefixes mixed, in their order.
+// MarshalXML implements xml.Marshaler. It sets the name of the element, because a listing mixes blobs and prefixes.
 func (p blobPrefixXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
 	type plain blobPrefixXML
 	return e.EncodeElement(plain(p), xml.StartElement{Name: xml.Name{Local: "BlobPrefix"}})

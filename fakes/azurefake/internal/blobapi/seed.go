@@ -7,7 +7,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// Seed is a container that is made without a request.
+// Seed describes a container that is created without a request.
 type Seed struct {
 	// Account is the name of the storage account.
 	Account      string `json:"account"`
@@ -22,7 +22,7 @@ type Seed struct {
 	} `json:"policies"`
 }
 
-// Seed makes a container.
+// Seed creates a container.
 func (a *API) Seed(seed Seed) error {
 	if err := checkContainerName(seed.Name); err != nil {
 		return err

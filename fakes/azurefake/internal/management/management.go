@@ -66,7 +66,7 @@ type Call struct {
 	ambiguous error
 }
 
-// Prepare finds out which call a request is.
+// Prepare determines the operation and resource of a request.
 func (a *API) Prepare(r *http.Request) *Call {
 	c := &Call{Operation: "Unknown", Resource: r.URL.Path, api: a, r: r}
 	c.query, c.ambiguous = access.ReadQuery(r)
@@ -76,7 +76,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Serve handles the call and returns the error of the response.
+// Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
@@ -170,7 +170,7 @@ func attributes(source string, role, principal *string, kind *armauthorization.P
 	return out
 }
 
-// Fail returns an error as Azure Resource Manager does.
+// Fail sends an error in the format of Azure Resource Manager.
 func Fail(w http.ResponseWriter, e *azerr.Error) {
 	type detail struct {
 		Code    string `json:"code"`

@@ -127,7 +127,7 @@ func (a *API) exists(path string) bool {
 	return !inGroup || strings.EqualFold(parts[3], a.options.Group)
 }
 
-// Operations returns the names of all calls in order, as Call.Operation has them.
+// Operations returns the names of all operations as in Call.Operation, in order.
 func Operations() []string {
 	var out []string
 	for _, k := range kinds() {

@@ -36,7 +36,7 @@ type Container struct {
 	Deleted time.Time `json:"deleted,omitzero"`
 }
 
-// Type is the kind of a blob.
+// Type is the type of a blob.
 type Type string
 
 // The kinds of blobs that are served.
@@ -45,7 +45,7 @@ const (
 	AppendBlob Type = "AppendBlob"
 )
 
-// Block is a piece of a block blob, committed or not.
+// Block is a block of a block blob, either committed or uncommitted.
 type Block struct {
 	// ID is the base64 text of the client, "" for the body of a Put Blob.
 	ID   string  `json:"id,omitempty"`
@@ -61,7 +61,7 @@ type Copy struct {
 	Bytes     int64     `json:"bytes"`
 }
 
-// Rehydration brings an archived blob to another tier, which takes hours.
+// Rehydration describes the move of an archived blob to another tier, which takes hours.
 type Rehydration struct {
 	// Tier is the target tier; Priority is Standard or High.
 	Tier     string `json:"tier"`
@@ -73,8 +73,8 @@ type Rehydration struct {
 // Archive is the tier whose blobs cannot be read.
 const Archive = "Archive"
 
-// Blob is one state of a blob: the current one, an earlier version or a snapshot. Values are immutable: a change
-// replaces the whole.
+// Blob is the current state of a blob, an earlier version or a snapshot. Values are immutable: each change creates a
+// new value.
 type Blob struct {
 	Type Type `json:"type"`
 	// Version and Snapshot are the times by which a client names this state.
@@ -100,7 +100,7 @@ type Blob struct {
 	Copy        *Copy        `json:"copy,omitempty"`
 }
 
-// Entry is everything under one name of a container.
+// Entry contains everything that a container stores under one name.
 type Entry struct {
 	Name string `json:"name"`
 	// Current is nil when only versions, snapshots or uncommitted blocks are left.
@@ -125,13 +125,13 @@ func (e *Entry) at(now time.Time) *Entry {
 	return &next
 }
 
-// Uncommitted returns an uncommitted block.
+// Uncommitted returns an uncommitted block by ID.
 func (e *Entry) Uncommitted(id string) (Block, bool) {
 	b, ok := e.uncommitted[id]
 	return b, ok
 }
 
-// UncommittedBlocks returns all uncommitted blocks, in no order.
+// UncommittedBlocks returns all uncommitted blocks in no particular order.
 func (e *Entry) UncommittedBlocks() []Block {
 	out := make([]Block, 0, len(e.uncommitted))
 	for _, b := range e.uncommitted {
@@ -140,7 +140,7 @@ func (e *Entry) UncommittedBlocks() []Block {
 	return out
 }
 
-// CountUncommitted returns how many blocks wait to be committed, and one of them.
+// CountUncommitted returns the number of uncommitted blocks, and one of them.
 func (e *Entry) CountUncommitted() (n int, one Block) {
 	for _, b := range e.uncommitted {
 		return len(e.uncommitted), b
@@ -148,10 +148,10 @@ func (e *Entry) CountUncommitted() (n int, one Block) {
 	return 0, Block{}
 }
 
-// HasUncommitted reports whether blocks wait to be committed.
+// HasUncommitted reports whether there are uncommitted blocks.
 func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
 
-// Empty reports whether nothing is left under the name.
+// Empty reports whether the entry contains nothing and can be removed.
 func (e *Entry) Empty() bool {
 	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
 }
