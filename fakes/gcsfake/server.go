@@ -71,7 +71,7 @@ type state struct {
 	api       *rest.API
 }
 
-// New returns a server, which uses resources until Close.
+// New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
@@ -86,7 +86,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) state() *state { return s.held.Load() }
 
 // Reset restores the initial state with the same keys, clears the record of calls and removes all fault rules. Tokens
-// issued before remain valid. Running calls may fail. It returns an error if Options.Dir is set.
+// that were issued before remain valid. Calls in progress may fail. Reset returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
@@ -167,6 +167,6 @@ func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
 // ForgetCalls clears the record of calls.
 func (s *Server) ForgetCalls() { s.recorder.Reset() }
 
-// Operations returns the names of all implemented operations: those of the discovery documents, and xml.NAME for the
-// XML API.
+// Operations returns the names of all implemented operations. They are the names in Google's discovery documents, and
+// xml.NAME for the XML API.
 func Operations() []string { return rest.Operations() }

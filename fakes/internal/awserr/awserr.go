@@ -10,13 +10,13 @@ import (
 	"net/http"
 )
 
-// Field is one extra element of an error response, for example BucketName or HeadersNotSigned.
+// Field is an additional element of an error response, for example BucketName or HeadersNotSigned.
 type Field struct {
 	Name  string
 	Value string
 }
 
-// Error is an error with the real service's text.
+// Error is an error with the text of the real service.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -61,14 +61,14 @@ func (e *Error) WithHeader(name, value string) *Error {
 	return &c
 }
 
-// Is compares the status and code, so that errors.Is works with the values of a table.
+// Is compares the status and code, so that errors.Is matches copies of the declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Status == e.Status
 }
 
-// From returns err as an *Error; anything else is the service's InternalError, with err's text kept out of the
-// response by the caller's choice of message.
+// From returns err as an *Error. If err does not contain one, From returns the service's InternalError with err's
+// text in the message.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Options say where to keep things.
+// Options configure the storage.
 type Options struct {
 	// Program is the name of the fake, such as s3fake.
 	Program string
@@ -26,7 +26,7 @@ type Options struct {
 	Past func() time.Time
 }
 
-// A Backing is open until Close. The zero value is closed.
+// A Backing is the storage of a fake. It is open until Close. The zero value is closed.
 type Backing struct {
 	// Journal takes changes, and Bodies the contents of objects.
 	Journal journal.Journal
@@ -74,7 +74,7 @@ func (b *Backing) open(o Options) error {
 	return err
 }
 
-// Call must be called for every call before it is served.
+// Call records that the fake begins to serve a call. The fake must call it before each call.
 func (b *Backing) Call() {
 	b.beginning.Call()
 	b.Past.Call()

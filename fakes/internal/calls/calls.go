@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Exchange is a call to any service whose operation has been determined.
+// Exchange is a call whose operation has been determined, independent of the service.
 type Exchange interface {
 	// Describe describes the call with the information available so far; there is more after Serve than before.
 	Describe() Description
@@ -27,10 +27,10 @@ type Exchange interface {
 	Fail(w http.ResponseWriter, rule *fault.Rule)
 }
 
-// Description is the description of a call in its record.
+// Description contains the fields of a recorded call that depend on the service.
 type Description struct{ Operation, Resource, Principal string }
 
-// Desk leads the calls of one server.
+// Desk handles the calls of one server.
 type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
@@ -44,9 +44,9 @@ type Desk struct {
 // maxBody is how much of a body is kept for a stale read; no read has more.
 const maxBody = 1 << 20
 
-// Handle handles a call. begin creates its exchange after the call is recorded and before anything is decided, and
-// returns the caller as rules match it, verified or not. The handler panics with http.ErrAbortHandler if a rule drops
-// the connection.
+// Handle handles a call. After Handle has recorded the start of the call, it calls begin, which returns the exchange
+// and the names of the caller, verified or not, that fault rules can match. Handle panics with http.ErrAbortHandler
+// if a rule drops the connection.
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Endpoint serves one handler on one port. The zero value is ready for Start.
+// Endpoint serves one handler on one port. The zero value is ready to use.
 type Endpoint struct {
 	mu   sync.Mutex
 	http *http.Server
@@ -41,7 +41,8 @@ type Options struct {
 	Patience time.Duration
 }
 
-// NewServer returns a server for Serve, which disconnects clients that delay a request for longer than patience.
+// NewServer returns a server for Serve. The server disconnects clients that delay a request for longer than
+// Options.Patience.
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
 	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
@@ -51,7 +52,7 @@ func NewServer(o Options) *http.Server {
 	return srv
 }
 
-// Start listens and serves until Close. If the port is not available, the error says what to do.
+// Start listens and serves until Close. If the port is not available, the error says how to fix the problem.
 func (e *Endpoint) Start(o Options) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +73,7 @@ func (e *Endpoint) Start(o Options) error {
 	return nil
 }
 
-// URL is scheme://host:port, "" before Start.
+// URL returns scheme://host:port, or "" before Start.
 func (e *Endpoint) URL() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +93,7 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
-// Scheme is the scheme of the URLs of a server with this configuration, nil for none.
+// Scheme returns the URL scheme of a server with this TLS configuration: http if it is nil, otherwise https.
 func Scheme(config *tls.Config) string {
 	if config == nil {
 		return "http"
@@ -100,8 +101,8 @@ func Scheme(config *tls.Config) string {
 	return "https"
 }
 
-// Serve serves l, with TLS if srv is configured for it, until srv is closed; it then returns http.ErrServerClosed. malformed
-// is that of the Options.
+// Serve serves l until srv is closed, and then returns http.ErrServerClosed. It uses TLS if srv is configured for it.
+// malformed is Options.Malformed.
 func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
 	switch {
 	case malformed != nil && srv.TLSConfig != nil:
@@ -114,7 +115,7 @@ func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
 	return srv.Serve(l)
 }
 
-// Listen opens a TCP listener. If the port is not available, the error says what to do.
+// Listen opens a TCP listener. If the port is not available, the error says how to fix the problem.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
-// Fake is a server that has been made and not started.
+// Fake is a server that has been created but not started.
 type Fake interface {
 	http.Handler
 	Calls() []fault.Call
@@ -33,7 +33,7 @@ type Fake interface {
 	Close() error
 }
 
-// Guard contains the functions of a fake that the command needs in addition to its calls.
+// Guard contains what the command needs for faults and the admin endpoint of a fake.
 type Guard struct {
 	Faults *fault.Injector
 	// Operations are the names that rules may use.
@@ -48,7 +48,7 @@ type Guard struct {
 	Malformed []byte
 }
 
-// Flags are the flags that every fake has.
+// Flags are the flags of every fake's command.
 type Flags struct {
 	// Listen is host:port; port 0 takes a free one.
 	Listen string
@@ -74,7 +74,8 @@ type Flags struct {
 	temporary []string
 }
 
-// Define defines the flags. The name is the fake's, for temporary files; listen is the default of --listen.
+// Define defines the flags. name is the name of the fake, used for temporary files. listen is the default of
+// --listen.
 func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	f.name = name
 	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 means a free one")
@@ -89,12 +90,12 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "additional host names or IP addresses for the certificate of --tls")
 }
 
-// Now is the fake's clock: the machine's, as far off as --clock or the admin endpoint say.
+// Now returns the time of the fake's clock: the machine's time plus the offset set by --clock or the admin endpoint.
 func (f *Flags) Now() time.Time { return time.Now().Add(time.Duration(f.current.Load())) }
 
-// Serve serves the fake until the context ends, and closes it. Once the port is open and before the first request is
-// served, it calls ready with the URL; ready prints how to reach the fake. Serve then prints the line that reports
-// readiness.
+// Serve serves the fake until the context ends, and then closes it. When the port is open and before it serves the
+// first request, Serve calls ready with the URL; ready prints the addresses and credentials for clients. Serve then
+// prints the line that reports readiness.
 func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
 	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close(), f.tidy())
 }
@@ -200,8 +201,8 @@ func (f *Flags) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// Place returns the path of a file: path if a flag sets it, otherwise name in the data directory, otherwise a
-// temporary file, which Serve removes at the end.
+// Place returns the path of a file. It is path if a flag sets it, otherwise name in the data directory. Without a
+// data directory, Place creates a temporary file, which Serve removes at the end.
 func (f *Flags) Place(path, name string) (string, error) {
 	switch {
 	case path != "":

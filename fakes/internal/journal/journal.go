@@ -10,14 +10,14 @@ import (
 	"fmt"
 )
 
-// Record is one change: the new value of a key, or its removal when Value is nil.
+// Record is the change of one key: its new value, or its removal if Value is nil.
 type Record struct {
 	Table string          `json:"t"`
 	Key   string          `json:"k"`
 	Value json.RawMessage `json:"v,omitempty"`
 }
 
-// Journal is where a store writes its changes before it acknowledges them.
+// Journal stores the changes of a store before the store acknowledges them.
 type Journal interface {
 	// Append makes the records durable, all or none.
 	Append(records ...Record) error
@@ -27,7 +27,7 @@ type Journal interface {
 	Close() error
 }
 
-// Put is the record that sets key to the JSON of value.
+// Put returns the record that sets key to the JSON encoding of value.
 func Put(table, key string, value any) (Record, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -36,10 +36,10 @@ func Put(table, key string, value any) (Record, error) {
 	return Record{Table: table, Key: key, Value: raw}, nil
 }
 
-// Delete is the record that removes key.
+// Delete returns the record that removes key.
 func Delete(table, key string) Record { return Record{Table: table, Key: key} }
 
-// Discard is a journal that keeps nothing.
+// Discard is a journal that stores nothing.
 type Discard struct{}
 
 // Append implements Journal.

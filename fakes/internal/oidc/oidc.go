@@ -35,7 +35,7 @@ type Claims struct {
 	IssuedAt, Expires time.Time
 }
 
-// Peek reads the claims of a token without verifying anything.
+// Peek reads the claims of a token without verifying the token.
 func Peek(token string) (Claims, error) {
 	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {
@@ -61,7 +61,7 @@ func date(d *jwt.NumericDate, err error) (time.Time, error) {
 	return d.Time, err
 }
 
-// Verifier checks signatures and validity.
+// Verifier verifies the signatures and validity periods of tokens.
 type Verifier struct {
 	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
 	Client *http.Client
@@ -71,8 +71,8 @@ type Verifier struct {
 	Leeway time.Duration
 }
 
-// Verify checks the signature of a token by its issuer's keys, and that it is valid now. Its error wraps ErrIssuer if
-// there were no keys to check with, and jwt.ErrTokenExpired if the token is too old.
+// Verify checks the signature of a token with the issuer's keys, and that the token is valid now. The error wraps
+// ErrIssuer if the keys are not available, and jwt.ErrTokenExpired if the token has expired.
 func (v Verifier) Verify(ctx context.Context, token, issuer string) error {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"}), jwt.WithTimeFunc(v.Now), jwt.WithLeeway(v.Leeway),
 		jwt.WithExpirationRequired(), jwt.WithIssuer(issuer))

@@ -25,7 +25,7 @@ var (
 	tooLarge  = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
 )
 
-// Form is a form up to its file.
+// Form contains the fields of a form before its file, and the file.
 type Form struct {
 	// Fields have their names in lower case.
 	Fields map[string]string

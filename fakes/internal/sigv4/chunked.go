@@ -68,7 +68,8 @@ func newChunked(r *http.Request, v *Verified, size int64, trailing bool) *chunke
 func (c *chunked) Size() int64                { return c.size }
 func (c *chunked) Trailer(name string) string { return c.trailers[name] }
 
-// Read implements io.Reader; after an error it keeps returning it, and the reader below is another body's.
+// Read implements io.Reader. After an error, all further calls return the same error, because another body may then
+// use the underlying reader.
 func (c *chunked) Read(p []byte) (int, error) {
 	if len(p) == 0 || c.err != nil {
 		return 0, c.err

@@ -40,7 +40,7 @@ var (
 		"Missing required header for this request: x-amz-content-sha256")
 )
 
-// Expect is the scope of the endpoint: credential scopes with another service or region are rejected.
+// Expect is the expected credential scope. Credential scopes with another service or region are rejected.
 type Expect struct {
 	// Service is the name in the scope, for example s3 or iam.
 	Service string
@@ -48,8 +48,8 @@ type Expect struct {
 	Region string
 }
 
-// Lookup finds the secret of an access key. Its error, an *awserr.Error such as InvalidAccessKeyId, is the
-// response to the request. token is the security token that came with the key, "" for none.
+// Lookup returns the secret of an access key. token is the request's security token, or "" if there is none. Lookup's
+// error is an *awserr.Error for the response, such as InvalidAccessKeyId.
 type Lookup func(accessKeyID, token string) (secret string, err error)
 
 // Verifier verifies requests to one endpoint.
@@ -69,7 +69,7 @@ type Verifier struct {
 	Known *SigningKeys
 }
 
-// Verified is a request's proven signature.
+// Verified describes a verified signature of a request.
 type Verified struct {
 	Mode          Mode
 	AccessKeyID   string
@@ -86,8 +86,8 @@ type Verified struct {
 	signature string
 }
 
-// Verify checks r's signature. It returns nil and no error for an anonymous request. The body is not read: use
-// Body to verify it while reading.
+// Verify verifies r's signature. It returns nil and no error for an anonymous request. It does not read the body;
+// NewBody verifies the body while it is read.
 func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 	switch {
 	case r.Header.Get("Authorization") != "":

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Error is an error with the real service's text.
+// Error is an error with the text of the real service.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -37,7 +37,7 @@ func New(status int, reason, code, message string) *Error {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d): %s", e.Name(), e.Status, e.Message) }
 
-// Name is the most telling code of the error.
+// Name returns the reason of the JSON API, or the code of the XML API if there is no reason.
 func (e *Error) Name() string {
 	if e.Reason != "" {
 		return e.Reason
@@ -45,7 +45,7 @@ func (e *Error) Name() string {
 	return e.Code
 }
 
-// Is compares the status and codes, so that errors.Is works with the values of a table.
+// Is compares the status, reason and code, so that errors.Is matches copies of the declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Status == e.Status && t.Reason == e.Reason && t.Code == e.Code
@@ -58,7 +58,7 @@ func (e *Error) Say(format string, args ...any) *Error {
 	return &c
 }
 
-// RPCStatus is the canonical code of the error.
+// RPCStatus returns the status of the newer APIs (google.rpc.Status), such as NOT_FOUND.
 func (e *Error) RPCStatus() string {
 	if e.RPC != "" {
 		return e.RPC
@@ -75,8 +75,8 @@ func (e *Error) RPCStatus() string {
 	return "INTERNAL"
 }
 
-// From returns err as an *Error: an error of the signature package in this package's form, and anything else as an
-// internal error of the service.
+// From returns err as an *Error. It converts errors of package sigv4; all other errors become an internal error of
+// the service.
 func From(err error) *Error {
 	if err == nil {
 		return nil

@@ -106,7 +106,7 @@ func (p *programs) get(expression string) (cel.Program, error) {
 	return prg, nil
 }
 
-// Validate reports why a condition cannot be set.
+// Validate returns an error if the condition is not valid.
 func (c *Condition) Validate() error {
 	if len(c.Expression) > maxExpression {
 		return fmt.Errorf("the condition has %d bytes, at most %d are allowed", len(c.Expression), maxExpression)

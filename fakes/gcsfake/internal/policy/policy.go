@@ -19,7 +19,7 @@ type Condition struct {
 	Expression  string `json:"expression"`
 }
 
-// Binding gives members a role.
+// Binding gives a role to members.
 type Binding struct {
 	Role      string     `json:"role"`
 	Members   []string   `json:"members,omitempty"`
@@ -41,7 +41,7 @@ func (p *Policy) Conditional() bool {
 	return slices.ContainsFunc(p.Bindings, func(b Binding) bool { return b.Condition != nil })
 }
 
-// Caller is the caller, in the forms that policies can name.
+// Caller contains the identities of a caller to which policies can refer.
 type Caller struct {
 	// Members are all names of the caller in bindings, for example serviceAccount:a@p.iam.gserviceaccount.com and
 	// allAuthenticatedUsers.
@@ -62,14 +62,14 @@ type Resource struct {
 	ListPrefix string
 }
 
-// Roles finds the permissions of a role.
+// Roles resolves roles to permissions.
 type Roles interface {
 	// Grants reports whether a role includes a permission.
 	Grants(role, permission string) bool
 }
 
-// Allows reports whether p gives the caller the permission on the resource. owners expands the convenience members
-// projectOwner, projectEditor and projectViewer: it returns whether the caller has that standing in that project.
+// Allows reports whether p gives the caller the permission on the resource. standing reports whether the caller is a
+// projectOwner, projectEditor or projectViewer (kind) of a project; it resolves these convenience members.
 func (p *Policy) Allows(c Caller, permission string, on Resource, roles Roles, standing func(kind, project string) bool, now time.Time) bool {
 	for i := range p.Bindings {
 		b := &p.Bindings[i]
@@ -83,7 +83,7 @@ func (p *Policy) Allows(c Caller, permission string, on Resource, roles Roles, s
 	return false
 }
 
-// Binds reports whether any binding of p without a condition gives the caller the role.
+// Binds reports whether a binding of p without a condition gives the caller the role.
 func (p *Policy) Binds(c Caller, role string) bool {
 	for i := range p.Bindings {
 		if p.Bindings[i].Role == role && p.Bindings[i].Condition == nil && p.binds(&p.Bindings[i], c, nil) {
@@ -112,7 +112,7 @@ func (p *Policy) binds(b *Binding, c Caller, standing func(kind, project string)
 	return false
 }
 
-// WithoutConditions returns the policy as a reader of version 1 sees it: conditional bindings have a special role and
+// WithoutConditions returns the bindings as policy version 1 shows them. Conditional bindings have a special role and
 // no condition ("Policies with conditional role bindings" in the IAM documentation).
 func (p *Policy) WithoutConditions() []Binding {
 	out := make([]Binding, len(p.Bindings))

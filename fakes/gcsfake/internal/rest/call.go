@@ -33,7 +33,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// API serves all endpoints.
+// API is the HTTP interface of all services of the fake.
 type API struct {
 	store   *store.Store
 	dir     *identity.Directory
@@ -116,7 +116,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Resource returns the resource of the call: bucket, bucket/object or the path of another resource.
+// Resource returns the resource of the call: the bucket, bucket/object, or the path of another resource.
 func (c *Call) Resource() string {
 	if b := c.vars["bucket"]; b != "" {
 		if o := c.vars["object"]; o != "" {
@@ -132,7 +132,7 @@ func (c *Call) Resource() string {
 	return ""
 }
 
-// Principal is the verified caller, or the one claimed by a request that is not verified yet.
+// Principal returns the authenticated caller. Before authentication, it returns the caller that the request claims.
 func (c *Call) Principal() string {
 	if c.caller.Name != "" {
 		return c.caller.Name
@@ -154,7 +154,7 @@ func (c *Call) claimed() string {
 	return id
 }
 
-// Claimed is the access ID that a signature claims, verified or not.
+// Claimed returns the access ID in the request's signature, even if the signature is not verified.
 func (c *Call) Claimed() string {
 	if c.verified != nil {
 		return c.verified.AccessKeyID
@@ -162,7 +162,7 @@ func (c *Call) Claimed() string {
 	return c.claimed()
 }
 
-// Serve handles the call and returns the error of the response, nil for success.
+// Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	err := c.refuseAmbiguity()
 	if err == nil {

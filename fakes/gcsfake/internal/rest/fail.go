@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// Fail responds with an error in the form of the endpoint.
+// Fail responds with an error in the format of the endpoint.
 func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
 	w.Header().Del("Content-Length")
 	if e.Status == http.StatusUnauthorized {

@@ -41,7 +41,7 @@ func allRoutes() []route {
 	return all
 }
 
-// Operations returns the names of all served operations.
+// Operations returns the names of all implemented operations.
 func Operations() []string {
 	var out []string
 	for _, r := range allRoutes() {

@@ -76,7 +76,7 @@ func (b *Bucket) Parse() error {
 	return nil
 }
 
-// Segment is a piece of a body.
+// Segment is a part of a body, stored separately.
 type Segment struct {
 	ID   blob.ID `json:"id"`
 	Size int64   `json:"size"`
@@ -98,7 +98,7 @@ type Attributes struct {
 	Retention          *Retention        `json:"retention,omitempty"`
 }
 
-// Retention is an object's own retention.
+// Retention is the retention configuration of a single object.
 type Retention struct {
 	Mode  string    `json:"mode"`
 	Until time.Time `json:"retainUntilTime"`
@@ -131,7 +131,7 @@ type Object struct {
 	Segments   []Segment  `json:"segments,omitempty"`
 }
 
-// ETag is the etag of the JSON API.
+// ETag returns the etag of the object in the JSON API.
 func (o *Object) ETag() string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(o.Generation, 36) + "/" + strconv.FormatInt(o.Metageneration, 36)))
 }
@@ -159,7 +159,7 @@ type Upload struct {
 	Parts map[int]Part `json:"-"`
 }
 
-// Part is one part of an upload in parts.
+// Part is one part of a multipart upload.
 type Part struct {
 	// Checksum is the header x-amz-checksum- of the part and its value, "" for none.
 	Checksum string    `json:"checksum,omitempty"`
