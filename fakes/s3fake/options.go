@@ -49,7 +49,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Quirks selects deviations of compatible stores from AWS.
+// Quirks configures deviations from AWS that S3-compatible stores have.
 type Quirks struct {
 	// ForgetsTags accepts tags of new users and roles but does not keep them. Ceph RGW does this for users.
 	ForgetsTags bool
@@ -60,7 +60,7 @@ type Quirks struct {
 	NoBucketTags bool
 }
 
-// Credentials are an access key pair.
+// Credentials are an access key ID and its secret access key.
 type Credentials struct {
 	AccessKeyID     string
 	SecretAccessKey string

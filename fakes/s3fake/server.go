@@ -53,7 +53,7 @@ type state struct {
 	eks     *eksapi.API
 }
 
-// New returns a server, which uses resources until Close.
+// New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{
@@ -70,7 +70,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) state() *state { return s.held.Load() }
 
 // Reset restores the initial state with the same root credentials, clears the record of calls and removes all fault
-// rules. Running calls may fail. It returns an error if Options.Dir is set.
+// rules. Calls in progress may fail. Reset returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
@@ -149,7 +149,7 @@ func (s *state) root() Credentials {
 	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
 }
 
-// Region returns the region that is served.
+// Region returns the only region that the server serves.
 func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.

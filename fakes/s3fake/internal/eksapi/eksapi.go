@@ -99,7 +99,7 @@ type Request struct {
 	Context   iampolicy.Context
 }
 
-// Operation names a request, "" for one that is not served.
+// Operation returns the operation of a request, or "" if it is not implemented.
 func Operation(method, path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 3 || parts[0] != "clusters" {
@@ -117,7 +117,7 @@ func Operation(method, path string) string {
 	}[method+" "+strconv.Itoa(len(parts))]
 }
 
-// Operations returns the names of the served operations.
+// Operations returns the names of all implemented operations.
 func Operations() []string {
 	return []string{
 		"eks-auth:AssumeRoleForPodIdentity", "eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",
@@ -129,7 +129,7 @@ func refused(status int, code, format string, args ...any) *awserr.Error {
 	return awserr.Newf(status, code, format, args...)
 }
 
-// Serve handles one request with a JSON document.
+// Serve handles one request and returns the response, which the caller encodes as JSON.
 func (a *API) Serve(r Request) (any, error) {
 	op := Operation(r.Method, r.Path)
 	if op == "" {

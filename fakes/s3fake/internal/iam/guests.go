@@ -12,8 +12,8 @@ import (
 
 const tableGuests = "iam.guest"
 
-// Guest is a user of another account. It is identified only by its access key: the operations of this account's IAM
-// never show or change it.
+// Guest is a user of another account, identified only by its access key. The IAM operations of this account do not
+// return or change it.
 type Guest struct {
 	// Account is the 12-digit number of its account, not the one that is served.
 	Account string `json:"account"`

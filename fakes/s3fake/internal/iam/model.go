@@ -78,7 +78,7 @@ type AccessKey struct {
 	LastRegion  string `json:"lastRegion,omitempty"`
 }
 
-// Secret is a secret access key or token; it prints as [redacted].
+// Secret is a secret access key or token. It is printed as [redacted].
 type Secret string
 
 // String implements fmt.Stringer.
@@ -121,7 +121,7 @@ type PolicyVersion struct {
 	Created  time.Time `json:"created"`
 }
 
-// Session is a set of temporary credentials of a role, or of a user.
+// Session contains temporary credentials of a role or user.
 type Session struct {
 	KeyID  string `json:"keyId"`
 	Secret Secret `json:"secret"`
@@ -166,7 +166,7 @@ type Options struct {
 	Now         func() time.Time
 }
 
-// Account holds everything; its methods are safe for concurrent use.
+// Account contains users, groups, roles, policies, providers and sessions. Its methods are safe for concurrent use.
 type Account struct {
 	Options
 
@@ -191,7 +191,7 @@ const (
 	tableSessions  = "sts.session"
 )
 
-// New returns the account that the journal describes.
+// New returns an account with the contents of the journal.
 func New(o Options) (*Account, error) {
 	a := &Account{
 		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, groups: map[string]*Group{}, policies: map[string]*Policy{},
@@ -264,18 +264,18 @@ const RootUser = "<root_account>"
 // fold makes names comparable: IAM names are unique regardless of case.
 func fold(name string) string { return strings.ToLower(name) }
 
-// ARN is the ARN of an entity of the account, for example ARN("user", "/a/", "b").
+// ARN returns the ARN of an entity of the account, for example ARN("user", "/a/", "b").
 func (a *Account) ARN(kind, path, name string) string {
 	return "arn:" + a.Partition + ":iam::" + a.ID + ":" + kind + path + name
 }
 
-// RootARN is the ARN of the account's root user.
+// RootARN returns the ARN of the account's root user.
 func (a *Account) RootARN() string { return a.ARN("root", "", "") }
 
-// UserARN is the ARN of u.
+// UserARN returns the ARN of u.
 func (a *Account) UserARN(u *User) string { return a.ARN("user", u.Path, u.Name) }
 
-// RoleARN is the ARN of r.
+// RoleARN returns the ARN of r.
 func (a *Account) RoleARN(r *Role) string { return a.ARN("role", r.Path, r.Name) }
 
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -313,5 +313,5 @@ func deleteConflict(format string, args ...any) *awserr.Error {
 	return awserr.Newf(http.StatusConflict, "DeleteConflict", format, args...)
 }
 
-// NewRoot invents root credentials.
+// NewRoot returns random root credentials.
 func NewRoot() (accessKeyID, secret string) { return newID("AKIA", 16), string(newSecret()) }

@@ -8,7 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// Pins returns the unique IDs of the users and roles that a policy names.
+// Pins returns the unique IDs of the users and roles in the principals of a policy.
 func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -28,7 +28,8 @@ func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	return pins
 }
 
-// Shown returns the text of a policy for readers: renamed principals have their new ARN, and deleted ones their ID.
+// Shown returns the text of a policy as IAM shows it. Renamed principals have their new ARN, and deleted principals
+// their unique ID.
 func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

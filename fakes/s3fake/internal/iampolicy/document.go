@@ -40,7 +40,7 @@ type Document struct {
 	Statements []Statement
 }
 
-// Statement is one statement with every list normalised.
+// Statement is one statement of a policy. Elements with a single value are converted to lists.
 type Statement struct {
 	SID         string
 	Effect      string
@@ -65,7 +65,7 @@ type Principals struct {
 	By map[string][]string
 }
 
-// Condition is one operator with one key and its values.
+// Condition is one condition: an operator, a key and the key's values.
 type Condition struct {
 	Operator string
 	Key      string

@@ -19,7 +19,7 @@ type Request struct {
 	Context Context
 }
 
-// Caller is the principal of a request as bucket and trust policies can name it.
+// Caller is the caller of a request, with all names that bucket and trust policies can use for it.
 type Caller struct {
 	// Anonymous is a request without a signature. The other fields are then empty.
 	Anonymous bool
@@ -36,8 +36,8 @@ type Caller struct {
 	Service string
 }
 
-// Evaluate returns the document's effect for the request. Documents without principals (identity policies,
-// boundaries) apply to the identity that they are attached to.
+// Evaluate returns the document's effect for the request. Documents without principals (identity policies and
+// boundaries) apply to every caller; evaluate them only for the identity to which they are attached.
 func (d *Document) Evaluate(r Request) Effect {
 	result := NoMatch
 	for i := range d.Statements {
@@ -111,9 +111,9 @@ func isAccount(value, account string) bool {
 	return value == account || (strings.HasPrefix(value, "arn:") && strings.HasSuffix(value, ":iam::"+account+":root"))
 }
 
-// Names reports whether the document allows the request to the caller by a name of his own (ARN, unique ID or
-// "*"), rather than by naming his account. Only then does a resource policy of the same account grant without
-// an identity policy ("Resource-based policies" in the policy evaluation logic).
+// Names reports whether the document allows the request for the caller's own name (ARN, unique ID or "*"), not only
+// for the caller's account. Only then does a resource policy in the same account allow a request without an identity
+// policy ("Resource-based policies" in the policy evaluation logic).
 func (d *Document) Names(r Request) bool {
 	direct := r
 	direct.Principal.AccountID = ""
@@ -177,7 +177,7 @@ func (s *Statement) conditionHolds(r Request, version string) bool {
 	return true
 }
 
-// Inputs are all policies that bear on one request inside one account.
+// Inputs are the policies that apply to a request within one account.
 type Inputs struct {
 	// Identity are the caller's inline and managed policies, and those of its groups.
 	Identity []*Document
@@ -195,7 +195,7 @@ type Inputs struct {
 	ResourceBypassesBoundary bool
 }
 
-// Decision is the outcome and its reason, worded for the error message.
+// Decision is the result of a policy evaluation, with the reason for the error message.
 type Decision struct {
 	Allowed bool
 	// Explicit is true for an explicit deny.
@@ -204,8 +204,8 @@ type Decision struct {
 	Policy string
 }
 
-// Decide applies the evaluation logic within an account: an explicit deny wins, then a resource policy that names
-// the caller, then identity policies within every boundary.
+// Decide applies the evaluation logic within an account. An explicit deny has precedence over every permission. The
+// request is allowed by a resource policy that names the caller, or by identity policies within all boundaries.
 func Decide(in Inputs, r Request) Decision {
 	resource := NoMatch
 	if in.Resource != nil {
@@ -263,7 +263,7 @@ func evaluateAll(docs []*Document, r Request) Effect {
 	return result
 }
 
-// Federated returns the ARNs of the identity providers to which the document allows something.
+// Federated returns the ARNs of the identity providers in the statements that allow something.
 func (d *Document) Federated() []string {
 	var out []string
 	for _, s := range d.Statements {

@@ -42,7 +42,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// API handles S3 requests.
+// API is the REST API of S3.
 type API struct {
 	Options
 	operations map[string]*operation
@@ -79,7 +79,7 @@ type request struct {
 	done bool
 }
 
-// Call describes a request for the record.
+// Call describes a request for the record of calls.
 type Call struct {
 	Operation string
 	Bucket    string
@@ -89,7 +89,7 @@ type Call struct {
 	AccessKeyID string
 }
 
-// Prepare names the operation of r without verifying anything.
+// Prepare determines the operation of r. It does not verify anything.
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
 	var err error
@@ -107,7 +107,7 @@ type Prepared struct {
 	err error
 }
 
-// Call returns the description of the request so far.
+// Call returns the description of the request as far as it is known.
 func (p *Prepared) Call() Call {
 	c := Call{Operation: p.q.op.name, Bucket: p.q.bucket, Key: p.q.key}
 	if p.q.principal != nil {
@@ -119,7 +119,7 @@ func (p *Prepared) Call() Call {
 	return c
 }
 
-// Serve handles the request and returns the error of the response, nil for success.
+// Serve handles the request and returns the error in the response, or nil if the request succeeded.
 func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	q := p.q
 	q.w, q.id = w, requestID
@@ -135,7 +135,7 @@ func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error 
 	return e
 }
 
-// Fail responds with an error chosen by the caller.
+// Fail responds with the given error instead of handling the request.
 func (p *Prepared) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	p.q.w, p.q.id, p.q.done = w, requestID, false
 	p.q.writeError(e)

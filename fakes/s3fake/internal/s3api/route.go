@@ -162,7 +162,7 @@ func unservedName(method, scope, sub string) string {
 	return verb + strings.ToUpper(scope[:1]) + scope[1:] + strings.ToUpper(sub[:1]) + sub[1:]
 }
 
-// Operations returns the names of the served operations in order.
+// Operations returns the names of all implemented operations, in order.
 func Operations() []string {
 	var out []string
 	for _, op := range operationTable() {

@@ -20,7 +20,7 @@ type Query struct {
 	Max int
 }
 
-// Page is one page of a listing in key order; versions and prefixes are in separate lists as on the wire.
+// Page is one page of a listing in key order. As in the responses of S3, versions and prefixes are in separate lists.
 type Page struct {
 	Versions []*Version
 	// Latest reports for each version whether it is the current one.
@@ -34,7 +34,7 @@ type Page struct {
 
 func (p *Page) count() int { return len(p.Versions) + len(p.Prefixes) }
 
-// List returns the current versions that are not delete markers.
+// List returns the current versions of keys. It does not return delete markers.
 func (s *Store) List(q Query) (Page, error) {
 	return s.walk(q, func(p *Page, e *entry) bool {
 		v := e.current()
@@ -45,7 +45,8 @@ func (s *Store) List(q Query) (Page, error) {
 	})
 }
 
-// ListVersions returns all versions and delete markers, newest first within a key.
+// ListVersions returns all versions and delete markers. Those of the same key are ordered from the newest to the
+// oldest.
 func (s *Store) ListVersions(q Query) (Page, error) {
 	return s.walk(q, func(p *Page, e *entry) bool {
 		older := e.versions
@@ -150,7 +151,7 @@ func successor(prefix string) string {
 	return ""
 }
 
-// UploadQuery selects uploads for a listing.
+// UploadQuery selects the uploads of a listing.
 type UploadQuery struct {
 	Bucket, Prefix, Delimiter string
 	// KeyMarker and IDMarker exclude items that were listed before.
@@ -167,7 +168,7 @@ type UploadPage struct {
 	LastID    string
 }
 
-// ListUploads returns uploads in the order of their keys, then of their start.
+// ListUploads returns uploads, ordered by key and then by start time.
 func (s *Store) ListUploads(q UploadQuery) (UploadPage, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

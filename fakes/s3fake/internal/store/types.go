@@ -32,7 +32,7 @@ const (
 // NullVersion is the ID of a version written while versioning was not enabled.
 const NullVersion = "null"
 
-// Bucket is a bucket and its configuration. Values are immutable: a change replaces the whole.
+// Bucket is a bucket and its configuration. Values are immutable: each change creates a new value.
 type Bucket struct {
 	Name       string    `json:"name"`
 	Created    time.Time `json:"created"`
@@ -44,7 +44,7 @@ type Bucket struct {
 	Principals map[string]string `json:"principals,omitempty"`
 }
 
-// Segment is one piece of a body.
+// Segment is one part of a body, stored separately.
 type Segment struct {
 	ID   blob.ID `json:"id"`
 	Size int64   `json:"size"`
@@ -64,7 +64,7 @@ type Checksum struct {
 	Type string `json:"type"`
 }
 
-// Lock is the protection of one version.
+// Lock is the object lock of one version: retention and legal hold.
 type Lock struct {
 	// Mode is GOVERNANCE or COMPLIANCE, "" without retention.
 	Mode        string    `json:"mode,omitempty"`
@@ -73,7 +73,7 @@ type Lock struct {
 	LegalHold string `json:"legalHold,omitempty"`
 }
 
-// Encryption is how a version is said to be encrypted at rest.
+// Encryption describes the encryption at rest that S3 reports for a version. The fake does not encrypt bodies.
 type Encryption struct {
 	// Algorithm is AES256 or aws:kms.
 	Algorithm string `json:"algorithm,omitempty"`
@@ -83,7 +83,7 @@ type Encryption struct {
 	CustomerKeyMD5 string `json:"customerKeyMd5,omitempty"`
 }
 
-// Attributes are the attributes that a client sets on creation and that are copied with an object.
+// Attributes are the attributes that a client sets when it creates an object. They are copied with the object.
 type Attributes struct {
 	// Headers are the stored standard headers, for example Content-Type, in canonical spelling.
 	Headers map[string]string `json:"headers,omitempty"`
@@ -97,7 +97,7 @@ type Attributes struct {
 	Redirect string `json:"redirect,omitempty"`
 }
 
-// Version is one version of an object or a delete marker. Values are immutable: a change replaces the whole.
+// Version is one version of an object or a delete marker. Values are immutable: each change creates a new value.
 type Version struct {
 	Attributes
 	Bucket       string    `json:"bucket"`
