@@ -28,7 +28,7 @@ type Principal struct {
 	ObjectID, ClientID string
 	// Secret is the client secret; random if empty.
 	Secret string
-	// User makes the principal a person.
+	// User marks a user, as opposed to an application.
 	User bool
 }
 

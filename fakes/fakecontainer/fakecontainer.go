@@ -22,7 +22,7 @@ type S3 struct {
 
 	// URL is the endpoint for clients outside Docker.
 	URL string
-	// Region is the region that is served.
+	// Region is the only region that the fake serves.
 	Region string
 	// AccessKeyID and SecretAccessKey are the root credentials, and also the administrator's credentials below
 	// /_cooper/.
@@ -45,7 +45,7 @@ type GCS struct {
 
 	// URL is the endpoint for clients outside Docker.
 	URL string
-	// ProjectID is the existing project.
+	// ProjectID is the ID of the only project.
 	ProjectID string
 	// AdminKey is the JSON key file of a service account with all permissions.
 	AdminKey []byte

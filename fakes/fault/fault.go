@@ -55,7 +55,7 @@ type Rule struct {
 	Nth int `json:"nth,omitempty"`
 	// After skips this many matching calls first.
 	After int `json:"after,omitempty"`
-	// Times ends the rule after it has affected this many calls; 0 never ends it.
+	// Times is the number of calls that the rule affects before it ends; 0 means no limit.
 	Times int `json:"times,omitempty"`
 
 	Effect Effect `json:"effect,omitempty"`
@@ -67,7 +67,8 @@ type Rule struct {
 	Message string `json:"message,omitempty"`
 	// Latency delays the call before any other effect, as a Go duration such as 250ms.
 	Latency Duration `json:"latency,omitempty"`
-	// Lag is the number of calls by which a stale read is behind, and LagTime the duration; if both are set, both apply.
+	// Lag is the number of calls by which a stale read is behind, and LagTime is the duration. If both are set, both
+	// apply.
 	Lag     int      `json:"lag,omitempty"`
 	LagTime Duration `json:"lagTime,omitempty"`
 }
@@ -135,7 +136,7 @@ type Subject struct {
 	Resource  string
 	// Principals are the names of the caller that rules may match.
 	Principals []string
-	// Read means that the call changes nothing.
+	// Read reports whether the call is a read, which changes nothing.
 	Read bool
 }
 
@@ -232,7 +233,7 @@ func (i *Injector) Plan() Plan {
 type RuleState struct {
 	Rule
 
-	// Seen is how many calls the rule matched, Hits how many of them it affected.
+	// Seen is the number of calls that the rule matched. Hits is the number of calls that it affected.
 	Seen int `json:"seen"`
 	Hits int `json:"hits"`
 }

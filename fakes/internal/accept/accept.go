@@ -14,7 +14,7 @@ import (
 // Inputs are the accepted inputs of one operation. Elements of XML documents are declared by Go types instead, see
 // [UnknownElement].
 type Inputs struct {
-	// Query has the query parameters and Headers the headers in lower case.
+	// Query contains the query parameters, and Headers the headers in lower case.
 	Query, Headers List
 	// Fields are the fields of the JSON document, with dots between nested names. A field includes all fields below it
 	// unless the list names some of them.
@@ -40,7 +40,7 @@ const (
 // Input is one accepted input.
 type Input struct {
 	Name string
-	// Prefix accepts all names that begin with Name.
+	// Prefix means that Name is a prefix: all names that begin with it are accepted.
 	Prefix bool
 	Use    Use
 }

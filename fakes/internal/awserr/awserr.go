@@ -22,7 +22,7 @@ type Error struct {
 	Status int
 	// Code is the machine-readable code, for example NoSuchKey.
 	Code string
-	// Message is the sentence of the service's documentation.
+	// Message is the text in the service's documentation.
 	Message string
 	// Fields follow the message in the response, in this order.
 	Fields []Field

@@ -18,20 +18,20 @@ import (
 type Options struct {
 	// Program is the name of the fake, such as s3fake.
 	Program string
-	// Dir is where everything is kept; empty means in memory.
+	// Dir is the directory for all data. If it is empty, data is kept in memory.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body has a file of its own even so.
+	// BodyThreshold is the size in bytes above which a body has a separate file even if Dir is empty.
 	BodyThreshold int64
-	// Past records all earlier state with the times of this clock; nil disables it.
+	// Past is the clock for recording earlier states. If it is nil, they are not recorded.
 	Past func() time.Time
 }
 
 // A Backing is the storage of a fake. It is open until Close. The zero value is closed.
 type Backing struct {
-	// Journal takes changes, and Bodies the contents of objects.
+	// Journal stores changes, and Bodies stores the contents of objects.
 	Journal journal.Journal
 	Bodies  *blob.Store
-	// Past is the Journal if it records earlier state, and nil otherwise.
+	// Past is the Journal if it records earlier states, and nil otherwise.
 	Past *journal.Past
 	// beginning is the state before the first call; nil with Options.Dir.
 	beginning *journal.Beginning

@@ -19,11 +19,12 @@ import (
 
 // Exchange is a call whose operation has been determined, independent of the service.
 type Exchange interface {
-	// Describe describes the call with the information available so far; there is more after Serve than before.
+	// Describe returns the description of the call. It is complete only after Serve.
 	Describe() Description
-	// Serve performs the call and responds; it returns the code of the error in the response, "" for success.
+	// Serve performs the call and responds. It returns the code of the error in the response, or "" if the call
+	// succeeded.
 	Serve(w http.ResponseWriter) string
-	// Fail responds with the error that a rule wants, and performs nothing.
+	// Fail responds with the error of a rule without performing the call.
 	Fail(w http.ResponseWriter, rule *fault.Rule)
 }
 
@@ -35,9 +36,9 @@ type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
 	Now      func() time.Time
-	// Backing is the fake's storage. Stale reads use its Past; nil if the fake does not keep it.
+	// Backing is the fake's storage. Its Past, which can be nil, provides the earlier states for stale reads.
 	Backing *backing.Backing
-	// Before returns an exchange for the fake in the earlier state that the journal describes.
+	// Before returns an exchange with a fake in the earlier state that the journal contains.
 	Before func(was journal.Journal, r *http.Request) (Exchange, error)
 }
 

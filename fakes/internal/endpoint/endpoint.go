@@ -27,17 +27,17 @@ type Endpoint struct {
 
 // Options configure an Endpoint: the handler and its address.
 type Options struct {
-	// Name is the fake's, for errors.
+	// Name is the name of the fake, for errors.
 	Name string
-	// Address is host:port; port 0 takes a free one.
+	// Address is host:port; port 0 selects a free port.
 	Address string
 	Handler http.Handler
 	// TLS serves HTTPS; nil serves HTTP.
 	TLS *tls.Config
-	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. With it
-	// TLS has no HTTP/2.
+	// Malformed is the XML body of the response to a request that net/http cannot parse; nil means the body of
+	// net/http. If it is set, TLS connections do not support HTTP/2.
 	Malformed []byte
-	// Patience is how long a client may hold up a request; a minute by default.
+	// Patience is the time for which a client may delay a request. Default: one minute.
 	Patience time.Duration
 }
 

@@ -36,34 +36,35 @@ type Fake interface {
 // Guard contains what the command needs for faults and the admin endpoint of a fake.
 type Guard struct {
 	Faults *fault.Injector
-	// Operations are the names that rules may use.
+	// Operations are the valid names of operations in rules.
 	Operations []string
-	// Inventory returns the fake's contents, for JSON.
+	// Inventory returns the fake's contents, which the admin endpoint encodes as JSON.
 	Inventory func() any
-	// IsAdmin reports whether a request carries an administrator's credential; Scheme is its authentication scheme, and
-	// Wants names it in the text of a refusal.
+	// IsAdmin reports whether a request has the administrator's credentials. Scheme is the authentication scheme, and
+	// Wants names the credentials in the error message.
 	IsAdmin       func(*http.Request) bool
 	Scheme, Wants string
-	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own.
+	// Malformed is the XML body of the response to a request that net/http cannot parse; nil means the body of
+	// net/http.
 	Malformed []byte
 }
 
 // Flags are the flags of every fake's command.
 type Flags struct {
-	// Listen is host:port; port 0 takes a free one.
+	// Listen is host:port; port 0 selects a free port.
 	Listen string
-	// Data is the directory for all state, "" for memory.
+	// Data is the directory for all state; "" keeps the state in memory.
 	Data string
-	// Faults is the path of a YAML fault plan, or "" for none; SeedFile is the path of the initial contents.
+	// Faults is the path of a fault plan in YAML, or "" for none. SeedFile is the path of the initial contents.
 	Faults, SeedFile string
-	// Admin serves the admin endpoint, beyond the health check.
+	// Admin serves the admin endpoint in addition to the health check.
 	Admin bool
-	// Past keeps how everything was, for fault rules with the effect stale.
+	// Past keeps earlier states for fault rules with the effect stale.
 	Past bool
-	// TLS serves HTTPS with a certificate of a newly created CA, whose certificate is written to CAFile.
+	// TLS serves HTTPS with a certificate of a new CA. The CA's certificate is written to CAFile.
 	TLS    bool
 	CAFile string
-	// Hosts are further names and addresses in the certificate.
+	// Hosts are additional host names and IP addresses in the certificate.
 	Hosts []string
 
 	name string

@@ -24,10 +24,10 @@ func markerName(program string) string { return program + ".json" }
 
 func formatOf(program string) string { return "cooper-" + program + "/1" }
 
-// ErrForeign is returned for a directory that holds something else.
+// ErrForeign is returned for a directory that contains other files than a journal of the program.
 var ErrForeign = errors.New("the directory is not empty and was not made by this program")
 
-// ErrInUse is returned for a directory that another process has open.
+// ErrInUse is returned for a directory that another process uses.
 var ErrInUse = errors.New("the directory is in use by another process")
 
 // File is a Journal that is stored in a directory.

@@ -19,11 +19,12 @@ type Record struct {
 
 // Journal stores the changes of a store before the store acknowledges them.
 type Journal interface {
-	// Append makes the records durable, all or none.
+	// Append stores the records atomically.
 	Append(records ...Record) error
-	// Table returns the values found when the journal was opened, by key. It may be called once per table.
+	// Table returns the values of a table, by key, as of the time when the journal was opened. Call it at most once
+	// per table.
 	Table(name string) map[string]json.RawMessage
-	// Close releases the journal.
+	// Close releases the resources of the journal.
 	Close() error
 }
 

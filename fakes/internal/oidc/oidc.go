@@ -31,7 +31,7 @@ var ErrIssuer = errors.New("the issuer does not respond with keys")
 type Claims struct {
 	Issuer, Subject string
 	Audiences       []string
-	// IssuedAt and Expires are zero where the token does not say.
+	// IssuedAt and Expires are zero if the token does not have the claims.
 	IssuedAt, Expires time.Time
 }
 
@@ -65,9 +65,10 @@ func date(d *jwt.NumericDate, err error) (time.Time, error) {
 type Verifier struct {
 	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
 	Client *http.Client
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
-	// Leeway is how far the issuer's clock may be off: by as much a token is accepted before its nbf and after its exp.
+	// Leeway is the tolerated difference between the clocks. A token is accepted for this time before its nbf and
+	// after its exp.
 	Leeway time.Duration
 }
 

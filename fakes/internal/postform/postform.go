@@ -27,9 +27,9 @@ var (
 
 // Form contains the fields of a form before its file, and the file.
 type Form struct {
-	// Fields have their names in lower case.
+	// Fields maps the names of the fields, in lower case, to their values.
 	Fields map[string]string
-	// File has not been read.
+	// File is the file. Its content has not been read.
 	File *multipart.Part
 }
 

@@ -19,9 +19,9 @@ import (
 // has read.
 type Body interface {
 	io.Reader
-	// Size is the length of the payload in bytes, or -1 when the client did not say.
+	// Size returns the length of the payload in bytes, or -1 if the client did not specify it.
 	Size() int64
-	// Trailer returns a trailing header by lower-case name; it is complete after io.EOF.
+	// Trailer returns a trailing header by its lower-case name. Trailers are complete after io.EOF.
 	Trailer(name string) string
 }
 

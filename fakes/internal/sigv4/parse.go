@@ -17,7 +17,7 @@ import (
 // Mode is the part of a request that contains the signature.
 type Mode int
 
-// The three places of a signature.
+// The modes of a signature.
 const (
 	// Header is the Authorization header.
 	Header Mode = iota + 1

@@ -42,9 +42,9 @@ var (
 
 // Expect is the expected credential scope. Credential scopes with another service or region are rejected.
 type Expect struct {
-	// Service is the name in the scope, for example s3 or iam.
+	// Service is the service in the scope, for example s3 or iam.
 	Service string
-	// Region is the only region served; "" accepts any.
+	// Region is the only region served; "" accepts any region.
 	Region string
 }
 
@@ -56,16 +56,16 @@ type Lookup func(accessKeyID, token string) (secret string, err error)
 type Verifier struct {
 	Expect Expect
 	Lookup Lookup
-	// Dialect is the one to verify; AWS by default.
+	// Dialect is the dialect to verify. Default: AWS.
 	Dialect Dialect
-	// Keys are the public keys of the credential, a service account, in the dialect GoogleRSA.
+	// Keys returns the public keys of a service account, which is the credential in the dialect GoogleRSA.
 	Keys func(credential string) ([]*rsa.PublicKey, error)
-	// Now is the service's clock.
+	// Now returns the service's time.
 	Now func() time.Time
-	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it without
-	// sending it, and a hash that they send is ignored.
+	// BodyHash is the SHA-256 of the body in hexadecimal, for VerifyService. Clients of services other than S3 sign
+	// the hash without sending it. If they send a hash, it is ignored.
 	BodyHash string
-	// Known spares deriving the same key again; nil derives it each time.
+	// Known caches signing keys. If it is nil, the key is derived for each request.
 	Known *SigningKeys
 }
 
@@ -74,10 +74,11 @@ type Verified struct {
 	Mode          Mode
 	AccessKeyID   string
 	SecurityToken string
-	// SignedAt is the time in the signature, Expires how long a presigned URL lives from then.
+	// SignedAt is the time in the signature. Expires is the validity period of a presigned URL, which starts at
+	// SignedAt.
 	SignedAt time.Time
 	Expires  time.Duration
-	// PayloadHash is x-amz-content-sha256, or UNSIGNED-PAYLOAD.
+	// PayloadHash is the value of x-amz-content-sha256, or UNSIGNED-PAYLOAD.
 	PayloadHash string
 
 	scope     scope

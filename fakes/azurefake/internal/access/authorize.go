@@ -19,9 +19,9 @@ type Target struct {
 	// SignedPath is an alternative path that a client may sign instead of the request's path, or "" if there is none. In
 	// path style, the secondary location's path differs from the account's.
 	SignedPath string
-	// Stored returns the container, for its policies and public access.
+	// Stored returns the stored container, for its access policies and public access level.
 	Stored func() (store.Container, error)
-	// Resource is the resource ID of the account, which role assignments name.
+	// Resource is the resource ID of the account, for the scopes of role assignments.
 	Resource string
 }
 
@@ -62,9 +62,10 @@ const (
 // Caller is the authenticated caller of a request. Authorize checks the caller's permission for an operation.
 type Caller struct {
 	Kind Kind
-	// Name is the account, the stored policy or the client ID.
+	// Name identifies the caller, for example by the account of an account key, the stored policy of a signature, or
+	// the client ID of a principal.
 	Name string
-	// ObjectID is the object ID of a bearer or of the creator of the user delegation key.
+	// ObjectID is the object ID of the token's principal, or of the principal that created the user delegation key.
 	ObjectID string
 
 	directory *Directory

@@ -35,11 +35,11 @@ type Account struct {
 	Name string `json:"name"`
 	// Keys are key1 and key2 in base64.
 	Keys [2]string `json:"keys"`
-	// SharedKeyOff rejects everything signed by an account key.
+	// SharedKeyOff rejects all requests and signatures signed with an account key.
 	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
-	// KeepsContainers is for how many days deleted containers can be restored, 0 for not at all.
+	// KeepsContainers is the number of days for which deleted containers can be restored; 0 disables this.
 	KeepsContainers int `json:"keepsContainers,omitzero"`
-	// DelegationEpoch is the number of revocations of user delegation keys. Keys are derived from it.
+	// DelegationEpoch is the number of times that user delegation keys were revoked. New keys depend on it.
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
 	// Service is the document with the properties of the Blob service, or "" for those of a new account. Version is its
 	// default service version, or "" for none.
@@ -53,13 +53,13 @@ type Principal struct {
 	ObjectID string `json:"objectId"`
 	ClientID string `json:"clientId"`
 	Name     string `json:"name"`
-	// Secret is the client secret, "" for a principal that cannot log in with one.
+	// Secret is the client secret, or "" if the principal cannot log in with a secret.
 	Secret string `json:"secret,omitempty"`
-	// User makes it a person.
+	// User marks a user, as opposed to an application or identity.
 	User bool `json:"user,omitempty"`
 	// Identity is set for a user-assigned managed identity and nil for an application.
 	Identity *Identity `json:"identity,omitempty"`
-	// Federated are the tokens of other issuers that log it in, by the name of the credential.
+	// Federated maps the names of federated credentials to the tokens with which the principal can log in.
 	Federated map[string]Federation `json:"federated,omitempty"`
 }
 
@@ -85,11 +85,11 @@ type Assignment struct {
 	PrincipalID string `json:"principalId"`
 	// Role is the ID of the role definition, without a path.
 	Role string `json:"role"`
-	// Scope is the resource ID under which the role holds.
+	// Scope is a resource ID. The role applies to this resource and everything below it.
 	Scope string `json:"scope"`
-	// User reports whether the principal was a person when it got the role.
+	// User reports whether the principal was a user when the role was assigned.
 	User bool `json:"user,omitempty"`
-	// Condition restricts what the role allows; empty for none.
+	// Condition restricts the permissions of the role; "" means no condition.
 	Condition string `json:"condition,omitempty"`
 }
 

@@ -48,7 +48,7 @@ const (
 	SetBlobTags            Operation = "SetBlobTags"
 	DeleteBlob             Operation = "DeleteBlob"
 	DeleteBlobVersion      Operation = "DeleteBlobVersion"
-	// Unknown is a request that is none of these.
+	// Unknown is the operation of a request that matches no other operation.
 	Unknown Operation = "Unknown"
 )
 

@@ -10,16 +10,17 @@ import (
 
 // Role is a role definition.
 type Role struct {
-	// Name is the role's name, ID that of its definition, a UUID.
+	// Name is the name of the role. ID is the name of the role definition, a UUID.
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Actions and DataActions are patterns, with * as a wildcard, of what the role allows on the control plane and for
-	// data. NotActions and NotDataActions are excluded from them.
+	// Actions (for the control plane) and DataActions (for data) are patterns of the permissions in the role, with *
+	// as a wildcard. NotActions and NotDataActions are excluded from them.
 	Actions        []string `json:"actions,omitempty"`
 	NotActions     []string `json:"notActions,omitempty"`
 	DataActions    []string `json:"dataActions,omitempty"`
 	NotDataActions []string `json:"notDataActions,omitempty"`
-	// Scopes are where a custom role may be assigned; none for a built-in role, which may be anywhere.
+	// Scopes are the resource IDs where a custom role can be assigned. A built-in role has none and can be assigned
+	// anywhere.
 	Scopes []string `json:"scopes,omitempty"`
 }
 

@@ -24,13 +24,14 @@ import (
 // tokenLife is how long an access token is accepted.
 const tokenLife = time.Hour
 
-// StorageAudience is the resource of tokens for the Blob service, ManagementAudience that for the management calls.
+// StorageAudience is the audience of tokens for the Blob service. ManagementAudience is the audience for the
+// management calls.
 const (
 	StorageAudience    = "https://storage.azure.com"
 	ManagementAudience = "https://management.azure.com"
 )
 
-// Login errors with the directory's texts.
+// Errors of logins, with the texts of Microsoft Entra.
 var (
 	ErrUnknownClient = errors.New("AADSTS700016: Application was not found in the directory")
 	ErrSecret        = errors.New("AADSTS7000215: Invalid client secret provided")
@@ -43,7 +44,7 @@ var (
 type Login struct {
 	ClientID string
 	Secret   string
-	// Assertion are the verified claims of a foreign token, nil without one.
+	// Assertion contains the verified claims of another issuer's token, or is nil if the client sent none.
 	Assertion *Federation
 }
 

@@ -17,7 +17,7 @@ type Error struct {
 	Status  int
 	Code    string
 	Message string
-	// Detail is the AuthenticationErrorDetail, "" for none.
+	// Detail is the AuthenticationErrorDetail, or "" if there is none.
 	Detail string
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// Version is the version of the service for requests that name none.
+// Version is the service version for requests that do not specify one.
 const Version = "2021-12-02"
 
 // newest is the version of the service that the newest SDK asks for, and the last that is known here.
@@ -38,7 +38,7 @@ type Options struct {
 	Domains []string
 	// Resource returns the resource ID of an account.
 	Resource func(account string) string
-	// Versioning keeps the earlier states of blobs that are overwritten or deleted.
+	// Versioning keeps earlier versions of blobs that are overwritten or deleted.
 	Versioning bool
 	Now        func() time.Time
 }
@@ -60,7 +60,7 @@ func New(o Options) *API {
 type Call struct {
 	Operation access.Operation
 	Target    access.Target
-	// Caller is known after Serve.
+	// Caller is set by Serve.
 	Caller *access.Caller
 
 	api       *API

@@ -13,7 +13,7 @@ type Seed struct {
 	Account      string `json:"account"`
 	Name         string `json:"name"`
 	PublicAccess string `json:"publicAccess"`
-	// Policies are stored access policies, in the terms of Set Container ACL.
+	// Policies are stored access policies. The fields are named as in Set Container ACL.
 	Policies []struct {
 		ID         string `json:"id"`
 		Start      string `json:"start"`

@@ -34,7 +34,7 @@ import (
 // Options are the arguments of New. All fields are required.
 type Options struct {
 	Directory *access.Directory
-	// Subscription and Group are the only ones that exist.
+	// Subscription and Group are the only subscription and resource group that exist.
 	Subscription, Group string
 }
 
@@ -50,11 +50,11 @@ func New(o Options) *API { return &API{options: o} }
 
 // Call is one call. Operation and Resource are set by Prepare, Caller by Serve.
 type Call struct {
-	// Operation is the call's name in the SDK, without Client: RoleAssignments.Create.
+	// Operation is the name of the call in the SDK without Client, for example RoleAssignments.Create.
 	Operation string
-	// Resource is the path, which is the resource ID.
+	// Resource is the URL path of the call, which is the resource ID.
 	Resource string
-	// Caller is the client ID.
+	// Caller is the client ID of the caller.
 	Caller string
 
 	api       *API

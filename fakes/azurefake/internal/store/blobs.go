@@ -23,7 +23,7 @@ type Ref struct{ Account, Container, Name string }
 // point to.
 type Change struct {
 	Entry
-	// Container is the current container.
+	// Container is the container of the entry.
 	Container Container
 
 	add   []Block
@@ -208,7 +208,7 @@ func NewETag() string {
 	return "0x8" + strings.ToUpper(hex.EncodeToString(b[:]))[:14]
 }
 
-// Stamp is the form of the times that name versions and snapshots.
+// Stamp is the format of the times that identify versions and snapshots.
 const Stamp = "2006-01-02T15:04:05.0000000Z"
 
 // NextStamp returns a stamp for the given time that is later than the stamps of all versions and snapshots of the

@@ -27,11 +27,11 @@ const Infinite = -1 * time.Second
 // Lease is the lease of a container or a blob. The zero value is an available lease.
 type Lease struct {
 	ID string `json:"id,omitempty"`
-	// Duration is that of the acquisition; Infinite has no end.
+	// Duration is the duration with which the lease was acquired. A lease with Infinite does not expire.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Ends is when a finite lease expires.
+	// Ends is the time when a finite lease expires.
 	Ends time.Time `json:"ends,omitzero"`
-	// Breaks is when a broken lease ends, or zero if it is not broken.
+	// Breaks is the time when the break of a lease takes effect, or zero if the lease is not broken.
 	Breaks time.Time `json:"breaks,omitzero"`
 }
 

@@ -35,7 +35,7 @@ type Options struct {
 	Journal journal.Journal
 	Bodies  *blob.Store
 	Now     func() time.Time
-	// Deletion is how long a container is being deleted, during which its name cannot be used.
+	// Deletion is the time that the deletion of a container takes. During this time its name cannot be used.
 	Deletion time.Duration
 }
 

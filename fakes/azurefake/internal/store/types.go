@@ -11,7 +11,7 @@ import (
 // Policy is one stored access policy of a container.
 type Policy struct {
 	ID string `json:"id"`
-	// Start and Expiry are zero when the policy does not set them; Permission likewise "".
+	// Start and Expiry are zero, and Permission is "", if the policy does not set them.
 	Start      time.Time `json:"start,omitzero"`
 	Expiry     time.Time `json:"expiry,omitzero"`
 	Permission string    `json:"permission,omitempty"`
@@ -29,17 +29,18 @@ type Container struct {
 	PublicAccess string   `json:"publicAccess,omitempty"`
 	Policies     []Policy `json:"policies,omitempty"`
 	Lease        Lease    `json:"lease,omitzero"`
-	// EncryptionScope is the default one, "" for the account's; DenyOverride forbids blobs to choose another.
+	// EncryptionScope is the default encryption scope, or "" for the account's. DenyOverride means that blobs cannot
+	// have another scope.
 	EncryptionScope string `json:"encryptionScope,omitempty"`
 	DenyOverride    bool   `json:"denyOverride,omitempty"`
-	// Deleted is when the deletion began, zero for a container that exists.
+	// Deleted is the time when the deletion began, or zero if the container is not being deleted.
 	Deleted time.Time `json:"deleted,omitzero"`
 }
 
 // Type is the type of a blob.
 type Type string
 
-// The kinds of blobs that are served.
+// The types of blobs that the fake implements.
 const (
 	BlockBlob  Type = "BlockBlob"
 	AppendBlob Type = "AppendBlob"
@@ -47,7 +48,7 @@ const (
 
 // Block is a block of a block blob, either committed or uncommitted.
 type Block struct {
-	// ID is the base64 text of the client, "" for the body of a Put Blob.
+	// ID is the base64 ID that the client chose, or "" for the body of a Put Blob.
 	ID   string  `json:"id,omitempty"`
 	Body blob.ID `json:"body"`
 	Size int64   `json:"size"`
@@ -66,18 +67,18 @@ type Rehydration struct {
 	// Tier is the target tier; Priority is Standard or High.
 	Tier     string `json:"tier"`
 	Priority string `json:"priority"`
-	// Ends is when the blob has that tier.
+	// Ends is the time when the move is complete.
 	Ends time.Time `json:"ends"`
 }
 
-// Archive is the tier whose blobs cannot be read.
+// Archive is the tier of blobs that cannot be read.
 const Archive = "Archive"
 
 // Blob is the current state of a blob, an earlier version or a snapshot. Values are immutable: each change creates a
 // new value.
 type Blob struct {
 	Type Type `json:"type"`
-	// Version and Snapshot are the times by which a client names this state.
+	// Version and Snapshot are the times that identify this version or snapshot in requests.
 	Version  string `json:"version,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"`
 	// ETag is without quotes.
@@ -88,7 +89,7 @@ type Blob struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
-	// Tier is Hot, Cool, Cold or Archive; "" for a blob without one.
+	// Tier is Hot, Cool, Cold or Archive, or "" if the blob has no tier.
 	Tier        string    `json:"tier,omitempty"`
 	TierChanged time.Time `json:"tierChanged,omitzero"`
 	// Rehydration is the running rehydration of an archived blob, or nil. Only the current state can have one.
@@ -103,7 +104,7 @@ type Blob struct {
 // Entry contains everything that a container stores under one name.
 type Entry struct {
 	Name string `json:"name"`
-	// Current is nil when only versions, snapshots or uncommitted blocks are left.
+	// Current is nil if there are only versions, snapshots or uncommitted blocks.
 	Current *Blob `json:"current,omitempty"`
 	// Versions are the earlier versions and Snapshots the snapshots of the current blob, oldest first.
 	Versions  []*Blob `json:"versions,omitempty"`
@@ -158,7 +159,7 @@ func (e *Entry) Empty() bool {
 
 // Counts are the numbers of items in a container.
 type Counts struct {
-	// Blobs are current ones, Uncommitted names that have nothing but uncommitted blocks.
+	// Blobs is the number of current blobs. Uncommitted is the number of names that have only uncommitted blocks.
 	Blobs, Versions, Snapshots, Uncommitted int
 	Bytes                                   int64
 }

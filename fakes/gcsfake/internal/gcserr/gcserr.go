@@ -21,11 +21,11 @@ type Error struct {
 	Reason string
 	// Code is the code of the XML API, for example NoSuchKey.
 	Code string
-	// RPC is the status of the newer APIs, for example NOT_FOUND; it follows from Status when empty.
+	// RPC is the status of the newer APIs, for example NOT_FOUND. If it is empty, it is derived from Status.
 	RPC string
-	// Message is the sentence for people.
+	// Message is the human-readable message.
 	Message string
-	// Details follow the message in XML.
+	// Details is the element after the message in XML responses.
 	Details string
 }
 
@@ -90,7 +90,7 @@ func From(err error) *Error {
 	return New(http.StatusInternalServerError, "backendError", "InternalError", "We encountered an internal error. Please try again. ("+err.Error()+")")
 }
 
-// The refusals of Cloud Storage ("HTTP status and error codes" for JSON and for XML).
+// Errors of Cloud Storage ("HTTP status and error codes" for JSON and for XML).
 var (
 	Invalid        = New(http.StatusBadRequest, "invalid", "InvalidArgument", "Invalid argument.")
 	Required       = New(http.StatusBadRequest, "required", "InvalidArgument", "Required")
@@ -126,8 +126,8 @@ var (
 	TooLarge       = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
 	Range          = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")
 	RateLimit      = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
-	// Unimplemented is not a 501, because Google's clients retry all 5xx errors, including 501, until their context
-	// ends. They do not retry 400.
+	// Unimplemented has the status 400, not 501. Google's clients retry all 5xx errors, including 501, until their
+	// context ends, but do not retry 400.
 	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not support that."}
 	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
 	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")

@@ -13,7 +13,7 @@ import (
 type Target struct {
 	// Project is the ID of the project.
 	Project string
-	// Policy is the policy of the resource below the project, nil for none.
+	// Policy is the policy of the resource, or nil if the resource has none.
 	Policy *policy.Policy
 	// Resource contains the attributes for conditions.
 	Resource policy.Resource
@@ -48,7 +48,8 @@ func (u unlocked) Grants(role, permission string) bool { return u.d.grants(role,
 // Level is the access level that an operation requires of an OAuth scope.
 type Level int
 
-// The levels of Cloud Storage's scopes ("Cloud Storage OAuth 2.0 scopes"), and that of the other services.
+// The levels of Cloud Storage's scopes ("Cloud Storage OAuth 2.0 scopes"), and the level Cloud for all other
+// services.
 const (
 	Read Level = iota + 1
 	Write

@@ -58,7 +58,7 @@ type Account struct {
 // Options are the arguments of New.
 type Options struct {
 	Journal journal.Journal
-	// Projects are made when the journal does not have them.
+	// Projects are created if they do not exist in the journal.
 	Projects []Project
 	Now      func() time.Time
 }

@@ -22,11 +22,11 @@ const gkePool = ".svc.id.goog"
 
 // Pool is a workload identity pool with one OpenID Connect provider.
 type Pool struct {
-	// Project is the ID of its project, ID that of the pool, Provider that of the provider.
+	// Project is the ID of the pool's project. ID and Provider are the IDs of the pool and of its provider.
 	Project, ID, Provider string
-	// Issuer is the iss of the tokens that it accepts; their keys are fetched from there.
+	// Issuer is the iss claim of accepted tokens. The keys are fetched from this URL.
 	Issuer string
-	// Audiences are the accepted aud values. By default they are the provider's own name, and for a pool of GKE
+	// Audiences are the accepted aud claims. The default is the provider's own name, and for a GKE pool
 	// (PROJECT.svc.id.goog) the pool's ID.
 	Audiences []string
 }

@@ -32,7 +32,7 @@ type Key struct {
 	Disabled bool      `json:"disabled,omitempty"`
 	// Origin is GOOGLE_PROVIDED or USER_PROVIDED.
 	Origin string `json:"origin"`
-	// System marks a key whose private half never leaves the service: signBlob and signJwt use it.
+	// System marks a key whose private key never leaves the service. signBlob and signJwt use it.
 	System bool `json:"system,omitempty"`
 }
 

@@ -34,7 +34,7 @@ type Caller struct {
 // Anonymous returns the caller of a request without credentials.
 func Anonymous() Caller { return Caller{Caller: policy.Caller{Members: []string{"allUsers"}}} }
 
-// Lifetime is how long access tokens live.
+// Lifetime is the default lifetime of access tokens.
 const Lifetime = time.Hour
 
 const (

@@ -29,10 +29,10 @@ type Binding struct {
 // Policy is an allow policy.
 type Policy struct {
 	Bindings []Binding `json:"bindings,omitempty"`
-	// Sequence changes with every change; the etag is made of it.
+	// Sequence changes with every change of the policy. The etag is derived from it.
 	Sequence uint64 `json:"sequence"`
-	// UIDs are the unique IDs of the service accounts among the members at the time when the policy was set: a deleted
-	// and recreated account is another member.
+	// UIDs maps the service accounts among the members to the unique IDs that they had when the policy was set. The
+	// policy does not apply to an account that was deleted and recreated with the same name.
 	UIDs map[string]string `json:"uids,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func (p *Policy) Conditional() bool {
 
 // Caller contains the identities of a caller to which policies can refer.
 type Caller struct {
-	// Members are all names of the caller in bindings, for example serviceAccount:a@p.iam.gserviceaccount.com and
-	// allAuthenticatedUsers.
+	// Members are all names by which bindings can refer to the caller, for example
+	// serviceAccount:a@p.iam.gserviceaccount.com and allAuthenticatedUsers.
 	Members []string
 	// UID is the unique ID of a service account.
 	UID string
@@ -52,13 +52,13 @@ type Caller struct {
 
 // Resource is the requested resource.
 type Resource struct {
-	// Name is the full name in conditions, for example projects/_/buckets/b/objects/o.
+	// Name is the value of resource.name in conditions, for example projects/_/buckets/b/objects/o.
 	Name string
-	// Type is the type in conditions, for example storage.googleapis.com/Object.
+	// Type is the value of resource.type in conditions, for example storage.googleapis.com/Object.
 	Type string
-	// Service is the service in conditions.
+	// Service is the value of resource.service in conditions.
 	Service string
-	// ListPrefix is the prefix of a listing, which conditions see as storage.googleapis.com/objectListPrefix.
+	// ListPrefix is the prefix of a listing. Conditions can refer to it as storage.googleapis.com/objectListPrefix.
 	ListPrefix string
 }
 

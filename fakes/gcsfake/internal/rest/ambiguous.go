@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// RepeatedQuery are the query parameters that are lists: the discovery documents call them repeated.
+// RepeatedQuery contains the query parameters that are lists (repeated, in the discovery documents).
 var RepeatedQuery = []string{"keyTypes", "permissions"}
 
 // single are the headers that have one value.

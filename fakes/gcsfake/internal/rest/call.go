@@ -59,7 +59,7 @@ const (
 
 // Call is a request whose operation has been determined.
 type Call struct {
-	// Operation is its name: that of the discovery document for JSON, xml.NAME for XML.
+	// Operation is the name of the operation: the name in the discovery document for JSON, and xml.NAME for XML.
 	Operation string
 
 	api      *API

@@ -313,17 +313,17 @@ func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error
 // Query selects the objects of a listing.
 type Query struct {
 	Bucket, Prefix, Delimiter string
-	// From and To bound the names: From <= name < To; "" is no bound.
+	// From and To limit the names: From <= name < To; "" means no limit.
 	From, To string
-	// After is the name after which to go on, and AfterGeneration the generation of it that was the last.
+	// After is the last name of the previous page, and AfterGeneration its last generation.
 	After           string
 	AfterGeneration int64
-	// Versions includes noncurrent generations; SoftDeleted lists soft-deleted ones instead of the others.
+	// Versions includes noncurrent generations. SoftDeleted lists only soft-deleted generations.
 	Versions, SoftDeleted bool
 	// TrailingDelimiter includes objects whose names end in the delimiter in addition to their prefixes.
 	TrailingDelimiter bool
 	Max               int
-	// Match, unless nil, selects names.
+	// Match selects names; nil selects all.
 	Match func(name string) bool
 }
 
@@ -331,7 +331,7 @@ type Query struct {
 type Page struct {
 	Objects  []*Object
 	Prefixes []string
-	// More reports whether there is more after Last and LastGeneration.
+	// More reports whether there are further entries after Last and LastGeneration.
 	More           bool
 	Last           string
 	LastGeneration int64

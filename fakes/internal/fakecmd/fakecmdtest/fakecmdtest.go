@@ -61,7 +61,7 @@ func (c Command) Run(ctx context.Context, args []string, stdout io.Writer) error
 
 // Child is the command in a separate process.
 type Child struct {
-	// Env is the environment that the command printed.
+	// Env contains the environment variables that the command printed.
 	Env map[string]string
 
 	cmd       *exec.Cmd
@@ -198,11 +198,11 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 
 // Admin calls the admin endpoint of a child.
 type Admin struct {
-	// URL is the server's.
+	// URL is the URL of the child.
 	URL string
-	// Authenticate puts the administrator's credential into a request.
+	// Authenticate adds the administrator's credentials to a request.
 	Authenticate func(*http.Request)
-	// Wants is a part of the refusal of a request without it.
+	// Wants is a part of the error message for a request without the credentials.
 	Wants string
 }
 
@@ -236,9 +236,10 @@ func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, pa
 
 // Create is an operation that creates a named resource, for TestAdmin.
 type Create struct {
-	// Operation is its name in fault plans, Code an error of the service that the plan makes it fail with.
+	// Operation is the name of the operation in fault plans. Code is an error code of the service for a fault in the
+	// operation.
 	Operation, Code string
-	// Do creates it; Name is its name in the inventory.
+	// Do performs the operation. Name is the name of the created resource in the inventory.
 	Do   func() error
 	Name string
 }

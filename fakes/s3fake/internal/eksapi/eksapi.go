@@ -39,7 +39,7 @@ type Options struct {
 	Account *iam.Account
 	Journal journal.Journal
 	Region  string
-	// Clusters maps the clusters that exist to the issuers of their service account tokens.
+	// Clusters maps the existing clusters to the issuers of their service account tokens.
 	Clusters map[string]string
 	Tokens   *iamapi.TokenVerifier
 	Now      func() time.Time

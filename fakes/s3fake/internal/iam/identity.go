@@ -213,22 +213,22 @@ func withoutTags(old []Tag, keys []string, same func(a, b string) bool) []Tag {
 type Principal struct {
 	// Root marks the account's root user.
 	Root bool
-	// ARN names the principal; for a session it is the assumed-role ARN.
+	// ARN is the ARN of the principal. For a session, it is the assumed-role ARN.
 	ARN string
-	// ID is aws:userid.
+	// ID is the value of aws:userid.
 	ID string
-	// Name is aws:username for users, "" otherwise.
+	// Name is the value of aws:username for users, and "" for others.
 	Name string
-	// Type is aws:PrincipalType.
+	// Type is the value of aws:PrincipalType.
 	Type string
-	// AccountID is the account.
+	// AccountID is the number of the principal's account.
 	AccountID string
 	// Foreign marks a user of another account.
 	Foreign bool
-	// AlsoARNs are further names by which policies may address the principal, as a session's role.
+	// AlsoARNs are further ARNs with which policies can refer to the principal, such as the role of a session.
 	AlsoARNs []string
 	Tags     []Tag
-	// Identity are the identity policies, Boundaries all policies that limit them.
+	// Identity are the identity policies. Boundaries are all policies that limit them.
 	Identity   []*iampolicy.Document
 	Boundaries []*iampolicy.Document
 	// Session is set for temporary credentials.

@@ -53,7 +53,7 @@ type Identity struct {
 	Tags     []Tag             `json:"tags,omitempty"`
 	Boundary string            `json:"boundary,omitempty"`
 	Inline   map[string]string `json:"inline,omitempty"`
-	// Attached are ARNs of managed policies in the order of attachment.
+	// Attached contains the ARNs of managed policies in the order of attachment.
 	Attached []string `json:"attached,omitempty"`
 }
 
@@ -61,7 +61,7 @@ type Identity struct {
 type User struct {
 	Identity
 	Keys []AccessKey `json:"keys,omitempty"`
-	// Groups are the IDs of the groups that the user is in.
+	// Groups are the IDs of the user's groups.
 	Groups []string `json:"groups,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type AccessKey struct {
 	Status   string    `json:"status"`
 	Created  time.Time `json:"created"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// LastService and LastRegion say where it was last used.
+	// LastService and LastRegion are the service and region of the last use.
 	LastService string `json:"lastService,omitempty"`
 	LastRegion  string `json:"lastRegion,omitempty"`
 }
@@ -91,7 +91,7 @@ func (Secret) GoString() string { return "[redacted]" }
 type Role struct {
 	Identity
 	Trust string `json:"trust"`
-	// Principals are the users and roles that the trust policy names.
+	// Principals are the users and roles in the principals of the trust policy.
 	Principals  iampolicy.Pins `json:"principals,omitempty"`
 	Description string         `json:"description,omitempty"`
 	MaxSession  int            `json:"maxSession"`
@@ -133,10 +133,10 @@ type Session struct {
 	UserID  string    `json:"userId,omitempty"`
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires"`
-	// Policies are session policies; each of them must allow.
+	// Policies are session policies. Each of them must allow a request.
 	Policies []string `json:"policies,omitempty"`
 	Tags     []Tag    `json:"tags,omitempty"`
-	// Provider is the identity provider of a web identity, Subject its subject.
+	// Provider is the identity provider of a web identity, and Subject is the subject of its token.
 	Provider string `json:"provider,omitempty"`
 	Subject  string `json:"subject,omitempty"`
 }
@@ -155,12 +155,12 @@ type Provider struct {
 type Options struct {
 	// ID is the 12-digit account number.
 	ID string
-	// Partition is aws unless said otherwise.
+	// Partition is the second part of ARNs. Default: aws.
 	Partition string
 	// RootKey and RootSecret are the root user's credentials.
 	RootKey    string
 	RootSecret string
-	// ForgetsTags keeps no tags of users and roles.
+	// ForgetsTags discards the tags of users and roles.
 	ForgetsTags bool
 	Journal     journal.Journal
 	Now         func() time.Time

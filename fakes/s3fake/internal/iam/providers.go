@@ -13,7 +13,7 @@ import (
 
 // NewProvider describes an OpenID Connect provider to create.
 type NewProvider struct {
-	// URL is the issuer, with https.
+	// URL is the URL of the issuer, which begins with https.
 	URL         string
 	ClientIDs   []string
 	Thumbprints []string
@@ -172,5 +172,5 @@ func (a *Account) UntagProvider(arn string, keys []string) error {
 	})
 }
 
-// ErrInvalidClientToken is the response of IAM and STS to an access key they do not know.
+// ErrInvalidClientToken is the response of IAM and STS to an unknown access key.
 var ErrInvalidClientToken = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")

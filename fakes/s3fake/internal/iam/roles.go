@@ -16,7 +16,7 @@ import (
 // NewRole describes a role to create.
 type NewRole struct {
 	Name, Path, Boundary, Trust, Description string
-	// MaxSession is in seconds.
+	// MaxSession is the maximum session duration in seconds.
 	MaxSession int
 	Tags       []Tag
 }
@@ -202,9 +202,9 @@ type NewSession struct {
 	Tags     []Tag
 	Provider string
 	Subject  string
-	// UserID asks for a session of a user in place of a role's.
+	// UserID is set for a session of a user instead of a role.
 	UserID string
-	// TokenSize is how many bytes the session token has at least.
+	// TokenSize is the minimum size of the session token in bytes.
 	TokenSize int
 }
 

@@ -58,7 +58,7 @@ type Request struct {
 	Principal *iam.Principal
 	RequestID string
 	Context   iampolicy.Context
-	// Now is the service's time.
+	// Now is the time of the request by the service's clock.
 	Now time.Time
 }
 

@@ -22,7 +22,7 @@ import (
 type TokenVerifier struct {
 	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
 	Client *http.Client
-	// Now is the service's clock.
+	// Now returns the service's time.
 	Now func() time.Time
 }
 

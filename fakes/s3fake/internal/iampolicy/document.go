@@ -57,9 +57,9 @@ type Statement struct {
 
 // Principals is a Principal or NotPrincipal element.
 type Principals struct {
-	// Any is Principal: "*".
+	// Any is true for the principal "*".
 	Any bool
-	// List is a Principal that is a list of names without a type.
+	// List is true for a list of names without a type.
 	List bool
 	// By maps a type (AWS, Federated, Service, CanonicalUser) to its values.
 	By map[string][]string

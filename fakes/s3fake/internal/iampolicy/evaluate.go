@@ -11,7 +11,7 @@ import (
 type Request struct {
 	// Action is "service:Name", for example s3:GetObject.
 	Action string
-	// Resource is the ARN; for actions without one it is "*".
+	// Resource is the ARN of the resource, or "*" for actions without a resource.
 	Resource string
 	// Principal is the caller.
 	Principal Caller
@@ -21,14 +21,14 @@ type Request struct {
 
 // Caller is the caller of a request, with all names that bucket and trust policies can use for it.
 type Caller struct {
-	// Anonymous is a request without a signature. The other fields are then empty.
+	// Anonymous means that the request has no signature. The other fields are then empty.
 	Anonymous bool
 	// AccountID is the caller's account.
 	AccountID string
-	// ARNs are the names by which the caller can be addressed: a user's ARN, or a role session's ARN and its
-	// role's ARN.
+	// ARNs are the ARNs with which policies can refer to the caller: a user's ARN, or the ARNs of a role session and
+	// its role.
 	ARNs []string
-	// UniqueID is the AIDA... or AROA... identifier.
+	// UniqueID is the unique ID of the caller, which begins with AIDA or AROA.
 	UniqueID string
 	// Federated is the provider (issuer or provider ARN) of a web identity, for trust policies.
 	Federated []string
@@ -183,24 +183,24 @@ type Inputs struct {
 	Identity []*Document
 	// Boundaries are the permissions boundary and the session policies; each must allow.
 	Boundaries []*Document
-	// Resource is the bucket policy, nil for none.
+	// Resource is the bucket policy, or nil if there is none.
 	Resource *Document
-	// Root marks the account's root user, which only a resource policy can deny.
+	// Root marks the account's root user. Only a resource policy can deny its requests.
 	Root bool
-	// Foreign marks a caller of another account, which needs permission from both its own account's policies and the
+	// Foreign marks a caller of another account. It needs permission from both its own account's policies and the
 	// resource's policy.
 	Foreign bool
-	// ResourceBypassesBoundary is true for IAM users: a resource policy that names the user is not limited by his
-	// boundary's silence.
+	// ResourceBypassesBoundary is true for IAM users. If a resource policy allows a request by naming the user, the
+	// boundary does not also have to allow it.
 	ResourceBypassesBoundary bool
 }
 
 // Decision is the result of a policy evaluation, with the reason for the error message.
 type Decision struct {
 	Allowed bool
-	// Explicit is true for an explicit deny.
+	// Explicit is true if the request is denied by an explicit deny.
 	Explicit bool
-	// Policy is the kind of policy that decided, for example "identity-based" or "resource-based".
+	// Policy is the kind of policy that determined the result, for example "identity-based" or "resource-based".
 	Policy string
 }
 

@@ -230,7 +230,7 @@ func checkTrustPrincipal(p *Principals) error {
 // Accounts reports whether principals exist. PutBucketPolicy and UpdateAssumeRolePolicy reject policies with
 // principals that do not exist.
 type Accounts interface {
-	// PrincipalExists judges an ARN, an account number or a unique ID.
+	// PrincipalExists reports whether an ARN, an account number or a unique ID exists.
 	PrincipalExists(value string) bool
 }
 

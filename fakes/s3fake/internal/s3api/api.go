@@ -30,9 +30,9 @@ type Options struct {
 	Account *iam.Account
 	// Region is the only region served.
 	Region string
-	// Domains are the host names under which a bucket may be a sub-domain; a host outside them is path-style.
+	// Domains are the host names that can be prefixed with a bucket name. Requests to other hosts are path-style.
 	Domains []string
-	// OpenBuckets leaves the public access block of new buckets off, as it was before April 2023.
+	// OpenBuckets disables the public access block of new buckets, as AWS did before April 2023.
 	OpenBuckets bool
 	// LocationOnly rejects a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
 	// disables bucket tags.
@@ -84,7 +84,7 @@ type Call struct {
 	Operation string
 	Bucket    string
 	Key       string
-	// Principal is the ARN of the caller, "" for an anonymous or unverified one.
+	// Principal is the ARN of the caller, or "" if the caller is anonymous or not verified.
 	Principal   string
 	AccessKeyID string
 }

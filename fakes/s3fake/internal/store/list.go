@@ -12,11 +12,11 @@ type Query struct {
 	Bucket    string
 	Prefix    string
 	Delimiter string
-	// After excludes this key and everything before it. A common prefix equal to After is excluded too.
+	// After is a key. The listing excludes it, everything before it, and a common prefix equal to it.
 	After string
-	// AfterVersion continues within the key After: versions after this one follow.
+	// AfterVersion is a version of the key After. The listing also includes the versions that follow it.
 	AfterVersion string
-	// Max is the most entries (versions and prefixes together) to return.
+	// Max is the maximum number of entries (versions and prefixes together).
 	Max int
 }
 
@@ -26,7 +26,7 @@ type Page struct {
 	// Latest reports for each version whether it is the current one.
 	Latest   []bool
 	Prefixes []string
-	// Truncated means that there is more after Last (a key or a common prefix) and LastVersion.
+	// Truncated means that there are further entries after Last (a key or a common prefix) and LastVersion.
 	Truncated   bool
 	Last        string
 	LastVersion string
@@ -154,7 +154,7 @@ func successor(prefix string) string {
 // UploadQuery selects the uploads of a listing.
 type UploadQuery struct {
 	Bucket, Prefix, Delimiter string
-	// KeyMarker and IDMarker exclude items that were listed before.
+	// KeyMarker and IDMarker exclude uploads that were listed before.
 	KeyMarker, IDMarker string
 	Max                 int
 }

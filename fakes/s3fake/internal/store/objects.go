@@ -145,9 +145,9 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 
 // Deleted describes the effect of a Delete.
 type Deleted struct {
-	// Version is the version that went away, nil when nothing did.
+	// Version is the deleted version, or nil if none was deleted.
 	Version *Version
-	// Marker is the delete marker that was made, nil when none was.
+	// Marker is the created delete marker, or nil if none was created.
 	Marker *Version
 }
 
