@@ -156,7 +156,7 @@ func (i *Injector) Know(operations []string, past bool) {
 	i.operations, i.past = operations, past
 }
 
-// check returns an error for the first rule that can never apply here. The caller holds the lock.
+// check returns an error for the first rule that can never apply to the fake. The caller holds the lock.
 func (i *Injector) check(p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err

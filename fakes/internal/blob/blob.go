@@ -30,11 +30,11 @@ func NewID() ID {
 // Store stores bodies.
 type Store struct {
 	dir string
-	// small has the bodies up to threshold bytes; nil if each body has a file of its own.
+	// small contains the bodies of up to threshold bytes. It is nil if each body has a separate file.
 	small     *slots
 	threshold int64
 	buffers   *sync.Pool
-	// view means that nothing is removed.
+	// view means that the store does not delete bodies.
 	view bool
 
 	mu     sync.Mutex

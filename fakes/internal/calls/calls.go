@@ -79,7 +79,8 @@ func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, b
 	inject(x, seen, &call, rule)
 }
 
-// keepBody lets a request be served a second time, by the one that the returned function returns.
+// keepBody keeps the body of a request. The returned function returns the request with this body, so that it can be
+// served again.
 func (d Desk) keepBody(r *http.Request) (again func() *http.Request) {
 	if d.Backing.Past == nil || r.Body == nil {
 		return func() *http.Request { return r }

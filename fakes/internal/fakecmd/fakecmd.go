@@ -71,7 +71,7 @@ type Flags struct {
 	// ahead is how far the fake's clock is ahead of the machine's.
 	ahead   time.Duration
 	current atomic.Int64 // the current value of ahead
-	// temporary are the files that Place made and Serve removes.
+	// temporary are the files that Place created and Serve removes.
 	temporary []string
 }
 
@@ -184,7 +184,7 @@ func (f *Flags) begin(faults *fault.Injector) error {
 	return faults.Set(plan)
 }
 
-// certificate makes the certificate of --tls and writes its CA; it returns nil without --tls.
+// certificate creates the certificate of --tls and writes the CA's certificate. Without --tls it returns nil.
 func (f *Flags) certificate() (*tls.Config, error) {
 	if !f.TLS {
 		return nil, nil

@@ -23,7 +23,7 @@ type Past struct {
 	changes []change
 }
 
-// change are records with the number of the call that wrote them, and when it did.
+// change contains the records of one write, the number of the call that wrote them, and the time of the write.
 type change struct {
 	call    int
 	time    time.Time

@@ -185,8 +185,8 @@ func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]
 	return nil
 }
 
-// holds judges the value of a field. A Content-Type with commas is a list to
-// starts-with: each must begin as it should.
+// holds reports whether a field has a value that meets the condition. For starts-with, a Content-Type with commas is
+// a list, and each element must have the prefix.
 func (c condition) holds(got string) bool {
 	if c.operator == "eq" {
 		return got == c.value

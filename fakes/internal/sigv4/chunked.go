@@ -200,7 +200,7 @@ func (c *chunked) finish() error {
 	return io.EOF
 }
 
-// readTrailers reads trailing headers up to the empty line and holds them against x-amz-trailer.
+// readTrailers reads trailing headers up to the empty line and compares them with x-amz-trailer.
 func (c *chunked) readTrailers() error {
 	c.trailers = map[string]string{}
 	signed := strings.Builder{}

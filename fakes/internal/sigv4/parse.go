@@ -41,7 +41,7 @@ type claim struct {
 	expires       time.Duration
 	// keys verify an asymmetric signature.
 	keys []*rsa.PublicKey
-	// known are the keys that were derived before.
+	// known caches derived keys.
 	known *SigningKeys
 }
 

@@ -208,7 +208,8 @@ func (c *Caller) anonymous(op Operation) error {
 func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (signature, error) {
 	for _, field := range []string{"skdutid", "sduoid", "srh", "srq"} {
 		if q.Get(field) != "" {
-			// These fields restrict who may use the signature and for which requests, which the fake does not check.
+			// These fields restrict the callers and requests that may use the signature. The fake does not implement
+			// these checks.
 			return signature{}, azerr.NotServed("signatures with " + field)
 		}
 	}

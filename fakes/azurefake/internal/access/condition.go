@@ -78,7 +78,7 @@ func (r *conditionReader) expect(token string) {
 	}
 }
 
-// group reads terms between which there is AND, or OR; Azure has parentheses where both are.
+// group reads terms that are all joined by AND or all by OR. To mix AND and OR, Azure requires parentheses.
 func (r *conditionReader) group() bool {
 	holds := r.term()
 	operator := r.peek()

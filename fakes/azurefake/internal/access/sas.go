@@ -172,7 +172,7 @@ func (d *Directory) serviceSAS(q url.Values, account Account, t Target) (signatu
 	return d.scoped(q, permissions, start, expiry)
 }
 
-// combine takes each field from the signature or from the stored policy; one that is in both is refused.
+// combine returns each field from the signature or from the stored policy. It rejects a field that both contain.
 func combine(q url.Values, p store.Policy) (permissions, start, expiry string, err error) {
 	fields := []struct{ signed, stored string }{
 		{q.Get("sp"), p.Permission}, {q.Get("st"), stamp(p.Start)}, {q.Get("se"), stamp(p.Expiry)},
@@ -231,7 +231,7 @@ func signedResource(q url.Values, t Target) (string, error) {
 	case "c":
 		return name, nil
 	case "b", "bs", "bv":
-		// The service takes a backslash for a slash.
+		// The service treats a backslash as a slash.
 		return name + "/" + strings.ReplaceAll(t.Blob, `\`, "/"), nil
 	case "":
 		return "", azerr.AuthenticationFailed("sr is mandatory. Cannot be empty")

@@ -27,7 +27,7 @@ import (
 // Version is the service version for requests that do not specify one.
 const Version = "2021-12-02"
 
-// newest is the version of the service that the newest SDK asks for, and the last that is known here.
+// newest is the service version that the newest SDK requests, and the newest that the fake accepts.
 const newest = "2026-12-06"
 
 // Options are the arguments of New.
@@ -260,7 +260,7 @@ func (c *Call) common(w http.ResponseWriter) {
 // versionForm matches versions of the service.
 var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
 
-// isVersion reports whether a text is a version of the service that is known here.
+// isVersion reports whether the fake accepts the service version.
 func isVersion(text string) bool { return versionForm.MatchString(text) && text <= newest }
 
 func (c *Call) perform(w http.ResponseWriter) error {

@@ -41,7 +41,7 @@ type Options struct {
 // API is the management API of one subscription.
 type API struct {
 	options Options
-	// mu makes calls one after the other: each reads, decides and writes.
+	// mu serializes calls, because each call reads, decides and writes.
 	mu sync.Mutex
 }
 
@@ -102,7 +102,8 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	return nil
 }
 
-// refused returns why the call is not made: the caller is unknown or not authorized, or the call does not exist.
+// refused returns the error if the call must not be made: the caller is unknown or not authorized, or the call does
+// not exist.
 func (c *Call) refused() *azerr.Error {
 	if c.ambiguous != nil {
 		return azerr.From(c.ambiguous)

@@ -98,7 +98,7 @@ func kinds() []kind {
 	}
 }
 
-// find returns the call of a request, nil if there is none.
+// find returns the route of a request, or nil if there is none.
 func (a *API) find(r *http.Request) *route {
 	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.Path, "/"), "/") {
 		if part == "" || part == "." || part == ".." {

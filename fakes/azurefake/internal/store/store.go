@@ -27,7 +27,7 @@ const (
 	tableBlocks     = "blocks"
 )
 
-// sep divides the parts of a key; no name holds it.
+// sep separates the parts of a key. Names cannot contain it.
 const sep = "\x00"
 
 // Options are the arguments of New. All are required except Deletion.

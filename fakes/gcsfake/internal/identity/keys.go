@@ -64,7 +64,7 @@ func (d *Directory) CreateKey(email string) (Key, []byte, error) {
 	return k, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
 }
 
-// newKey makes a key; its halves are in PKIX and PKCS #8 form.
+// newKey generates a key pair. The public key is in PKIX form, the private key in PKCS #8 form.
 func newKey() (public, private []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
 	return k, d.addKey(&k)
 }
 
-// systemKey names the secret that holds an account's key of the service's own.
+// systemKey returns the name of the secret that contains the private key of an account's system key.
 func systemKey(a *Account) string { return "system-key/" + a.UniqueID }
 
 // Sign signs a message with the account's system key, whose private key never leaves the service. It creates the key

@@ -45,7 +45,8 @@ const (
 	allowedSkew   = 5 * time.Minute
 )
 
-// openTokenSecret makes the key that signs access tokens, once: tokens outlive the process.
+// openTokenSecret generates the key that signs access tokens if it does not exist. Tokens remain valid after a
+// restart.
 func (d *Directory) openTokenSecret() error {
 	if len(d.secrets[tokenSecret]) == secretBytes {
 		return nil
@@ -274,7 +275,7 @@ func (d *Directory) authenticateJWT(token string, audience func(string) bool) (C
 	c, err := d.AccountCaller(a.Email, a.UniqueID)
 	c.Scopes = strings.Fields(claims.Scope)
 	if len(c.Scopes) == 0 {
-		c.Scopes = nil // the audience, a service, takes the place of scopes
+		c.Scopes = nil // the audience, a service, replaces the scopes
 	}
 	return c, err
 }

@@ -222,7 +222,7 @@ func (c *Call) authenticate() error {
 	return nil
 }
 
-// bearer takes the token out of an Authorization header.
+// bearer returns the token in an Authorization header.
 func bearer(auth string) (string, bool) {
 	kind, token, _ := strings.Cut(auth, " ")
 	return strings.TrimSpace(token), strings.EqualFold(kind, "Bearer") || strings.EqualFold(kind, "OAuth")

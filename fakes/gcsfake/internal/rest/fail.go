@@ -56,7 +56,7 @@ func (c *Call) failure(e *gcserr.Error) any {
 	}}
 }
 
-// reasonOf is the error's reason in the JSON API, also for one that was made for XML.
+// reasonOf returns the error's reason in the JSON API, even if the error was defined for XML.
 func reasonOf(e *gcserr.Error) string {
 	if e.Reason != "" {
 		return e.Reason

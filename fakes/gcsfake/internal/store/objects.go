@@ -125,7 +125,7 @@ func (b *Bucket) Expires(o *Object) time.Time {
 	return from.Add(time.Duration(b.Settings.Retention.Period) * time.Second)
 }
 
-// protects reports why a generation may not go away: holds and retention.
+// protects returns an error if holds or retention prevent the deletion of a generation.
 func (b *bucketState) protects(o *Object, now time.Time) error {
 	switch {
 	case o.TemporaryHold || o.EventBasedHold:
@@ -256,8 +256,8 @@ func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error
 	return nil
 }
 
-// remove takes a generation out of its entry; done does it once the change is committed. plain is a removal that names
-// no generation.
+// remove removes a generation from its entry. The returned function completes the removal after the commit of the
+// change. plain means that the request does not specify a generation.
 func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *journal.Change) (done func(), err error) {
 	versions := slices.Clone(e.versions)
 	i := slices.Index(versions, target)

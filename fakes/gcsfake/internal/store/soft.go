@@ -63,7 +63,7 @@ func (d *bin) excess(now time.Time) []*Object {
 	return out
 }
 
-// forgetBucket takes out everything of a bucket.
+// forgetBucket removes all soft-deleted objects of a bucket.
 func (d *bin) forgetBucket(b *bucketState) {
 	d.queue = slices.DeleteFunc(d.queue, func(e binned) bool {
 		if e.from == b {

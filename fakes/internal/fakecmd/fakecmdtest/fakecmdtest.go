@@ -28,7 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// childMark makes the test binary be the command instead of running tests.
+// childMark is the environment variable that makes the test binary run the command instead of tests.
 const childMark = "COOPER_FAKE_COMMAND"
 
 // Command is the type of each fake's function Prepare.

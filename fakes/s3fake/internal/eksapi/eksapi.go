@@ -66,7 +66,7 @@ type Association struct {
 	ModifiedAt     float64           `json:"modifiedAt,omitempty"`
 }
 
-// kept is an association with the token of the request that made it, which is in no response.
+// kept is an association with the token of the request that created it. Responses do not contain the token.
 type kept struct {
 	Association
 

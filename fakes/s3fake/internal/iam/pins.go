@@ -41,7 +41,7 @@ func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 	return text
 }
 
-// nameOf is the ARN of the user or role with an ID, or the ID when there is none.
+// nameOf returns the ARN of the user or role with an ID, or the ID if there is none.
 func (a *Account) nameOf(id string) string {
 	for _, u := range a.users {
 		if u.ID == id {

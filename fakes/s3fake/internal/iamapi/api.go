@@ -43,8 +43,8 @@ type operation struct {
 	allowed bool
 	// unserved operations are AWS's and not this fake's.
 	unserved bool
-	// tagging is the action that is needed too when the request has tags ("Tags for AWS Identity and Access Management
-	// resources" in the IAM User Guide).
+	// tagging is the additional action that a request with tags requires ("Tags for AWS Identity and Access
+	// Management resources" in the IAM User Guide).
 	tagging string
 	// resource returns the ARN that policies are asked about; nil asks about "*".
 	resource func(*call) string

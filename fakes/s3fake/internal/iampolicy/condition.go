@@ -33,7 +33,7 @@ type operator struct {
 	compare func(policy pattern, request string) bool
 	// negated operators are true when no value matches, and when the key is absent.
 	negated bool
-	// valid judges a value when the policy is stored; nil accepts every value.
+	// valid checks a value when the policy is stored; nil accepts every value.
 	valid func(value string) bool
 }
 

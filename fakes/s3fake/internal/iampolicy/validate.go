@@ -130,7 +130,7 @@ func checkARN(resource string) error {
 
 func partitions() []string { return []string{"aws", "aws-cn", "aws-us-gov"} }
 
-// conditionsValid accepts known operators only; IAM does not judge keys and values at this point.
+// conditionsValid accepts only known operators. IAM does not check keys and values at this point.
 func conditionsValid(conditions []Condition) bool {
 	return !slices.ContainsFunc(conditions, func(c Condition) bool { return !validOperator(c.Operator) })
 }

@@ -40,7 +40,7 @@ func objectPermission(action string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) { return []permission{{action, q.objectARN()}}, nil }
 }
 
-// versioned asks for another action when the request names a version.
+// versioned returns permissions that use versionAction if the request specifies a version, and action otherwise.
 func versioned(action, versionAction string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) {
 		if q.query.Has("versionId") {

@@ -76,7 +76,7 @@ func (q *request) route() *operation {
 	return &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(refusal), signedOnly: true}
 }
 
-// unserved reports whether a request is for an operation of S3 that is not served here.
+// unserved reports whether a request is for an S3 operation that the fake does not implement.
 func (q *request) unserved(scope, sub string) bool {
 	return slices.Contains(unserved, sub) || (sub == "encryption" && scope == "object" && q.r.Method == http.MethodPut)
 }

@@ -118,8 +118,8 @@ func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
 	}
 }
 
-// visible reports whether the key would show up at all: a key hidden by a delete marker makes no prefix in a
-// listing of current versions.
+// visible reports whether the key appears in the listing. In a listing of current versions, a key hidden by a delete
+// marker does not create a common prefix.
 func (e *entry) visible(visit func(*Page, *entry) bool) bool {
 	probe := &Page{}
 	visit(probe, e)
@@ -138,7 +138,7 @@ func (q Query) fold(key string) (string, bool) {
 	return key[:len(q.Prefix)+i+len(q.Delimiter)], true
 }
 
-// successor is the smallest string greater than every string with the prefix; "" when there is none.
+// successor returns the smallest string greater than every string with the prefix, or "" if there is none.
 func successor(prefix string) string {
 	b := []byte(prefix)
 	for len(b) > 0 {
