@@ -9,11 +9,11 @@
 // an account's Blob service. The Microsoft Entra login, and the Azure Resource Manager calls for identities, roles
 // and account keys, are served below URL. A new server has the storage accounts in Options.Accounts. Keys returns an
 // account's keys, and AddPrincipal creates an application that can log in with a secret. Azure clients send tokens
-// only over HTTPS, so set Options.TLS, for example with SelfSigned, if they log in.
+// only over HTTPS. If clients log in, set Options.TLS, for example with SelfSigned.
 //
 // All methods are safe for concurrent use. Changes of keys, policies and role assignments take effect immediately,
-// unless a fault rule makes reads stale (Options.Past). The fake rejects calls, headers and parameters that it does
-// not implement with 400 and a message that names them.
+// unless a fault rule makes reads stale (Options.Past). If a request uses a call, header or parameter that the fake
+// does not implement, the fake responds with status 400 and a message that names this input.
 package azurefake
 
 import (

@@ -59,8 +59,8 @@ func DialectOf(r *http.Request) (d Dialect, ok bool) {
 	return Dialect{}, false
 }
 
-// signedBy reports whether one of the keys made the signature of a text, in hex of lower case as an HMAC is: one signature
-// is one URL.
+// signedBy reports whether one of the keys created the signature of a text. The signature must be in lower-case
+// hexadecimal, as for an HMAC, so that each signature has only one URL.
 func signedBy(keys []*rsa.PublicKey, toSign, signature string) bool {
 	raw, err := hex.DecodeString(signature)
 	if err != nil || hex.EncodeToString(raw) != signature {

@@ -35,7 +35,8 @@ func signedBy(keys []string, signature, text string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { return hmac.Equal([]byte(Sign(k, text)), []byte(signature)) })
 }
 
-// sharedKey checks the Authorization header of the SharedKey scheme; other may be signed in place of the path, "" for nothing.
+// sharedKey checks the Authorization header of the SharedKey scheme. If other is not "", the client may sign this
+// path instead of the request's path.
 func (d *Directory) sharedKey(r *http.Request, account Account, other, value string) error {
 	name, signature, ok := strings.Cut(value, ":")
 	if !ok || name != account.Name {

@@ -83,7 +83,8 @@ func (d *Directory) Trusts(clientID string, shown Federation) error {
 	return p.trusts(shown)
 }
 
-// trusts compares a foreign token's claims with the federated credentials, one of which must match exactly, in case, too.
+// trusts compares the claims of another issuer's token with the federated credentials. One of them must match
+// exactly, including case.
 func (p Principal) trusts(shown Federation) error {
 	err := ErrIssuer
 	for _, f := range p.Federated {

@@ -182,7 +182,8 @@ var FormFields = generationHeaders.And(encryptionHeaders, aclHeaders, attributeH
 // xmlQuery are the query parameters of all operations of the XML API.
 var xmlQuery = accept.Names("x-id", "userProject", "GoogleAccessId", "AWSAccessKeyId", "Expires", "Signature")
 
-// servedHeaders are the headers of Google's, and of S3's in the XML API, that all operations have, or that have no effect.
+// servedHeaders are the Google headers, and for the XML API also the S3 headers, that all operations accept or that
+// have no effect.
 var servedHeaders = map[flavour]accept.List{
 	inJSON: accept.Names("x-goog-storage-go-features", "x-goog-api-client", "x-goog-request-params", "x-goog-request-reason", "x-goog-gcs-idempotency-token", "x-goog-user-project",
 		"x-goog-encryption-algorithm", "x-goog-encryption-key", "x-goog-encryption-key-sha256",

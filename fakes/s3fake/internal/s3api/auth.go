@@ -24,8 +24,8 @@ func (q *request) bucketARN() string { return "arn:" + q.Account.Partition + ":s
 
 func (q *request) objectARN() string { return q.bucketARN() + "/" + q.key }
 
-// everyBucket asks about all buckets, which policies name as such or by "*" ("Walkthrough: Controlling access to a bucket
-// with user policies" in the Amazon S3 User Guide).
+// everyBucket returns a permission for all buckets. Policies grant it for the resource arn:aws:s3:::* or "*"
+// ("Walkthrough: Controlling access to a bucket with user policies" in the Amazon S3 User Guide).
 func everyBucket(action string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) {
 		return []permission{{action, "arn:" + q.Account.Partition + ":s3:::*"}}, nil
