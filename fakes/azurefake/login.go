@@ -21,14 +21,14 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
 )
 
-// Principal is a person, or an application of the directory that can log in with a secret.
+// Principal is an application or a user of the directory. An application can log in with a secret.
 type Principal struct {
 	Name string
 	// ObjectID is used in role assignments, and ClientID for logins. Both are UUIDs, and random if empty.
 	ObjectID, ClientID string
 	// Secret is the client secret; random if empty.
 	Secret string
-	// User makes the principal a person.
+	// User marks a user, as opposed to an application.
 	User bool
 }
 
@@ -58,8 +58,8 @@ func (s *Server) RemovePrincipal(objectID string) error {
 	return s.state().directory.RemovePrincipal(objectID)
 }
 
-// Federate lets a principal log in with tokens of another issuer that have exactly this issuer and subject, and one
-// of the audiences.
+// Federate lets a principal log in with tokens of another issuer. The issuer and subject of a token must match
+// exactly, and the token must have one of the audiences.
 func (s *Server) Federate(objectID, issuer, subject string, audiences ...string) error {
 	directory := s.state().directory
 	p, ok := directory.Principal(objectID)
@@ -72,13 +72,13 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 	return directory.PutPrincipal(p)
 }
 
-// Assign gives a principal a built-in role, such as Storage Blob Data Reader, for a resource ID and everything below
-// it. It returns the ID of the assignment.
+// Assign gives a principal a built-in role, such as Storage Blob Data Reader, for the resource ID scope and all
+// resources below it. It returns the ID of the role assignment.
 func (s *Server) Assign(objectID, role, scope string) (string, error) {
 	return s.AssignWhen(objectID, role, scope, "")
 }
 
-// AssignWhen is Assign with a condition, in the language of Azure's role assignment conditions.
+// AssignWhen is Assign with a condition in the syntax of Azure's role assignment conditions.
 func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, error) {
 	if condition != "" {
 		if _, err := access.Holds(condition, "", nil); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DefaultAccount is the account of a server whose options list none.
+// DefaultAccount is the name of the storage account of a server without Options.Accounts.
 const DefaultAccount = "devstoreaccount1"
 
 // Options configure a Server. The zero value is a usable in-memory server.
@@ -33,12 +33,13 @@ type Options struct {
 	Domains []string
 	// Versioning keeps earlier versions of blobs, like an account with blob versioning.
 	Versioning bool
-	// Deletion is how long the deletion of a container takes, during which its name cannot be used. Default 30 s, the
-	// service's minimum. Negative means that deletion takes no time.
+	// Deletion is the time that the deletion of a container takes. During this time its name cannot be used. Default
+	// 30 s, the service's minimum. If it is negative, deletion takes no time.
 	Deletion time.Duration
 	// Issuers is the client that fetches the keys of the issuers of federated tokens. Default http.DefaultClient.
 	Issuers *http.Client
-	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
+	// Past keeps earlier states (at least the last 1000 changes). Reads return them under a fault rule with the
+	// effect stale.
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
@@ -50,7 +51,8 @@ type Account struct {
 	Name string
 	// Key is key1 in base64; random if empty. key2 is always random.
 	Key string
-	// SharedKeyOff rejects everything that account keys sign, like an account with allowSharedKeyAccess=false.
+	// SharedKeyOff rejects all requests and signatures signed with an account key, like an account with
+	// allowSharedKeyAccess=false.
 	SharedKeyOff bool
 	// KeepsContainers is the number of days for which the account reports that it keeps deleted containers; 0 means
 	// disabled. The fake does not implement restoring them.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package azurefake is an in-process fake of the Azure Blob service and its directory, for tests. It enforces access
-// control: it verifies every signature, evaluates stored access policies and role assignments on every call, and
+// control. It verifies every signature and evaluates stored access policies and role assignments on every call. It
 // rejects the same requests as the service, with the documented status and code. It can fail on demand (Faults),
 // records every call (Calls) and lists its contents (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. The Blob service of each
-// storage account is served below AccountURL. The Microsoft Entra login, and the Azure Resource Manager calls for
-// identities, roles and account keys, are served below URL. A new server has the storage accounts in its options.
-// Keys returns an account's keys, and AddPrincipal creates an application with a secret for logins. Clients send
-// tokens only over HTTPS, so set Options.TLS for them (SelfSigned).
+// A Server is an http.Handler; Start adds a listener for clients that need an address. AccountURL returns the URL of
+// an account's Blob service. The Microsoft Entra login, and the Azure Resource Manager calls for identities, roles
+// and account keys, are served below URL. A new server has the storage accounts in Options.Accounts. Keys returns an
+// account's keys, and AddPrincipal creates an application that can log in with a secret. Azure clients send tokens
+// only over HTTPS. If clients log in, set Options.TLS, for example with SelfSigned.
 //
 // All methods are safe for concurrent use. Changes of keys, policies and role assignments take effect immediately,
-// unless a fault rule makes reads stale (Options.Past). Calls, headers and parameters of the service that the fake
-// does not implement are rejected with 400 and a message that names them.
+// unless a fault rule makes reads stale (Options.Past). If a request uses a call, header or parameter that the fake
+// does not implement, the fake responds with status 400 and a message that names this input.
 package azurefake
 
 import (
@@ -58,7 +58,7 @@ type state struct {
 	management *management.API
 }
 
-// New returns a server, which uses resources until Close.
+// New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
@@ -105,8 +105,8 @@ func (s *state) load() error {
 	return nil
 }
 
-// Operations returns the names of all operations, as used in the record of calls and in fault rules: those of the
-// Blob service, those of Azure Resource Manager as in the SDK, and those of the login as "login:Name".
+// Operations returns the names of all operations, as used in the record of calls and in fault rules. Operations of
+// Azure Resource Manager are named as in the SDK, and those of the login have the form "login:Name".
 func Operations() []string {
 	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
 }
@@ -147,14 +147,14 @@ func (s *state) openAccount(a Account) error {
 	return nil
 }
 
-// Keys returns key1 and key2 of an account, or empty strings if it does not exist.
+// Keys returns key1 and key2 of an account, or empty strings if the account does not exist.
 func (s *Server) Keys(account string) (key1, key2 string) {
 	a, _ := s.state().directory.Account(account)
 	return a.Keys[0], a.Keys[1]
 }
 
-// RegenerateKey replaces key1 or key2 of an account and returns the new key. Signatures with the old key are rejected
-// from now on.
+// RegenerateKey replaces key1 or key2 of an account and returns the new key. The server then rejects signatures with
+// the old key.
 func (s *Server) RegenerateKey(account, name string) (string, error) {
 	which, ok := map[string]int{"key1": 0, "key2": 1}[name]
 	if !ok {
@@ -167,8 +167,8 @@ func (s *Server) RegenerateKey(account, name string) (string, error) {
 	return a.Keys[which], nil
 }
 
-// RevokeDelegationKeys invalidates all user delegation keys created for an account before this call, regardless of
-// their validity period.
+// RevokeDelegationKeys invalidates all user delegation keys that were created for an account before this call, even
+// if they have not expired.
 func (s *Server) RevokeDelegationKeys(account string) error {
 	_, err := s.state().directory.ChangeAccount(account, func(a *access.Account) { a.DelegationEpoch++ })
 	if err != nil {
@@ -177,17 +177,18 @@ func (s *Server) RevokeDelegationKeys(account string) error {
 	return nil
 }
 
-// ResourceID returns the resource ID of an account, which is the prefix of scopes of role assignments.
+// ResourceID returns the resource ID of an account. It is the prefix of the scopes of role assignments in the
+// account.
 func (s *Server) ResourceID(account string) string { return s.options.resourceID(account) }
 
 func (o Options) resourceID(account string) string {
 	return o.groupID() + "/providers/Microsoft.Storage/storageAccounts/" + account
 }
 
-// SubscriptionID returns the subscription of all accounts and identities.
+// SubscriptionID returns the ID of the subscription that contains all accounts and identities.
 func (s *Server) SubscriptionID() string { return s.options.Subscription }
 
-// ResourceGroup returns the resource group of all accounts and identities.
+// ResourceGroup returns the name of the resource group that contains all accounts and identities.
 func (s *Server) ResourceGroup() string { return s.options.ResourceGroup }
 
 // GroupID returns the resource ID of the resource group.

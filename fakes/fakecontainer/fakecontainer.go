@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers, like the
-// modules of testcontainers-go: the Run functions take an image and customizers, and return a
+// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers. Its API
+// follows the modules of testcontainers-go. The Run functions take an image and customizers, and return a
 // testcontainers.Container with the addresses and credentials for clients. The package does not import the fakes or
 // any client library.
 package fakecontainer
@@ -22,7 +22,7 @@ type S3 struct {
 
 	// URL is the endpoint for clients outside Docker.
 	URL string
-	// Region is the region that is served.
+	// Region is the only region that the fake serves.
 	Region string
 	// AccessKeyID and SecretAccessKey are the root credentials, and also the administrator's credentials below
 	// /_cooper/.
@@ -45,7 +45,7 @@ type GCS struct {
 
 	// URL is the endpoint for clients outside Docker.
 	URL string
-	// ProjectID is the existing project.
+	// ProjectID is the ID of the only project.
 	ProjectID string
 	// AdminKey is the JSON key file of a service account with all permissions.
 	AdminKey []byte
@@ -64,8 +64,8 @@ const (
 	inside = "http://fake-gcs"
 )
 
-// RunS3 starts a fake S3 and waits until it serves. Like the other Run functions it may return a container together
-// with an error: call testcontainers.CleanupContainer before checking the error.
+// RunS3 starts a fake S3 and waits until it is ready. Like the other Run functions, it may return a container
+// together with an error, so call testcontainers.CleanupContainer before you check the error.
 func RunS3(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*S3, error) {
 	c, url, err := run(ctx, image, "9000", []string{"s3", "--root-access-key-id=" + rootKey, "--root-secret-access-key=" + rootValue}, options)
 	if c == nil {
@@ -74,7 +74,7 @@ func RunS3(ctx context.Context, image string, options ...testcontainers.Containe
 	return &S3{Container: c, URL: url, Region: region, AccessKeyID: rootKey, SecretAccessKey: rootValue}, err
 }
 
-// RunAzure starts a fake Blob Storage and waits until it serves.
+// RunAzure starts a fake Blob Storage and waits until it is ready.
 func RunAzure(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*Azure, error) {
 	c, url, err := run(ctx, image, "10000", []string{"azure", "--key=" + key1}, options)
 	if c == nil {
@@ -83,7 +83,7 @@ func RunAzure(ctx context.Context, image string, options ...testcontainers.Conta
 	return &Azure{Container: c, URL: url + "/" + account, Account: account, Key: key1}, err
 }
 
-// RunGCS starts a fake Cloud Storage and waits until it serves.
+// RunGCS starts a fake Cloud Storage and waits until it is ready.
 func RunGCS(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*GCS, error) {
 	c, url, err := run(ctx, image, "9002", []string{"gcs", "--key-file=" + keyFile, "--url=" + inside}, options)
 	if c == nil {

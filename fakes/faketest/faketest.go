@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faketest starts the store fakes for tests: any Server of s3fake, gcsfake or azurefake, which it does not
-// import.
+// Package faketest creates and starts a fake for a test, and closes it when the test ends. It works with the Server
+// of s3fake, gcsfake and azurefake, but does not import these packages.
 package faketest
 
 import (
 	"testing"
 )
 
-// Server is a store fake.
+// Server is a fake of a storage service.
 type Server interface {
 	// Start listens and serves.
 	Start() error
@@ -16,7 +16,8 @@ type Server interface {
 	Close() error
 }
 
-// Start creates a fake that listens, and closes it when the test ends: Start(t, s3fake.New, s3fake.Options{}).
+// Start creates a fake and starts its listener, for example Start(t, s3fake.New, s3fake.Options{}). It closes the
+// fake when the test ends.
 func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server := Open(t, newServer, options)
@@ -26,7 +27,7 @@ func Start[S Server, O any](t testing.TB, newServer func(O) (S, error), options 
 	return server
 }
 
-// Open creates a fake that is only an http.Handler, and closes it when the test ends.
+// Open creates a fake without a listener, for use as an http.Handler. It closes the fake when the test ends.
 func Open[S Server, O any](t testing.TB, newServer func(O) (S, error), options O) S {
 	t.Helper()
 	server, err := newServer(options)

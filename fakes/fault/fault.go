@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fault makes fake services fail on demand and records every call to them. A Plan is a list of rules. Each
-// rule matches calls (by operation, resource, caller and count) and defines what happens to them: an error of the
-// real service, throttling, a delay, a dropped connection, or an effect whose response is lost.
+// rule matches calls by operation, resource, caller and count. Its effect on these calls is an error of the real
+// service (for example throttling), a delay, a dropped connection, a stale read, or the loss of the response after
+// the call.
 //
-// Tests add rules to a fake's Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set), and read its calls. A fake
-// calls Injector.Decide for each call, applies the returned rule, and keeps a Recorder. The package is independent of
-// any protocol: the fake describes each call and creates the error responses itself. All methods are safe for
-// concurrent use.
+// Tests add rules to a fake's Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set). The fake calls
+// Injector.Decide for each call, applies the returned rule, and records the call in a Recorder. The package is
+// independent of any protocol: the fake describes each call and creates the error responses itself. All methods are
+// safe for concurrent use.
 package fault
 
 import (
@@ -40,7 +41,7 @@ const (
 	Stale Effect = "stale"
 )
 
-// Rule matches calls and defines what happens to them. An empty matcher matches everything.
+// Rule matches calls and defines what happens to them. An empty matching field matches everything.
 type Rule struct {
 	// Name appears in the records of the affected calls. Default "rule N".
 	Name string `json:"name,omitempty"`
@@ -54,7 +55,7 @@ type Rule struct {
 	Nth int `json:"nth,omitempty"`
 	// After skips this many matching calls first.
 	After int `json:"after,omitempty"`
-	// Times ends the rule after it has affected this many calls; 0 never ends it.
+	// Times is the number of calls that the rule affects before it ends; 0 means no limit.
 	Times int `json:"times,omitempty"`
 
 	Effect Effect `json:"effect,omitempty"`
@@ -66,12 +67,13 @@ type Rule struct {
 	Message string `json:"message,omitempty"`
 	// Latency delays the call before any other effect, as a Go duration such as 250ms.
 	Latency Duration `json:"latency,omitempty"`
-	// Lag is the number of calls by which a stale read is behind, and LagTime the duration; if both are set, both apply.
+	// Lag is the number of calls by which a stale read is behind, and LagTime is the duration. If both are set, both
+	// apply.
 	Lag     int      `json:"lag,omitempty"`
 	LagTime Duration `json:"lagTime,omitempty"`
 }
 
-// Duration is a time.Duration that reads "250ms" from YAML and JSON.
+// Duration is a time.Duration that is written as a string such as "250ms" in YAML and JSON.
 type Duration time.Duration
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -134,7 +136,7 @@ type Subject struct {
 	Resource  string
 	// Principals are the names of the caller that rules may match.
 	Principals []string
-	// Read means that the call changes nothing.
+	// Read reports whether the call is a read, which changes nothing.
 	Read bool
 }
 
@@ -146,16 +148,15 @@ type Injector struct {
 	past       bool
 }
 
-// Know tells the injector the names of all operations of its fake, and whether the fake keeps earlier state for stale
-// reads. From then on, Set and Add reject rules that can never apply, so that a test cannot pass because of a
-// mistyped rule.
+// Know sets the names of all operations of the fake, and whether the fake keeps earlier state for stale reads. Then
+// Set and Add reject rules that can never apply. Otherwise a test could pass because a rule is mistyped.
 func (i *Injector) Know(operations []string, past bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.operations, i.past = operations, past
 }
 
-// check returns an error for the first rule that can never apply here. The caller holds the lock.
+// check returns an error for the first rule that can never apply to the fake. The caller holds the lock.
 func (i *Injector) check(p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -178,7 +179,7 @@ type active struct {
 	seen, hits int
 }
 
-// Set replaces the plan and resets all counts.
+// Set replaces the plan and resets the counts of all rules.
 func (i *Injector) Set(p Plan) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -232,12 +233,12 @@ func (i *Injector) Plan() Plan {
 type RuleState struct {
 	Rule
 
-	// Seen is how many calls the rule matched, Hits how many of them it affected.
+	// Seen is the number of calls that the rule matched. Hits is the number of calls that it affected.
 	Seen int `json:"seen"`
 	Hits int `json:"hits"`
 }
 
-// State returns the current rules with their counts: a rule that has matched no calls is probably mistyped.
+// State returns the current rules with their counts. If a rule has matched no calls, it is probably mistyped.
 func (i *Injector) State() []RuleState {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -248,7 +249,7 @@ func (i *Injector) State() []RuleState {
 	return out
 }
 
-// Decide counts a call and returns the rule that applies to it, or nil.
+// Decide counts a call for the rules that match it, and returns the rule that applies to it, or nil if none applies.
 func (i *Injector) Decide(s Subject) *Rule {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Call is one recorded call, with or without a response.
+// Call is one recorded call. The client may not have received a response.
 type Call struct {
 	// Seq numbers the calls of a recorder from 1 in the order of their arrival.
 	Seq int `json:"seq"`

@@ -44,8 +44,8 @@ func (s *state) openAdmin(project string) error {
 	return nil
 }
 
-// AdminEmail returns the service account with all permissions in a project. "" means the first project, whose
-// administrator has all permissions in all projects.
+// AdminEmail returns the email of the service account with all permissions in a project. "" means the first project,
+// whose administrator has all permissions in all projects.
 func (s *Server) AdminEmail(project string) string { return s.options.adminEmail(project) }
 
 func (o Options) adminEmail(project string) string {
@@ -68,7 +68,7 @@ func (s *Server) IsAdmin(token string) bool {
 // ProjectID returns the ID of the first project.
 func (s *Server) ProjectID() string { return s.options.Projects[0].ID }
 
-// ProjectNumber returns the number of a project, or "" if it does not exist.
+// ProjectNumber returns the number of a project, or "" if the project does not exist.
 func (s *Server) ProjectNumber(project string) string {
 	p, err := s.state().directory.Project(s.options.projectOr(project))
 	if err != nil {
@@ -77,8 +77,9 @@ func (s *Server) ProjectNumber(project string) string {
 	return p.Number
 }
 
-// AdminKey returns a JSON key file of the administrator of the first project. Its token_uri is below base, the
-// address at which clients reach the server; "" means URL. The key is created on the first call and does not change.
+// AdminKey returns a JSON key file of the administrator of the first project. Its token_uri is below base, the URL
+// with which clients reach the server; if base is "", it is below URL. The first call creates the key, and later
+// calls return the same key.
 func (s *Server) AdminKey(base string) ([]byte, error) {
 	base = cmp.Or(base, s.URL())
 	if base == "" {
@@ -120,7 +121,7 @@ func (h HMAC) String() string { return h.AccessID + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (h HMAC) GoString() string { return h.String() }
 
-// NewHMAC creates an HMAC key for a service account, by its email.
+// NewHMAC creates an HMAC key for the service account with this email.
 func (s *Server) NewHMAC(email string) (HMAC, error) {
 	directory := s.state().directory
 	a, err := directory.Account("-", email)
@@ -137,8 +138,8 @@ func (s *Server) NewAccount(project, id string) (string, error) {
 	return a.Email, err
 }
 
-// Token creates an access token for a service account, like the metadata server of a machine. No scopes means
-// cloud-platform.
+// Token creates an access token for a service account, like the metadata server of a virtual machine. Without scopes,
+// the token has the scope cloud-platform.
 func (s *Server) Token(email string, scopes ...string) (string, error) {
 	return s.state().token(email, identity.Lifetime, scopes...)
 }

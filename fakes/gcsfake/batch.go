@@ -117,7 +117,7 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 		return batchCall{}, fmt.Errorf("%q is no call of /storage/v1/", line)
 	}
 	content := bytes.NewReader(bytes.TrimSuffix(body, []byte("\r\n")))
-	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // it goes nowhere: this server handles it
+	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // the URL is not used: this server handles the request
 	if err != nil {
 		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
 	}

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// DefaultProject is the project of a server whose options list none.
+// DefaultProject is the ID of the project of a server without Options.Projects.
 const DefaultProject = "cooper-fake"
 
 // Options configure a Server. The zero value is a usable in-memory server.
 type Options struct {
 	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Projects are the existing projects. Default DefaultProject. The first project has the administrator.
+	// Projects are the existing projects. Default: DefaultProject. The first project's administrator has all
+	// permissions in all projects.
 	Projects []Project
 	// Pools are the existing workload identity pools.
 	Pools []Pool
@@ -30,7 +31,8 @@ type Options struct {
 	TLS *tls.Config
 	// Issuers is the client that fetches the keys of the pools' issuers. Default http.DefaultClient.
 	Issuers *http.Client
-	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
+	// Past keeps earlier states (at least the last 1000 changes). Reads return them under a fault rule with the
+	// effect stale.
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
@@ -53,9 +55,9 @@ type Pool struct {
 	ID string
 	// Provider is the ID of the provider. Default kubernetes.
 	Provider string
-	// Issuer is the iss claim of accepted tokens; their keys are fetched from there.
+	// Issuer is the iss claim of accepted tokens. The keys are fetched from this URL.
 	Issuer string
-	// Audiences are the accepted aud values. Default: the provider's full name, with or without https:, and for a GKE
+	// Audiences are the accepted aud claims. Default: the provider's full name, with or without https:, and for a GKE
 	// pool also the pool's ID.
 	Audiences []string
 }

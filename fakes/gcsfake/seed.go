@@ -96,7 +96,7 @@ func (s *state) administer(project, method, path string, body any) (bool, error)
 	if err != nil {
 		return false, fmt.Errorf("encode the call: %w", err)
 	}
-	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(raw)) //nolint:noctx // it goes nowhere: it is handled here
+	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(raw)) //nolint:noctx // the URL is not used: this server handles the request
 	if err != nil {
 		return false, fmt.Errorf("make the call: %w", err)
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsfake is an in-process fake of Google Cloud Storage with IAM, for tests. It enforces access control: it
-// verifies every token and signature and evaluates every allow policy, so invalid credentials are rejected with the
-// documented status and reason. It can fail on demand (Faults), records every call (Calls) and lists its contents
-// (Inventory).
+// Package gcsfake is an in-process fake of Google Cloud Storage with IAM, for tests. It enforces access control. It
+// verifies every token and signature and evaluates every allow policy. It rejects invalid credentials and denied
+// requests with the documented status and reason. It can fail on demand (Faults), records every call (Calls) and
+// lists its contents (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. Everything is served on one
+// A Server is an http.Handler; Start adds a listener for clients that need an address. All APIs are served on one
 // port, below URL:
 //
 //	/storage/v1/, /upload/storage/v1/, /download/storage/v1/   JSON API
@@ -16,21 +16,22 @@
 //	/token                                                     OAuth token endpoint (JWT bearer grant)
 //	/v1/token                                                  Security Token Service (token exchange)
 //
-// Configure the official clients with
+// Create the official clients as follows, where key is AdminKey or a key returned by keys.create:
 //
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
-// where key is AdminKey or a key returned by keys.create, whose token_uri refers to this server. Do not set
-// STORAGE_EMULATOR_HOST: it turns off authentication in the client, and the fake would reject every call. External
-// account credentials (workload identity) have token_url = URL + "/v1/token" and the audience
+// The token_uri in the key refers to this server. Do not set STORAGE_EMULATOR_HOST: it turns off authentication in
+// the client, and the fake would reject every call. In external account credentials (workload identity), token_url is
+// URL + "/v1/token", and the audience is
 // //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3 clients use
 // URL as the endpoint with an HMAC key and path-style addresses, in any region.
 //
-// A new server has no buckets and one service account per project, AdminEmail, with all permissions in the project.
-// All methods are safe for concurrent use. Changes of keys, bindings and states take effect immediately; use Faults
-// to simulate propagation delays and stale reads (Options.Past). A call that Google supports and the fake does not
-// implement has no effect and returns 400 with the reason notImplemented, which clients do not retry.
+// A new server has no buckets. Each project has one service account with all permissions in the project (AdminEmail).
+// All methods are safe for concurrent use. Changes of keys, bindings and states take effect immediately. Use Faults
+// to simulate propagation delays and stale reads; stale reads require Options.Past. If the fake does not implement a
+// call that Google supports, the call has no effect and returns 400 with the reason notImplemented, which clients do
+// not retry.
 package gcsfake
 
 import (
@@ -70,7 +71,7 @@ type state struct {
 	api       *rest.API
 }
 
-// New returns a server, which uses resources until Close.
+// New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
@@ -85,7 +86,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) state() *state { return s.held.Load() }
 
 // Reset restores the initial state with the same keys, clears the record of calls and removes all fault rules. Tokens
-// issued before remain valid. Running calls may fail. It returns an error if Options.Dir is set.
+// that were issued before remain valid. Calls in progress may fail. Reset returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
@@ -166,6 +167,6 @@ func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
 // ForgetCalls clears the record of calls.
 func (s *Server) ForgetCalls() { s.recorder.Reset() }
 
-// Operations returns the names of all implemented operations: those of the discovery documents, and xml.NAME for the
-// XML API.
+// Operations returns the names of all implemented operations. They are the names in Google's discovery documents, and
+// xml.NAME for the XML API.
 func Operations() []string { return rest.Operations() }

@@ -33,7 +33,7 @@ type Options struct {
 	TLS *tls.Config
 	// Domains are host names under which buckets are addressed as subdomains, in addition to path-style URLs.
 	Domains []string
-	// OpenBuckets disables the public access block of new buckets, which AWS enables by default since April 2023.
+	// OpenBuckets disables the public access block of new buckets. AWS has enabled it by default since April 2023.
 	OpenBuckets bool
 	// Quirks selects deviations of compatible stores from AWS. The zero value is AWS.
 	Quirks Quirks
@@ -43,24 +43,25 @@ type Options struct {
 	Issuers *http.Client
 	// Clusters maps the existing EKS clusters to the issuers of their service account tokens.
 	Clusters map[string]string
-	// Past keeps all earlier state, which reads return under a fault rule with the effect stale.
+	// Past keeps earlier states (at least the last 1000 changes). Reads return them under a fault rule with the
+	// effect stale.
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
 }
 
-// Quirks selects deviations of compatible stores from AWS.
+// Quirks configures deviations from AWS that S3-compatible stores have.
 type Quirks struct {
-	// ForgetsTags accepts tags of new users and roles but does not keep them. Ceph RGW does this for users.
+	// ForgetsTags discards the tags of new users and roles without an error. Ceph RGW does this for users.
 	ForgetsTags bool
-	// LocationOnly rejects the configuration of a new bucket without a LocationConstraint and ignores its tags, like
-	// Ceph RGW.
+	// LocationOnly rejects the configuration of a new bucket if it has no LocationConstraint, and ignores the
+	// bucket's tags in the configuration, like Ceph RGW.
 	LocationOnly bool
-	// NoBucketTags does not implement bucket tags, like Garage.
+	// NoBucketTags disables bucket tags, which Garage does not implement.
 	NoBucketTags bool
 }
 
-// Credentials are an access key pair.
+// Credentials are an access key ID and its secret access key.
 type Credentials struct {
 	AccessKeyID     string
 	SecretAccessKey string

@@ -85,7 +85,7 @@ func (s *state) seedUsers(seed seed) error {
 	return nil
 }
 
-// ImportedUser is a user with given credentials.
+// ImportedUser is a user with a given access key.
 type ImportedUser struct {
 	Name string
 	Credentials
@@ -96,7 +96,7 @@ type ImportedUser struct {
 	Account string
 }
 
-// ImportUser adds an IAM user with given credentials. AWS does not support this; it is for tests of software with
+// ImportUser adds an IAM user with a given access key. AWS does not support this; it is for tests of software with
 // fixed credentials.
 func (s *Server) ImportUser(u ImportedUser) error { return s.state().importUser(u) }
 
@@ -127,8 +127,8 @@ func (s *state) importGuest(u ImportedUser) error {
 	return nil
 }
 
-// Operations returns the sorted names of all implemented operations; those of IAM and STS have the form
-// "service:Action".
+// Operations returns the names of all implemented operations. Those of S3 come first. Names of IAM, STS and EKS
+// operations have the form "service:Action".
 func (s *Server) Operations() []string {
 	return slices.Concat(s3api.Operations(), s.state().iam.Operations(), eksapi.Operations())
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package s3fake is an in-process fake of S3 with IAM, STS and EKS Pod Identity, for tests. It enforces access
-// control: it verifies every signature and evaluates every policy, so invalid credentials are rejected with the
-// documented status and code. It can fail on demand (Faults), records every call (Calls) and lists its contents
-// (Inventory).
+// control. It verifies every signature and evaluates every policy. It rejects invalid credentials and denied requests
+// with the documented status and code. It can fail on demand (Faults), records every call (Calls) and lists its
+// contents (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are
 // served on the same port, below URL. Configure AWS clients with BaseEndpoint or AWS_ENDPOINT_URL, and use path-style
@@ -11,7 +11,7 @@
 // credentials (Root) have all permissions. Create users, roles and policies through IAM, as with AWS.
 //
 // All methods are safe for concurrent use. Changes of keys and policies take effect immediately, unless a fault rule
-// makes reads stale (Options.Past). A call that AWS supports and the fake does not implement returns 501
+// makes reads stale (Options.Past). If the fake does not implement a call that AWS supports, the call returns 501
 // NotImplemented and has no effect.
 package s3fake
 
@@ -53,7 +53,7 @@ type state struct {
 	eks     *eksapi.API
 }
 
-// New returns a server, which uses resources until Close.
+// New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
 	err := s.held.Open(backing.Options{
@@ -70,7 +70,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) state() *state { return s.held.Load() }
 
 // Reset restores the initial state with the same root credentials, clears the record of calls and removes all fault
-// rules. Running calls may fail. It returns an error if Options.Dir is set.
+// rules. Calls in progress may fail. Reset returns an error if Options.Dir is set.
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
@@ -149,7 +149,7 @@ func (s *state) root() Credentials {
 	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
 }
 
-// Region returns the region that is served.
+// Region returns the only region that the server serves.
 func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azurefakecmd is the command that runs the fake Azure Blob service as a separate process. It contains the
-// flags and startup messages; package azurefake implements the service.
+// Package azurefakecmd implements the command that runs the fake Azure Blob service as a separate process. It defines
+// the flags and prints the startup messages; package azurefake implements the service.
 package azurefakecmd
 
 import (

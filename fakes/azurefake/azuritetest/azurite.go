@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process for tests that compare the
-// fake or the driver with it.
+// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process. Tests use it to compare
+// Azurite with the fake, or to run the driver against Azurite.
 package azuritetest
 
 import (
@@ -23,8 +23,8 @@ const (
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// Start runs Azurite until the test ends, and returns the URL of its Blob service, without an account. The test is
-// skipped if Azurite is not installed.
+// Start runs Azurite until the test ends, and returns the URL of its Blob service, to which clients append an account
+// name. It skips the test if Azurite is not installed.
 func Start(t testing.TB) string {
 	t.Helper()
 	script, err := find()
@@ -56,7 +56,7 @@ func Start(t testing.TB) string {
 	return ""
 }
 
-// Version returns the version of the Azurite that Start starts.
+// Version returns the version of the Azurite that Start runs.
 func Version(t testing.TB) string {
 	t.Helper()
 	script, err := find()

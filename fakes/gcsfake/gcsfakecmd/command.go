@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsfakecmd is the command that runs the fake Cloud Storage as a separate process. It contains the flags and
-// startup messages; package gcsfake implements the service.
+// Package gcsfakecmd implements the command that runs the fake Cloud Storage as a separate process. It defines the
+// flags and prints the startup messages; package gcsfake implements the service.
 package gcsfakecmd
 
 import (

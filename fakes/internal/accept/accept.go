@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accept declares the inputs of the operations that the fakes implement: query parameters, headers, and
-// fields or elements of documents. A fake rejects every other input by name, because ignoring it would do something
-// else than the client requested.
+// Package accept declares the inputs of the operations that the fakes implement. Inputs are query parameters,
+// headers, and fields or elements of documents. A fake rejects every other input with an error that names the input.
+// If the fake ignored the input, the operation would not do what the client requested.
 package accept
 
 import (
@@ -14,7 +14,7 @@ import (
 // Inputs are the accepted inputs of one operation. Elements of XML documents are declared by Go types instead, see
 // [UnknownElement].
 type Inputs struct {
-	// Query has the query parameters and Headers the headers in lower case.
+	// Query contains the query parameters, and Headers the headers in lower case.
 	Query, Headers List
 	// Fields are the fields of the JSON document, with dots between nested names. A field includes all fields below it
 	// unless the list names some of them.
@@ -40,7 +40,7 @@ const (
 // Input is one accepted input.
 type Input struct {
 	Name string
-	// Prefix accepts all names that begin with Name.
+	// Prefix means that Name is a prefix: all names that begin with it are accepted.
 	Prefix bool
 	Use    Use
 }
@@ -54,16 +54,16 @@ func Names(names ...string) List { return List{}.With(names...) }
 // With adds served inputs.
 func (l List) With(names ...string) List { return l.add(Input{Use: Served}, names) }
 
-// Different adds inputs that do something else than in the cloud.
+// Different adds inputs that behave differently than in the cloud.
 func (l List) Different(names ...string) List { return l.add(Input{Use: Different}, names) }
 
 // Refused adds inputs that the operation rejects with the cloud's own error.
 func (l List) Refused(names ...string) List { return l.add(Input{Use: Refused}, names) }
 
-// Ignored adds inputs that have no effect.
+// Ignored adds inputs that have no effect, as in the cloud.
 func (l List) Ignored(names ...string) List { return l.add(Input{Use: Ignored}, names) }
 
-// Prefix adds served inputs with one of the prefixes.
+// Prefix adds served inputs whose names begin with one of the prefixes.
 func (l List) Prefix(prefixes ...string) List {
 	return l.add(Input{Use: Served, Prefix: true}, prefixes)
 }
@@ -76,10 +76,10 @@ func (l List) add(in Input, names []string) List {
 	return out
 }
 
-// And adds the inputs of other lists.
+// And returns a list that also contains the inputs of other lists.
 func (l List) And(others ...List) List { return slices.Concat(l, slices.Concat(others...)) }
 
-// Below returns the list as fields below another field.
+// Below returns the list with its inputs as fields of the given field.
 func (l List) Below(field string) List {
 	out := slices.Clone(l)
 	for i := range out {
@@ -106,8 +106,8 @@ func (l List) HasBelow(field string) bool {
 	return slices.ContainsFunc(l, func(in Input) bool { return strings.HasPrefix(in.Name, field+".") })
 }
 
-// UnknownField returns the path of the first field of a decoded JSON document that is not in the list. A field with
-// an empty value, as the cloud defines it, counts as not sent.
+// UnknownField returns the path of the first field of a decoded JSON document that is not in the list. It ignores
+// fields with an empty value; the function empty implements the cloud's definition.
 func (l List) UnknownField(document any, empty func(value any) bool) (path string, unknown bool) {
 	return l.unknownBelow("", document, empty)
 }

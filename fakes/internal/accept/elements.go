@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// UnknownElement returns the first element of an XML document that the type it was decoded into does not have, "" for none. The
-// document must have been decoded before.
+// UnknownElement returns the first element of an XML document that has no field in the Go type of into, or "" if
+// there is none. The document must have been decoded into this type before.
 func UnknownElement(raw []byte, into any) string {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
 	// types are the types of the open elements.

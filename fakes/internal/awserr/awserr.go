@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awserr defines the errors of AWS-like services: an HTTP status, a code, a message and the additional fields
-// of some codes. The HTTP layer of each fake encodes them.
+// Package awserr defines the errors of AWS-like services. An error has an HTTP status, a code, a message, and for
+// some codes additional fields. The HTTP layer of each fake encodes the errors.
 package awserr
 
 import (
@@ -10,19 +10,19 @@ import (
 	"net/http"
 )
 
-// Field is one extra element of an error response, for example BucketName or HeadersNotSigned.
+// Field is an additional element of an error response, for example BucketName or HeadersNotSigned.
 type Field struct {
 	Name  string
 	Value string
 }
 
-// Error is an error with the real service's text.
+// Error is an error with the text of the real service.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
 	// Code is the machine-readable code, for example NoSuchKey.
 	Code string
-	// Message is the sentence of the service's documentation.
+	// Message is the text in the service's documentation.
 	Message string
 	// Fields follow the message in the response, in this order.
 	Fields []Field
@@ -61,14 +61,14 @@ func (e *Error) WithHeader(name, value string) *Error {
 	return &c
 }
 
-// Is compares the status and code, so that errors.Is works with the values of a table.
+// Is compares the status and code, so that errors.Is matches copies of the declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Status == e.Status
 }
 
-// From returns err as an *Error; anything else is the service's InternalError, with err's text kept out of the
-// response by the caller's choice of message.
+// From returns err as an *Error. If err does not contain one, From returns the service's InternalError with err's
+// text in the message.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backing provides the storage of a fake: a directory that outlives the process, or memory with a temporary
-// directory for bodies. It is independent of the stored data.
+// Package backing provides the storage of a fake. The storage is either a directory that outlives the process, or
+// memory with a temporary directory for bodies. The package does not interpret the stored data.
 package backing
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Options say where to keep things.
+// Options configure the storage.
 type Options struct {
 	// Program is the name of the fake, such as s3fake.
 	Program string
-	// Dir is where everything is kept; empty means in memory.
+	// Dir is the directory for all data. If it is empty, data is kept in memory.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body has a file of its own even so.
+	// BodyThreshold is the size in bytes above which a body has a separate file even if Dir is empty.
 	BodyThreshold int64
-	// Past records all earlier state with the times of this clock; nil disables it.
+	// Past is the clock for recording earlier states. If it is nil, they are not recorded.
 	Past func() time.Time
 }
 
-// A Backing is open until Close. The zero value is closed.
+// A Backing is the storage of a fake. It is open until Close. The zero value is closed.
 type Backing struct {
-	// Journal takes changes, and Bodies the contents of objects.
+	// Journal stores changes, and Bodies stores the contents of objects.
 	Journal journal.Journal
 	Bodies  *blob.Store
-	// Past is the Journal if it records earlier state, and nil otherwise.
+	// Past is the Journal if it records earlier states, and nil otherwise.
 	Past *journal.Past
 	// beginning is the state before the first call; nil with Options.Dir.
 	beginning *journal.Beginning
@@ -74,7 +74,7 @@ func (b *Backing) open(o Options) error {
 	return err
 }
 
-// Call must be called for every call before it is served.
+// Call records that the fake begins to serve a call. The fake must call it before each call.
 func (b *Backing) Call() {
 	b.beginning.Call()
 	b.Past.Call()

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Held holds the state S that a server loads from its backing, and reloads it on Reset. The zero value is closed.
+// Held holds the state of a server. S is the type of the state, which is loaded from a Backing and loaded again by
+// Reset. The zero value is closed.
 type Held[S any] struct {
 	options Options
 	load    func(Backing) (*S, error)
@@ -45,7 +46,7 @@ func (h *Held[S]) take(b Backing) error {
 // Load returns the current state.
 func (h *Held[S]) Load() *S { return h.current.Load() }
 
-// Reset restores the state before the first call. Running calls continue on the old state and may fail.
+// Reset restores the state before the first call. Calls in progress continue with the old state and may fail.
 func (h *Held[S]) Reset() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

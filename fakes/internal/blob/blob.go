@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob stores the bodies of objects and parts in files under a random ID, which keeps the heap small
-// regardless of the size of uploads. Small bodies share one file that is removed with the process; others have
-// separate files. It is independent of buckets, keys and versions.
+// Package blob stores the bodies of objects and parts in files, each under a random ID. Stored bodies are not on the
+// heap, so the heap stays small regardless of the size of uploads. Small bodies share one file, which does not
+// outlive the process; other bodies have separate files. The package does not depend on buckets, keys and versions.
 package blob
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-// ID names one body.
+// ID identifies a body.
 type ID string
 
 // NewID returns a random ID.
@@ -27,14 +27,14 @@ func NewID() ID {
 	return ID(hex.EncodeToString(b[:]))
 }
 
-// Store keeps bodies.
+// Store stores bodies.
 type Store struct {
 	dir string
-	// small has the bodies up to threshold bytes; nil if each body has a file of its own.
+	// small contains the bodies of up to threshold bytes. It is nil if each body has a separate file.
 	small     *slots
 	threshold int64
 	buffers   *sync.Pool
-	// view means that nothing is removed.
+	// view means that the store does not delete bodies.
 	view bool
 
 	mu     sync.Mutex
@@ -43,7 +43,7 @@ type Store struct {
 }
 
 // New returns a store with its files in dir. Bodies of up to threshold bytes share one file, which does not outlive
-// the process. With 0, each body has a separate file, which is kept.
+// the process. If threshold is 0, each body has a separate file that outlives the process.
 func New(dir string, threshold int64) (*Store, error) {
 	for _, sub := range []string{"bodies", "incoming"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
@@ -62,7 +62,7 @@ func New(dir string, threshold int64) (*Store, error) {
 	return s, err
 }
 
-// View returns a store that reads the same bodies and removes none. It needs no Close.
+// View returns a store that reads the same bodies and deletes none. It does not need to be closed.
 func (s *Store) View() *Store {
 	return &Store{
 		dir: s.dir, small: s.small, threshold: s.threshold, buffers: s.buffers, view: true,
@@ -70,7 +70,7 @@ func (s *Store) View() *Store {
 	}
 }
 
-// Close releases the small bodies.
+// Close releases the file of the small bodies.
 func (s *Store) Close() error {
 	if s.small == nil {
 		return nil
@@ -85,7 +85,7 @@ func (s *Store) path(id ID) string {
 	return filepath.Join(s.dir, "bodies", string(id[:2]), string(id))
 }
 
-// Writer takes one body. Exactly one of Commit and Abort ends it.
+// Writer writes one body. End it with either Commit or Abort.
 type Writer struct {
 	store *Store
 	buf   *bytes.Buffer
@@ -93,7 +93,7 @@ type Writer struct {
 	size  int64
 }
 
-// Create starts a body.
+// Create returns a writer for a new body.
 func (s *Store) Create() *Writer {
 	w := &Writer{store: s}
 	if s.threshold > 0 {
@@ -116,10 +116,10 @@ func (s *Store) release(b *bytes.Buffer) {
 	}
 }
 
-// Size is the number of bytes written so far.
+// Size returns the number of bytes written so far.
 func (w *Writer) Size() int64 { return w.size }
 
-// Write implements io.Writer; past the threshold the body moves to a file.
+// Write implements io.Writer. When the body exceeds the threshold, Write moves it to a file.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.file == nil && (w.buf == nil || w.size+int64(len(p)) > w.store.threshold) {
 		if err := w.spill(); err != nil {
@@ -160,7 +160,7 @@ func (w *Writer) release() {
 	w.buf = nil
 }
 
-// Commit keeps the body and returns its ID.
+// Commit stores the body and returns its ID.
 func (w *Writer) Commit() (ID, error) {
 	id := NewID()
 	if w.file == nil && w.buf != nil {
@@ -186,7 +186,7 @@ func (w *Writer) Commit() (ID, error) {
 	return id, nil
 }
 
-// Abort drops the body.
+// Abort discards the body.
 func (w *Writer) Abort() error {
 	w.release()
 	if w.file == nil {
@@ -227,8 +227,8 @@ func (s *Store) Unpin(ids ...ID) {
 	}
 }
 
-// Delete removes bodies; a pinned one is removed when it is unpinned. A file that cannot be removed is left for
-// Sweep.
+// Delete deletes bodies. A pinned body is deleted when it is unpinned. If a file cannot be deleted, Sweep deletes it
+// later.
 func (s *Store) Delete(ids ...ID) {
 	for _, id := range ids {
 		s.mu.Lock()
@@ -289,8 +289,8 @@ func (s *Store) readSmall(w io.Writer, id ID, offset, length int64) (ok bool, er
 	return true, nil
 }
 
-// Sweep removes leftovers of a killed process: incomplete files, and the files of bodies for which keep returns
-// false.
+// Sweep deletes files that a killed process left behind: incomplete files, and the files of bodies for which keep
+// returns false.
 func (s *Store) Sweep(keep func(ID) bool) error {
 	if s.view {
 		return nil

@@ -39,7 +39,7 @@ func place(size int64) int64 {
 	return max(minPlace, int64(1)<<bits.Len64(uint64(max(size, 1)-1)))
 }
 
-// newSlots makes the file in dir.
+// newSlots creates the file in dir.
 func newSlots(dir string) (*slots, error) {
 	f, err := os.CreateTemp(dir, "small-*")
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *slots) take(size int64) int64 {
 	return s.end - length
 }
 
-// give takes a place back; the last one empties the file. The caller has the lock.
+// give frees a slot. If it was the last one, the file is emptied. The caller holds the lock.
 func (s *slots) give(at slot) error {
 	if s.used--; s.used > 0 {
 		length := place(at.size)

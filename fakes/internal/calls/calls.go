@@ -17,36 +17,37 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Exchange is a call to any service whose operation has been determined.
+// Exchange is a call whose operation has been determined, independent of the service.
 type Exchange interface {
-	// Describe describes the call with the information available so far; there is more after Serve than before.
+	// Describe returns the description of the call. It is complete only after Serve.
 	Describe() Description
-	// Serve performs the call and responds; it returns the code of the error in the response, "" for success.
+	// Serve performs the call and responds. It returns the code of the error in the response, or "" if the call
+	// succeeded.
 	Serve(w http.ResponseWriter) string
-	// Fail responds with the error that a rule wants, and performs nothing.
+	// Fail responds with the error of a rule without performing the call.
 	Fail(w http.ResponseWriter, rule *fault.Rule)
 }
 
-// Description is the description of a call in its record.
+// Description contains the fields of a recorded call that depend on the service.
 type Description struct{ Operation, Resource, Principal string }
 
-// Desk leads the calls of one server.
+// Desk handles the calls of one server.
 type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
 	Now      func() time.Time
-	// Backing is the fake's storage. Stale reads use its Past; nil if the fake does not keep it.
+	// Backing is the fake's storage. Its Past, which can be nil, provides the earlier states for stale reads.
 	Backing *backing.Backing
-	// Before returns an exchange for the fake in the earlier state that the journal describes.
+	// Before returns an exchange with a fake in the earlier state that the journal contains.
 	Before func(was journal.Journal, r *http.Request) (Exchange, error)
 }
 
 // maxBody is how much of a body is kept for a stale read; no read has more.
 const maxBody = 1 << 20
 
-// Handle handles a call. begin creates its exchange after the call is recorded and before anything is decided, and
-// returns the caller as rules match it, verified or not. The handler panics with http.ErrAbortHandler if a rule drops
-// the connection.
+// Handle handles a call. After Handle has recorded the start of the call, it calls begin, which returns the exchange
+// and the names of the caller, verified or not, that fault rules can match. Handle panics with http.ErrAbortHandler
+// if a rule drops the connection.
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
@@ -78,7 +79,8 @@ func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, b
 	inject(x, seen, &call, rule)
 }
 
-// keepBody lets a request be served a second time, by the one that the returned function returns.
+// keepBody keeps the body of a request. The returned function returns the request with this body, so that it can be
+// served again.
 func (d Desk) keepBody(r *http.Request) (again func() *http.Request) {
 	if d.Backing.Past == nil || r.Body == nil {
 		return func() *http.Request { return r }

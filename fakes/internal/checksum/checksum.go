@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from parts.
-// It contains their names and sizes, but not how they are transmitted.
+// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), either of a whole object or
+// composed from the checksums of its parts. It defines the names and sizes of the checksums. It does not read them
+// from requests or write them to responses.
 package checksum
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Algorithm is the upper-case name, for example CRC32C.
+// Algorithm is the upper-case name of a checksum algorithm, for example CRC32C.
 type Algorithm string
 
 // The algorithms that S3 accepts ("Checking object integrity for data uploads" in the Amazon S3 User Guide).
@@ -45,23 +46,23 @@ func All() []Algorithm {
 	return []Algorithm{CRC32, CRC32C, CRC64NVME, SHA1, SHA256, SHA512, MD5, XXHash64, XXHash3, XXHash128}
 }
 
-// Parse returns the algorithm of a name in any case; ok is false for an unknown one.
+// Parse returns the algorithm with a name in upper or lower case. ok is false if there is none.
 func Parse(name string) (a Algorithm, ok bool) {
 	a = Algorithm(strings.ToUpper(name))
 	return a, a.New() != nil
 }
 
-// Header is the request and response header of the algorithm, in lower case.
+// Header returns the request and response header of the algorithm, in lower case.
 func (a Algorithm) Header() string { return "x-amz-checksum-" + strings.ToLower(string(a)) }
 
-// FullObjectOnly reports whether only the checksum of the whole object is allowed.
+// FullObjectOnly reports whether the algorithm supports only a checksum of the whole object.
 func (a Algorithm) FullObjectOnly() bool { return a == CRC64NVME }
 
-// FullObject reports whether the algorithm supports a checksum of a whole multipart object, which requires that
-// checksums of parts can be combined.
+// FullObject reports whether the algorithm supports a checksum of a whole multipart object. This requires that the
+// checksums of the parts can be combined.
 func (a Algorithm) FullObject() bool { return a == CRC32 || a == CRC32C || a == CRC64NVME }
 
-// New returns a fresh hash, or nil for an unknown algorithm.
+// New returns a new hash, or nil for an unknown algorithm.
 func (a Algorithm) New() hash.Hash {
 	switch a {
 	case CRC32:
@@ -88,14 +89,14 @@ func (a Algorithm) New() hash.Hash {
 	return nil
 }
 
-// Valid reports whether value is the base64 of a sum of the right length.
+// Valid reports whether value is a base64-encoded checksum of the right length.
 func (a Algorithm) Valid(value string) bool {
 	raw, err := base64.StdEncoding.DecodeString(value)
 	h := a.New()
 	return err == nil && h != nil && len(raw) == h.Size()
 }
 
-// Encode is the base64 form in which sums travel.
+// Encode returns the sum of a hash in base64, as in requests and responses.
 func Encode(h hash.Hash) string { return base64.StdEncoding.EncodeToString(h.Sum(nil)) }
 
 // xxh128 makes the 128-bit sum of XXH3 a hash.Hash.

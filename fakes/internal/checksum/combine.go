@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// Piece is one part of a multipart object: its sum and its size in bytes.
+// Piece contains the checksum and the size in bytes of one part of a multipart object.
 type Piece struct {
 	Sum  []byte
 	Size int64
 }
 
-// Composite reports whether an object's checksum may be composed from the checksums of its parts.
+// Composite reports whether the algorithm supports a composite checksum, computed from the checksums of the parts.
 func (a Algorithm) Composite() bool { return a != CRC64NVME }
 
-// Compose returns the composite checksum: the sum of the sums, and the number of parts.
+// Compose returns the composite checksum of an object: the checksum of the parts' checksums, and the number of parts.
 func (a Algorithm) Compose(pieces []Piece) string {
 	h := a.New()
 	for _, p := range pieces {
@@ -26,7 +26,7 @@ func (a Algorithm) Compose(pieces []Piece) string {
 	return fmt.Sprintf("%s-%d", Encode(h), len(pieces))
 }
 
-// Combine returns the checksum of the whole object, computed from its parts without their bytes. It works for
+// Combine returns the checksum of the whole object, computed from the checksums and sizes of its parts. It works for
 // CRCs only; see FullObject.
 func (a Algorithm) Combine(pieces []Piece) string {
 	polynomial, width := a.crc()

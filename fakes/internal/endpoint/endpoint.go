@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint implements the listener of an in-process fake: it starts it, returns its URL and stops it.
+// Package endpoint implements the HTTP listener of an in-process fake. It starts and stops the listener, and returns
+// its URL.
 package endpoint
 
 import (
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// Endpoint serves one handler on one port. The zero value is ready for Start.
+// Endpoint serves one handler on one port. The zero value is ready to use.
 type Endpoint struct {
 	mu   sync.Mutex
 	http *http.Server
@@ -26,21 +27,22 @@ type Endpoint struct {
 
 // Options configure an Endpoint: the handler and its address.
 type Options struct {
-	// Name is the fake's, for errors.
+	// Name is the name of the fake, for errors.
 	Name string
-	// Address is host:port; port 0 takes a free one.
+	// Address is host:port; port 0 selects a free port.
 	Address string
 	Handler http.Handler
 	// TLS serves HTTPS; nil serves HTTP.
 	TLS *tls.Config
-	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. With it
-	// TLS has no HTTP/2.
+	// Malformed is the XML body of the response to a request that net/http cannot parse; nil means the body of
+	// net/http. If it is set, TLS connections do not support HTTP/2.
 	Malformed []byte
-	// Patience is how long a client may hold up a request; a minute by default.
+	// Patience is the time for which a client may delay a request. Default: one minute.
 	Patience time.Duration
 }
 
-// NewServer returns a server for Serve, which disconnects clients that delay a request for longer than patience.
+// NewServer returns a server for Serve. The server disconnects clients that delay a request for longer than
+// Options.Patience.
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
 	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
@@ -50,7 +52,7 @@ func NewServer(o Options) *http.Server {
 	return srv
 }
 
-// Start listens and serves until Close. If the port is not available, the error says what to do.
+// Start listens and serves until Close. If the port is not available, the error says how to fix the problem.
 func (e *Endpoint) Start(o Options) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +73,7 @@ func (e *Endpoint) Start(o Options) error {
 	return nil
 }
 
-// URL is scheme://host:port, "" before Start.
+// URL returns scheme://host:port, or "" before Start.
 func (e *Endpoint) URL() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +93,7 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
-// Scheme is the scheme of the URLs of a server with this configuration, nil for none.
+// Scheme returns the URL scheme of a server with this TLS configuration: http if it is nil, otherwise https.
 func Scheme(config *tls.Config) string {
 	if config == nil {
 		return "http"
@@ -99,8 +101,8 @@ func Scheme(config *tls.Config) string {
 	return "https"
 }
 
-// Serve serves l, with TLS if srv is configured for it, until srv is closed; it then returns http.ErrServerClosed. malformed
-// is that of the Options.
+// Serve serves l until srv is closed, and then returns http.ErrServerClosed. It uses TLS if srv is configured for it.
+// malformed is Options.Malformed.
 func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
 	switch {
 	case malformed != nil && srv.TLSConfig != nil:
@@ -113,7 +115,7 @@ func Serve(srv *http.Server, l net.Listener, malformed []byte) error {
 	return srv.Serve(l)
 }
 
-// Listen opens a TCP listener. If the port is not available, the error says what to do.
+// Listen opens a TCP listener. If the port is not available, the error says how to fix the problem.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {

@@ -55,7 +55,7 @@ func (c refusingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom: TCP copies files without a buffer.
+// ReadFrom implements io.ReaderFrom, so that the TCP connection copies files without a buffer.
 func (c refusingConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
 // CloseWrite lets net/http close a connection so that the client can still read the last response.

@@ -80,9 +80,9 @@ type patientWriter struct {
 	begun bool
 }
 
-// WriteHeader implements http.ResponseWriter. Text that a client sent in a URL or document may be returned in
-// headers. Control characters, with which no client could parse the response, are replaced by spaces, as net/http
-// does for line ends.
+// WriteHeader implements http.ResponseWriter. Headers may contain text that a client sent in a URL or document.
+// WriteHeader replaces control characters in headers by spaces, because no client could parse the response otherwise.
+// net/http does the same for line ends.
 func (w *patientWriter) WriteHeader(status int) {
 	w.begun = true
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -77,7 +77,7 @@ func (f *Flags) withAdmin(fake Fake, guard Guard) http.Handler {
 	})
 }
 
-// HasBasicAuth reports whether a request carries this user and password as HTTP basic authentication.
+// HasBasicAuth reports whether a request has this user and password as HTTP basic authentication.
 func HasBasicAuth(r *http.Request, user, password string) bool {
 	gotUser, gotPassword, ok := r.BasicAuth()
 	sameUser := subtle.ConstantTimeCompare([]byte(gotUser), []byte(user))

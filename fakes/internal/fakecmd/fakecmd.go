@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmd contains what the commands of all fakes share: the flags for serving, the certificate, the fault
-// plan, the admin endpoint, and the order of startup and shutdown.
+// Package fakecmd implements the common parts of the commands of all fakes: the flags for serving, the certificate,
+// the fault plan, the admin endpoint, and the order of startup and shutdown.
 package fakecmd
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
-// Fake is a server that has been made and not started.
+// Fake is a server that has been created but not started.
 type Fake interface {
 	http.Handler
 	Calls() []fault.Call
@@ -33,48 +33,50 @@ type Fake interface {
 	Close() error
 }
 
-// Guard contains the functions of a fake that the command needs in addition to its calls.
+// Guard contains what the command needs for faults and the admin endpoint of a fake.
 type Guard struct {
 	Faults *fault.Injector
-	// Operations are the names that rules may use.
+	// Operations are the valid names of operations in rules.
 	Operations []string
-	// Inventory returns the fake's contents, for JSON.
+	// Inventory returns the fake's contents, which the admin endpoint encodes as JSON.
 	Inventory func() any
-	// IsAdmin reports whether a request carries an administrator's credential; Scheme is its authentication scheme, and
-	// Wants names it in the text of a refusal.
+	// IsAdmin reports whether a request has the administrator's credentials. Scheme is the authentication scheme, and
+	// Wants names the credentials in the error message.
 	IsAdmin       func(*http.Request) bool
 	Scheme, Wants string
-	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own.
+	// Malformed is the XML body of the response to a request that net/http cannot parse; nil means the body of
+	// net/http.
 	Malformed []byte
 }
 
-// Flags are the flags that every fake has.
+// Flags are the flags of every fake's command.
 type Flags struct {
-	// Listen is host:port; port 0 takes a free one.
+	// Listen is host:port; port 0 selects a free port.
 	Listen string
-	// Data is the directory for all state, "" for memory.
+	// Data is the directory for all state; "" keeps the state in memory.
 	Data string
-	// Faults is the path of a YAML fault plan, or "" for none; SeedFile is the path of the initial contents.
+	// Faults is the path of a fault plan in YAML, or "" for none. SeedFile is the path of the initial contents.
 	Faults, SeedFile string
-	// Admin serves the admin endpoint, beyond the health check.
+	// Admin serves the admin endpoint in addition to the health check.
 	Admin bool
-	// Past keeps how everything was, for fault rules with the effect stale.
+	// Past keeps earlier states for fault rules with the effect stale.
 	Past bool
-	// TLS serves HTTPS with a certificate of a newly created CA, whose certificate is written to CAFile.
+	// TLS serves HTTPS with a certificate of a new CA. The CA's certificate is written to CAFile.
 	TLS    bool
 	CAFile string
-	// Hosts are further names and addresses in the certificate.
+	// Hosts are additional host names and IP addresses in the certificate.
 	Hosts []string
 
 	name string
 	// ahead is how far the fake's clock is ahead of the machine's.
 	ahead   time.Duration
 	current atomic.Int64 // the current value of ahead
-	// temporary are the files that Place made and Serve removes.
+	// temporary are the files that Place created and Serve removes.
 	temporary []string
 }
 
-// Define defines the flags. The name is the fake's, for temporary files; listen is the default of --listen.
+// Define defines the flags. name is the name of the fake, used for temporary files. listen is the default of
+// --listen.
 func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	f.name = name
 	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 means a free one")
@@ -89,12 +91,12 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "additional host names or IP addresses for the certificate of --tls")
 }
 
-// Now is the fake's clock: the machine's, as far off as --clock or the admin endpoint say.
+// Now returns the time of the fake's clock: the machine's time plus the offset set by --clock or the admin endpoint.
 func (f *Flags) Now() time.Time { return time.Now().Add(time.Duration(f.current.Load())) }
 
-// Serve serves the fake until the context ends, and closes it. Once the port is open and before the first request is
-// served, it calls ready with the URL; ready prints how to reach the fake. Serve then prints the line that reports
-// readiness.
+// Serve serves the fake until the context ends, and then closes it. When the port is open and before it serves the
+// first request, Serve calls ready with the URL; ready prints the addresses and credentials for clients. Serve then
+// prints the line that reports readiness.
 func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
 	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close(), f.tidy())
 }
@@ -182,7 +184,7 @@ func (f *Flags) begin(faults *fault.Injector) error {
 	return faults.Set(plan)
 }
 
-// certificate makes the certificate of --tls and writes its CA; it returns nil without --tls.
+// certificate creates the certificate of --tls and writes the CA's certificate. Without --tls it returns nil.
 func (f *Flags) certificate() (*tls.Config, error) {
 	if !f.TLS {
 		return nil, nil
@@ -200,8 +202,8 @@ func (f *Flags) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// Place returns the path of a file: path if a flag sets it, otherwise name in the data directory, otherwise a
-// temporary file, which Serve removes at the end.
+// Place returns the path of a file. It is path if a flag sets it, otherwise name in the data directory. Without a
+// data directory, Place creates a temporary file, which Serve removes at the end.
 func (f *Flags) Place(path, name string) (string, error) {
 	switch {
 	case path != "":

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Beginning is an in-memory journal that records writes until the first call and none after it, so that the initial
-// state can be restored. A nil *Beginning records nothing.
+// Beginning is an in-memory journal of the initial state, so that the state can be restored. It records all writes
+// before the first call and none after it. A nil *Beginning records nothing.
 type Beginning struct {
 	over atomic.Bool
 
@@ -18,10 +18,11 @@ type Beginning struct {
 	was tables
 }
 
-// NewBeginning returns an empty one.
+// NewBeginning returns an empty Beginning.
 func NewBeginning() *Beginning { return &Beginning{was: tables{}} }
 
-// Again ends the recording, and returns a journal that contains the recorded writes and records no more.
+// Again ends the recording. It returns a journal that contains the recorded writes and does not record further
+// writes.
 func (b *Beginning) Again() *Beginning {
 	b.Call()
 	b.mu.Lock()
@@ -31,7 +32,7 @@ func (b *Beginning) Again() *Beginning {
 	return again
 }
 
-// Call ends the beginning.
+// Call ends the recording.
 func (b *Beginning) Call() {
 	if b != nil && !b.over.Load() {
 		b.over.Store(true)

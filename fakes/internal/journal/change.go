@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Decode reads a value that was found under key in a table.
+// Decode decodes the value of a key in a table.
 func Decode(table, key string, raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
@@ -16,7 +16,7 @@ func Decode(table, key string, raw json.RawMessage, into any) error {
 	return nil
 }
 
-// Load reads a whole table.
+// Load reads a whole table into a map.
 func Load[V any](j Journal, table string, into map[string]V) error {
 	for key, raw := range j.Table(table) {
 		var v V
@@ -28,14 +28,14 @@ func Load[V any](j Journal, table string, into map[string]V) error {
 	return nil
 }
 
-// Save makes the value of one key durable.
+// Save stores the value of one key in the journal.
 func Save(j Journal, table, key string, value any) error {
 	c := Begin(j)
 	c.Put(table, key, value)
 	return c.Commit()
 }
 
-// Change collects the records of one change. With a journal that keeps nothing it costs nothing.
+// Change collects the records of one change. It does nothing if the journal stores nothing.
 type Change struct {
 	journal Journal
 	on      bool
@@ -62,7 +62,7 @@ func (c *Change) Delete(table, key string) {
 	}
 }
 
-// Commit makes the records durable, all or none.
+// Commit appends all records to the journal atomically.
 func (c *Change) Commit() error {
 	if c.err != nil || len(c.records) == 0 {
 		return c.err

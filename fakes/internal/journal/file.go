@@ -24,13 +24,13 @@ func markerName(program string) string { return program + ".json" }
 
 func formatOf(program string) string { return "cooper-" + program + "/1" }
 
-// ErrForeign is returned for a directory that holds something else.
+// ErrForeign is returned for a directory that contains other files than a journal of the program.
 var ErrForeign = errors.New("the directory is not empty and was not made by this program")
 
-// ErrInUse is returned for a directory that another process has open.
+// ErrInUse is returned for a directory that another process uses.
 var ErrInUse = errors.New("the directory is in use by another process")
 
-// File is a Journal in a directory.
+// File is a Journal that is stored in a directory.
 type File struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -43,8 +43,8 @@ type marker struct {
 	PID    int    `json:"pid"`
 }
 
-// Open opens or makes the journal of a program, such as s3fake, in dir and reads it. A torn last record, the trace of a crash in the middle of
-// a write that was never acknowledged, is cut off; damage anywhere else is an error.
+// Open opens or creates the journal of a program, such as s3fake, in dir and reads it. A crash during a write can
+// leave an incomplete last record, which was never acknowledged; Open removes it. Any other damage is an error.
 func Open(dir, program string) (*File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -203,8 +203,8 @@ func decode(line []byte) ([]Record, bool) {
 	return records, json.Unmarshal(raw, &records) == nil
 }
 
-// Append implements Journal. The records reach the operating system before it returns, so they survive the death
-// of this process, though not a power failure.
+// Append implements Journal. It writes the records to the operating system before it returns. They survive a crash of
+// this process, but may not survive a power failure.
 func (f *File) Append(records ...Record) error {
 	line, err := encode(records)
 	if err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal stores the last value of every key of a few tables, either in memory only or in an append-only file
-// that survives a crash of the process. Each Append is atomic: after a crash, either all of its records exist or
-// none. The package does not interpret values.
+// Package journal stores the last value of every key of a few tables. The values are either in memory only, or in an
+// append-only file that survives a crash of the process. Each Append is atomic: after a crash, either all of its
+// records exist or none. The package does not interpret values.
 package journal
 
 import (
@@ -10,24 +10,25 @@ import (
 	"fmt"
 )
 
-// Record is one change: the new value of a key, or its removal when Value is nil.
+// Record is the change of one key: its new value, or its removal if Value is nil.
 type Record struct {
 	Table string          `json:"t"`
 	Key   string          `json:"k"`
 	Value json.RawMessage `json:"v,omitempty"`
 }
 
-// Journal is where a store writes its changes before it acknowledges them.
+// Journal stores the changes of a store before the store acknowledges them.
 type Journal interface {
-	// Append makes the records durable, all or none.
+	// Append stores the records atomically.
 	Append(records ...Record) error
-	// Table returns the values found when the journal was opened, by key. It may be called once per table.
+	// Table returns the values of a table, by key, as of the time when the journal was opened. Call it at most once
+	// per table.
 	Table(name string) map[string]json.RawMessage
-	// Close releases the journal.
+	// Close releases the resources of the journal.
 	Close() error
 }
 
-// Put is the record that sets key to the JSON of value.
+// Put returns the record that sets key to the JSON encoding of value.
 func Put(table, key string, value any) (Record, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -36,10 +37,10 @@ func Put(table, key string, value any) (Record, error) {
 	return Record{Table: table, Key: key, Value: raw}, nil
 }
 
-// Delete is the record that removes key.
+// Delete returns the record that removes key.
 func Delete(table, key string) Record { return Record{Table: table, Key: key} }
 
-// Discard is a journal that keeps nothing.
+// Discard is a journal that stores nothing.
 type Discard struct{}
 
 // Append implements Journal.

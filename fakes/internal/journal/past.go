@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Past is a journal that records all earlier state, for stale reads. The state before the first call is always
-// included. A nil *Past records nothing.
+// Past is a journal that also records earlier states, for stale reads. It always includes the state before the first
+// call. A nil *Past records nothing.
 type Past struct {
 	Journal
 
@@ -23,7 +23,7 @@ type Past struct {
 	changes []change
 }
 
-// change are records with the number of the call that wrote them, and when it did.
+// change contains the records of one write, the number of the call that wrote them, and the time of the write.
 type change struct {
 	call    int
 	time    time.Time
@@ -38,7 +38,7 @@ func NewPast(j Journal, now func() time.Time) *Past {
 	return &Past{Journal: j, now: now, base: tables{}}
 }
 
-// Call counts a call. Further writes belong to it.
+// Call counts a call. Past attributes further writes to this call.
 func (p *Past) Call() {
 	if p == nil {
 		return
@@ -80,8 +80,8 @@ func (p *Past) Table(name string) map[string]json.RawMessage {
 	return table
 }
 
-// Before returns the journal as of the given number of calls before the current one, and as of the given time. Writes
-// to it are discarded.
+// Before returns the journal without the writes of the current call, of the given number of calls before it, and of
+// all writes after the given time. The returned journal discards writes.
 func (p *Past) Before(calls int, at time.Time) Journal {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oidc verifies tokens of OpenID Connect issuers, such as service account tokens of a Kubernetes API server,
-// with keys fetched from the issuer. Callers decide which issuers to trust.
+// Package oidc verifies tokens of OpenID Connect issuers, such as the service account tokens of a Kubernetes API
+// server. It fetches the keys from the issuer. Callers decide which issuers to trust.
 package oidc
 
 import (
@@ -31,11 +31,11 @@ var ErrIssuer = errors.New("the issuer does not respond with keys")
 type Claims struct {
 	Issuer, Subject string
 	Audiences       []string
-	// IssuedAt and Expires are zero where the token does not say.
+	// IssuedAt and Expires are zero if the token does not have the claims.
 	IssuedAt, Expires time.Time
 }
 
-// Peek reads the claims of a token without verifying anything.
+// Peek reads the claims of a token without verifying the token.
 func Peek(token string) (Claims, error) {
 	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {
@@ -61,18 +61,19 @@ func date(d *jwt.NumericDate, err error) (time.Time, error) {
 	return d.Time, err
 }
 
-// Verifier checks signatures and validity.
+// Verifier verifies the signatures and validity periods of tokens.
 type Verifier struct {
 	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
 	Client *http.Client
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
-	// Leeway is how far the issuer's clock may be off: by as much a token is accepted before its nbf and after its exp.
+	// Leeway is the tolerated difference between the clocks. A token is accepted for this time before its nbf and
+	// after its exp.
 	Leeway time.Duration
 }
 
-// Verify checks the signature of a token by its issuer's keys, and that it is valid now. Its error wraps ErrIssuer if
-// there were no keys to check with, and jwt.ErrTokenExpired if the token is too old.
+// Verify checks the signature of a token with the issuer's keys, and that the token is valid now. The error wraps
+// ErrIssuer if the keys are not available, and jwt.ErrTokenExpired if the token has expired.
 func (v Verifier) Verify(ctx context.Context, token, issuer string) error {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"}), jwt.WithTimeFunc(v.Now), jwt.WithLeeway(v.Leeway),
 		jwt.WithExpirationRequired(), jwt.WithIssuer(issuer))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package once finds duplicates in requests. A fake reads most headers and parameters as a single value; using one of
-// two and ignoring the other would do something that the client did not request. Callers decide how to handle a
-// duplicate.
+// Package once finds headers and parameters that a request contains more than once. A fake reads most of them as a
+// single value. If it used one of two values and ignored the other, the operation would not do what the client
+// requested. Callers decide how to handle a duplicate.
 package once
 
 import (
@@ -24,9 +24,9 @@ var single = []string{
 // lists are the headers whose value is a list, which may be sent in several pieces.
 var lists = []string{"Access-Control-Request-Headers", "Cache-Control", "Content-Encoding", "Content-Language", "If-Match", "If-None-Match"}
 
-// Headers joins the values of headers that are lists. It returns the first single-valued header that occurs more than
-// once, or "" if there is none. A service's own headers have one of the prefixes; ownLists are those of them that are
-// lists. Names are in canonical form. Headers does not modify h.
+// Headers joins the values of headers whose value is a list. It returns the first single-valued header that occurs
+// more than once, or "" if there is none. The names of the service's own headers begin with one of the prefixes. They
+// are single-valued, except those in ownLists. Names are in canonical form. Headers does not modify h.
 func Headers(h http.Header, prefixes []string, ownLists accept.List) (joined http.Header, twice string) {
 	var repeated []string
 	for name, values := range h {
@@ -51,7 +51,7 @@ func Headers(h http.Header, prefixes []string, ownLists accept.List) (joined htt
 	return joined, ""
 }
 
-// Parameter returns the first parameter of a query or a form that came more than once, "" for none.
+// Parameter returns the first parameter of a query or form that occurs more than once, or "" if there is none.
 func Parameter(v url.Values) string {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if len(v[name]) > 1 {

@@ -33,7 +33,7 @@ func badPolicy(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidPolicyDocument", "Invalid Policy: "+message)
 }
 
-// ParsePolicy reads a policy document in base64.
+// ParsePolicy parses a base64-encoded policy document.
 func ParsePolicy(encoded string) (*Policy, error) {
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -160,8 +160,8 @@ func violated(message string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "AccessDenied", "Invalid according to Policy: "+message)
 }
 
-// Check checks the form: every condition must be met, and every field must have one, except the policy, its
-// signature, the file, and ignored fields ("Creating a POST policy", "Condition matching").
+// Check checks the fields of a form. Every condition of the policy must be met. Every field must have a condition,
+// except the policy, its signature, the file, and ignored fields ("Creating a POST policy", "Condition matching").
 func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]string) error {
 	if now.After(p.expires) {
 		return violated("Policy expired.")
@@ -185,8 +185,8 @@ func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]
 	return nil
 }
 
-// holds judges the value of a field. A Content-Type with commas is a list to
-// starts-with: each must begin as it should.
+// holds reports whether a field has a value that meets the condition. For starts-with, a Content-Type with commas is
+// a list, and each element must have the prefix.
 func (c condition) holds(got string) bool {
 	if c.operator == "eq" {
 		return got == c.value

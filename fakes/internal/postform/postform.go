@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package postform parses browser uploads by form and checks them against the policy document in the form. Forms and
-// documents are those of Amazon S3 ("Browser-based uploads using POST") and of Cloud Storage ("Upload an object with
-// HTML forms"). It does not verify signatures; package sigv4 does.
+// Package postform parses browser uploads by HTML form and checks them against the policy document in the form. It
+// follows Amazon S3 ("Browser-based uploads using POST") and Cloud Storage ("Upload an object with HTML forms"). It
+// does not verify signatures; package sigv4 does.
 package postform
 
 import (
@@ -25,11 +25,11 @@ var (
 	tooLarge  = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
 )
 
-// Form is a form up to its file.
+// Form contains the fields of a form before its file, and the file.
 type Form struct {
-	// Fields have their names in lower case.
+	// Fields maps the names of the fields, in lower case, to their values.
 	Fields map[string]string
-	// File has not been read.
+	// File is the file. Its content has not been read.
 	File *multipart.Part
 }
 

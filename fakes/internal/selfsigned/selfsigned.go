@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selfsigned creates certificates for fakes that serve TLS. They are not suitable for anything else.
+// Package selfsigned creates certificates for fakes that serve TLS. Do not use the certificates for other purposes.
 package selfsigned
 
 import (
@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// New makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
-// and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
-// PEM, which clients must trust.
+// New creates a certificate authority and a server certificate for the hosts. Hosts are names or IP addresses;
+// localhost and the loopback addresses are always included. New returns the configuration for Options.TLS and the
+// authority's certificate as PEM, which clients must trust.
 func New(hosts ...string) (*tls.Config, []byte, error) {
 	now := time.Now()
 	ca := &x509.Certificate{

@@ -14,13 +14,14 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Body is a request body whose signature, hash and framing are verified while it is read. An error that ends a read,
-// unless it is io.EOF, is an *awserr.Error and the response to the request; everything read must then be discarded.
+// Body is a request body. It verifies its signature, hash and framing while it is read. If a read ends with an error
+// other than io.EOF, the error is an *awserr.Error for the response. The caller must then discard everything that it
+// has read.
 type Body interface {
 	io.Reader
-	// Size is the length of the payload in bytes, or -1 when the client did not say.
+	// Size returns the length of the payload in bytes, or -1 if the client did not specify it.
 	Size() int64
-	// Trailer returns a trailing header by lower-case name; it is complete after io.EOF.
+	// Trailer returns a trailing header by its lower-case name. Trailers are complete after io.EOF.
 	Trailer(name string) string
 }
 
@@ -36,11 +37,11 @@ var (
 		"Anonymous requests don't support this x-amz-content-sha256 value. Please use UNSIGNED-PAYLOAD or STREAMING-UNSIGNED-PAYLOAD-TRAILER.")
 )
 
-// IsStreaming reports whether x-amz-content-sha256 announces a chunked body.
+// IsStreaming reports whether a value of x-amz-content-sha256 announces a chunked body.
 func IsStreaming(payloadHash string) bool { return strings.HasPrefix(payloadHash, "STREAMING-") }
 
-// NewBody returns r's body as the payload that the client meant: chunk framing removed, hashes and signatures
-// checked. v is nil for an anonymous request.
+// NewBody returns the payload in r's body. It removes the chunk framing and verifies hashes and signatures. v is nil
+// for an anonymous request.
 func NewBody(r *http.Request, v *Verified) (Body, error) {
 	payload := r.Header.Get("X-Amz-Content-Sha256")
 	if v != nil && v.Mode != Form {

@@ -58,8 +58,8 @@ func sign(key []byte, stringToSign string) string {
 // equalSignature compares in constant time.
 func equalSignature(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// Encode escapes s as Signature Version 4 requires: everything except unreserved characters, in upper-case hex.
-// keepSlash leaves '/' unescaped, as in a path.
+// Encode escapes s as Signature Version 4 requires. It encodes everything except unreserved characters as upper-case
+// hexadecimal. If keepSlash is true, it does not encode '/', as in a path.
 func Encode(s string, keepSlash bool) string {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {

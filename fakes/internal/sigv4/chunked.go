@@ -68,7 +68,8 @@ func newChunked(r *http.Request, v *Verified, size int64, trailing bool) *chunke
 func (c *chunked) Size() int64                { return c.size }
 func (c *chunked) Trailer(name string) string { return c.trailers[name] }
 
-// Read implements io.Reader; after an error it keeps returning it, and the reader below is another body's.
+// Read implements io.Reader. After an error, all further calls return the same error, because another body may then
+// use the underlying reader.
 func (c *chunked) Read(p []byte) (int, error) {
 	if len(p) == 0 || c.err != nil {
 		return 0, c.err
@@ -199,7 +200,7 @@ func (c *chunked) finish() error {
 	return io.EOF
 }
 
-// readTrailers reads trailing headers up to the empty line and holds them against x-amz-trailer.
+// readTrailers reads trailing headers up to the empty line and compares them with x-amz-trailer.
 func (c *chunked) readTrailers() error {
 	c.trailers = map[string]string{}
 	signed := strings.Builder{}

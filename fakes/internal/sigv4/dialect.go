@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Dialect is a family of signatures that differ in names only: Signature Version 4 of AWS, and that of Google Cloud
-// Storage ("V4 signing process" in its documentation), with an HMAC key or with a service account's RSA key.
+// Dialect is a variant of Signature Version 4. The variants differ mainly in names. They are those of AWS and of
+// Google Cloud Storage ("V4 signing process" in its documentation), the latter with an HMAC key or a service
+// account's RSA key.
 type Dialect struct {
 	algorithm, keyPrefix, terminator, header string
 
@@ -34,7 +35,7 @@ func (d Dialect) orAWS() Dialect {
 	return d
 }
 
-// DialectOf returns the dialect in which r is signed; ok is false when it carries no signature of this kind.
+// DialectOf returns the dialect in which r is signed. ok is false if r has no Signature Version 4.
 func DialectOf(r *http.Request) (d Dialect, ok bool) {
 	kind, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	for _, d := range []Dialect{AWS, Google, GoogleRSA} {
@@ -58,8 +59,8 @@ func DialectOf(r *http.Request) (d Dialect, ok bool) {
 	return Dialect{}, false
 }
 
-// signedBy reports whether one of the keys made the signature of a text, in hex of lower case as an HMAC is: one signature
-// is one URL.
+// signedBy reports whether one of the keys created the signature of a text. The signature must be in lower-case
+// hexadecimal, as for an HMAC, so that each signature has only one URL.
 func signedBy(keys []*rsa.PublicKey, toSign, signature string) bool {
 	raw, err := hex.DecodeString(signature)
 	if err != nil || hex.EncodeToString(raw) != signature {

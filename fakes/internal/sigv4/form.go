@@ -13,8 +13,8 @@ import (
 
 func formatSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// VerifyForm checks the signature of a browser upload (POST policy). fields are the form's fields with
-// lower-case names. It returns nil and no error when the form is not signed at all.
+// VerifyForm verifies the signature of a browser upload (POST policy). fields are the form's fields with lower-case
+// names. If the form is not signed, VerifyForm returns nil and no error.
 func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	d := v.Dialect.orAWS()
 	field := func(rest string) string { return strings.ToLower(d.header) + rest }
@@ -73,7 +73,7 @@ func (c *claim) compareForm(secret, policy string) (*Verified, error) {
 	return c.verified(key, UnsignedPayload), nil
 }
 
-// FormDialect returns the dialect in which a form is signed; AWS when it names none of Google's.
+// FormDialect returns the dialect in which a form is signed. Forms without fields of Google's dialects use AWS.
 func FormDialect(fields map[string]string) Dialect {
 	for _, d := range []Dialect{GoogleRSA, Google} {
 		if fields["x-goog-algorithm"] == d.algorithm {
@@ -86,7 +86,7 @@ func FormDialect(fields map[string]string) Dialect {
 	return AWS
 }
 
-// SignatureField is the form field with the signature, in lower case.
+// SignatureField returns the name of the form field with the signature, in lower case.
 func (d Dialect) SignatureField() string { return strings.ToLower(d.orAWS().header) + "signature" }
 
 // formName is the spelling in which the service names a form field in its errors.

@@ -4,8 +4,8 @@ package sigv4
 
 import "sync"
 
-// SigningKeys caches derived keys, each for the requests of one day. The zero value is ready to use; nil caches
-// nothing.
+// SigningKeys caches derived signing keys, each of which is valid for one day. The zero value is ready to use; a nil
+// *SigningKeys caches nothing.
 type SigningKeys struct {
 	mu   sync.RWMutex
 	keys map[derivation][]byte

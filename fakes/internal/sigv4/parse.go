@@ -14,10 +14,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Mode is where a request carries its signature.
+// Mode is the part of a request that contains the signature.
 type Mode int
 
-// The three places of a signature.
+// The modes of a signature.
 const (
 	// Header is the Authorization header.
 	Header Mode = iota + 1
@@ -41,7 +41,7 @@ type claim struct {
 	expires       time.Duration
 	// keys verify an asymmetric signature.
 	keys []*rsa.PublicKey
-	// known are the keys that were derived before.
+	// known caches derived keys.
 	known *SigningKeys
 }
 
@@ -64,7 +64,7 @@ func formMalformed(credential string) malformed {
 	}
 }
 
-// InvalidArgument is the S3 error of that code, with the argument's name and value.
+// InvalidArgument returns S3's error InvalidArgument with the argument's name and value.
 func InvalidArgument(name, value, message string) *awserr.Error {
 	e := awserr.New(http.StatusBadRequest, "InvalidArgument", message).With("ArgumentName", name)
 	if value != "" {
@@ -227,8 +227,8 @@ func queryError(format string, args ...any) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "AuthorizationQueryParametersError", format, args...)
 }
 
-// ServiceOf returns the service in the credential scope of r, or "" when r carries no readable scope. It serves
-// routing only and verifies nothing.
+// ServiceOf returns the service in the credential scope of r, or "" if r has no valid scope. It is for routing and
+// does not verify the signature.
 func ServiceOf(r *http.Request) string {
 	credential := ""
 	if auth := r.Header.Get("Authorization"); auth != "" {
@@ -246,7 +246,7 @@ func ServiceOf(r *http.Request) string {
 	return parts[3]
 }
 
-// IsAnonymous reports whether r carries no signature of any kind.
+// IsAnonymous reports whether r has no signature of any kind.
 func IsAnonymous(r *http.Request) bool {
 	if r.Header.Get("Authorization") != "" {
 		return false

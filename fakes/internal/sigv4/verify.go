@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sigv4 verifies AWS Signature Version 4 like a service: the Authorization header, presigned URLs, the policy
-// of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It verifies with a
-// secret that its caller provides; it does not store credentials or authorize requests.
+// Package sigv4 verifies AWS Signature Version 4 like a service. It supports the Authorization header, presigned
+// URLs, the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. The
+// caller provides the secret for the verification. The package does not store credentials or authorize requests.
 //
 // The rules are those of "Signature Version 4 for API requests" in the IAM User Guide and "Authenticating Requests
 // (AWS Signature Version 4)" in the Amazon S3 API Reference.
@@ -40,44 +40,45 @@ var (
 		"Missing required header for this request: x-amz-content-sha256")
 )
 
-// Expect is the scope of the endpoint: credential scopes with another service or region are rejected.
+// Expect is the expected credential scope. Credential scopes with another service or region are rejected.
 type Expect struct {
-	// Service is the name in the scope, for example s3 or iam.
+	// Service is the service in the scope, for example s3 or iam.
 	Service string
-	// Region is the only region served; "" accepts any.
+	// Region is the only region served; "" accepts any region.
 	Region string
 }
 
-// Lookup finds the secret of an access key. Its error, an *awserr.Error such as InvalidAccessKeyId, is the
-// response to the request. token is the security token that came with the key, "" for none.
+// Lookup returns the secret of an access key. token is the request's security token, or "" if there is none. Lookup's
+// error is an *awserr.Error for the response, such as InvalidAccessKeyId.
 type Lookup func(accessKeyID, token string) (secret string, err error)
 
 // Verifier verifies requests to one endpoint.
 type Verifier struct {
 	Expect Expect
 	Lookup Lookup
-	// Dialect is the one to verify; AWS by default.
+	// Dialect is the dialect to verify. Default: AWS.
 	Dialect Dialect
-	// Keys are the public keys of the credential, a service account, in the dialect GoogleRSA.
+	// Keys returns the public keys of a service account, which is the credential in the dialect GoogleRSA.
 	Keys func(credential string) ([]*rsa.PublicKey, error)
-	// Now is the service's clock.
+	// Now returns the service's time.
 	Now func() time.Time
-	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it without
-	// sending it, and a hash that they send is ignored.
+	// BodyHash is the SHA-256 of the body in hexadecimal, for VerifyService. Clients of services other than S3 sign
+	// the hash without sending it. If they send a hash, it is ignored.
 	BodyHash string
-	// Known spares deriving the same key again; nil derives it each time.
+	// Known caches signing keys. If it is nil, the key is derived for each request.
 	Known *SigningKeys
 }
 
-// Verified is a request's proven signature.
+// Verified describes a verified signature of a request.
 type Verified struct {
 	Mode          Mode
 	AccessKeyID   string
 	SecurityToken string
-	// SignedAt is the time in the signature, Expires how long a presigned URL lives from then.
+	// SignedAt is the time in the signature. Expires is the validity period of a presigned URL, which starts at
+	// SignedAt.
 	SignedAt time.Time
 	Expires  time.Duration
-	// PayloadHash is x-amz-content-sha256, or UNSIGNED-PAYLOAD.
+	// PayloadHash is the value of x-amz-content-sha256, or UNSIGNED-PAYLOAD.
 	PayloadHash string
 
 	scope     scope
@@ -86,8 +87,8 @@ type Verified struct {
 	signature string
 }
 
-// Verify checks r's signature. It returns nil and no error for an anonymous request. The body is not read: use
-// Body to verify it while reading.
+// Verify verifies r's signature. It returns nil and no error for an anonymous request. It does not read the body;
+// NewBody verifies the body while it is read.
 func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 	switch {
 	case r.Header.Get("Authorization") != "":

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3fakecmd is the command that runs the fake S3 as a separate process. It contains the flags and startup
-// messages; package s3fake implements the service.
+// Package s3fakecmd implements the command that runs the fake S3 as a separate process. It defines the flags and
+// prints the startup messages; package s3fake implements the service.
 package s3fakecmd
 
 import (

@@ -19,9 +19,9 @@ type Target struct {
 	// SignedPath is an alternative path that a client may sign instead of the request's path, or "" if there is none. In
 	// path style, the secondary location's path differs from the account's.
 	SignedPath string
-	// Stored returns the container, for its policies and public access.
+	// Stored returns the stored container, for its access policies and public access level.
 	Stored func() (store.Container, error)
-	// Resource is the resource ID of the account, which role assignments name.
+	// Resource is the resource ID of the account, for the scopes of role assignments.
 	Resource string
 }
 
@@ -46,7 +46,7 @@ func (t Target) resource() string {
 	return t.Resource + "/blobServices/default/containers/" + t.Container
 }
 
-// Kind is how a caller authenticated.
+// Kind is the method with which a caller authenticated.
 type Kind string
 
 // The kinds of callers.
@@ -59,12 +59,13 @@ const (
 	Bearer        Kind = "Bearer"
 )
 
-// Caller is the authenticated caller, as far as it can be determined without the operation.
+// Caller is the authenticated caller of a request. Authorize checks the caller's permission for an operation.
 type Caller struct {
 	Kind Kind
-	// Name is the account, the stored policy or the client ID.
+	// Name identifies the caller, for example by the account of an account key, the stored policy of a signature, or
+	// the client ID of a principal.
 	Name string
-	// ObjectID is the object ID of a bearer or of the creator of the user delegation key.
+	// ObjectID is the object ID of the token's principal, or of the principal that created the user delegation key.
 	ObjectID string
 
 	directory *Directory
@@ -73,7 +74,7 @@ type Caller struct {
 	version   string
 }
 
-// Authenticate identifies the caller.
+// Authenticate identifies the caller of a request for t and verifies the caller's credentials.
 func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	c := &Caller{Kind: Anonymous, directory: d, target: t, version: r.Header.Get("X-Ms-Version")}
 	account, known := d.Account(t.Account)
@@ -118,7 +119,8 @@ func kindOf(q url.Values) (Kind, string) {
 	return ServiceSAS, "service SAS"
 }
 
-// Override returns the response header that the signature replaces, "" for none.
+// Override returns the value that the caller's shared access signature sets for a response header, or "" if it sets
+// none.
 func (c *Caller) Override(header string) string {
 	param := map[string]string{"Cache-Control": "rscc", "Content-Disposition": "rscd", "Content-Encoding": "rsce", "Content-Language": "rscl", "Content-Type": "rsct"}[header]
 	if c.sas.values == nil || param == "" {
@@ -135,11 +137,11 @@ func (c *Caller) Scope() string {
 	return c.sas.values.Get("ses")
 }
 
-// Authorize decides whether the caller may perform the operation.
+// Authorize returns an error if the caller may not perform the operation.
 func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
 
-// AuthorizeWrite is Authorize for an operation that needs a stronger permission when it overwrites: then only w is
-// sufficient.
+// AuthorizeWrite is Authorize for an operation that may overwrite a blob. If the blob exists, a shared access
+// signature needs the permission w.
 func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
 	if exists {
 		return c.authorize(op, "w")
@@ -169,7 +171,7 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 	return c.anonymous(op)
 }
 
-// AuthorizeBreak is Authorize for breaking a lease, which permission to delete also allows.
+// AuthorizeBreak is Authorize for breaking a lease. The permission w or d in a shared access signature is sufficient.
 func (c *Caller) AuthorizeBreak(op Operation) error { return c.authorize(op, "wd") }
 
 func (c *Caller) byRole(op Operation, anyOf string) error {
@@ -206,7 +208,8 @@ func (c *Caller) anonymous(op Operation) error {
 func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (signature, error) {
 	for _, field := range []string{"skdutid", "sduoid", "srh", "srq"} {
 		if q.Get(field) != "" {
-			// These fields restrict who may use the signature and for which requests, which the fake does not check.
+			// These fields restrict the callers and requests that may use the signature. The fake does not implement
+			// these checks.
 			return signature{}, azerr.NotServed("signatures with " + field)
 		}
 	}
@@ -236,7 +239,7 @@ func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (sign
 	return s, err
 }
 
-// For is the same caller at another target of the same account.
+// For returns the same caller for another target in the same account.
 func (c *Caller) For(t Target) *Caller {
 	other := *c
 	other.target = t

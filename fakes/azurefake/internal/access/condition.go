@@ -17,8 +17,8 @@ type Attributes map[string]string
 const maxCondition = 8 << 10
 
 // Holds evaluates the condition of a role assignment ("Azure role assignment condition format and syntax"). It
-// supports the part that restricts the roles that may be assigned; a missing attribute equals nothing. It returns an
-// error for any invalid condition.
+// supports only the part of the syntax that restricts which roles may be assigned. A missing attribute equals no
+// value. Holds returns an error for any condition that is invalid or not supported.
 func Holds(condition, action string, about Attributes) (bool, error) {
 	if len(condition) > maxCondition {
 		return false, fmt.Errorf("the condition has more than %d bytes", maxCondition)
@@ -78,7 +78,7 @@ func (r *conditionReader) expect(token string) {
 	}
 }
 
-// group reads terms between which there is AND, or OR; Azure has parentheses where both are.
+// group reads terms that are all joined by AND or all by OR. To mix AND and OR, Azure requires parentheses.
 func (r *conditionReader) group() bool {
 	holds := r.term()
 	operator := r.peek()

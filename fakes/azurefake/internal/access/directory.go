@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access authenticates callers and authorizes their requests: account keys, shared access signatures of all
-// kinds, tokens of the directory and role assignments. It reads requests but does not serve them, and stores no user
-// data.
+// Package access authenticates callers and authorizes their requests. Callers authenticate with an account key, a
+// shared access signature or a token of the directory. The package evaluates role assignments, and the permissions in
+// signatures and stored access policies. It stores accounts, principals, roles and role assignments, but no
+// containers or blobs. It reads requests but does not serve them.
 package access
 
 import (
@@ -34,11 +35,11 @@ type Account struct {
 	Name string `json:"name"`
 	// Keys are key1 and key2 in base64.
 	Keys [2]string `json:"keys"`
-	// SharedKeyOff rejects everything signed by an account key.
+	// SharedKeyOff rejects all requests and signatures signed with an account key.
 	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
-	// KeepsContainers is for how many days deleted containers can be restored, 0 for not at all.
+	// KeepsContainers is the number of days for which deleted containers can be restored; 0 disables this.
 	KeepsContainers int `json:"keepsContainers,omitzero"`
-	// DelegationEpoch is the number of revocations of user delegation keys. Keys are derived from it.
+	// DelegationEpoch is the number of times that user delegation keys were revoked. New keys depend on it.
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
 	// Service is the document with the properties of the Blob service, or "" for those of a new account. Version is its
 	// default service version, or "" for none.
@@ -46,19 +47,19 @@ type Account struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Principal is an application, a managed identity or a person of the directory.
+// Principal is an application, a managed identity or a user of the directory.
 type Principal struct {
 	// ObjectID is used in role assignments, and ClientID for logins. Both are UUIDs.
 	ObjectID string `json:"objectId"`
 	ClientID string `json:"clientId"`
 	Name     string `json:"name"`
-	// Secret is the client secret, "" for a principal that cannot log in with one.
+	// Secret is the client secret, or "" if the principal cannot log in with a secret.
 	Secret string `json:"secret,omitempty"`
-	// User makes it a person.
+	// User marks a user, as opposed to an application or identity.
 	User bool `json:"user,omitempty"`
 	// Identity is set for a user-assigned managed identity and nil for an application.
 	Identity *Identity `json:"identity,omitempty"`
-	// Federated are the tokens of other issuers that log it in, by the name of the credential.
+	// Federated maps the names of federated credentials to the tokens with which the principal can log in.
 	Federated map[string]Federation `json:"federated,omitempty"`
 }
 
@@ -70,7 +71,7 @@ type Identity struct {
 	Tags     map[string]string `json:"tags,omitempty"`
 }
 
-// Federation is which foreign tokens are accepted.
+// Federation defines which tokens of another issuer a principal can log in with.
 type Federation struct {
 	Issuer    string   `json:"issuer"`
 	Subject   string   `json:"subject"`
@@ -84,11 +85,11 @@ type Assignment struct {
 	PrincipalID string `json:"principalId"`
 	// Role is the ID of the role definition, without a path.
 	Role string `json:"role"`
-	// Scope is the resource ID under which the role holds.
+	// Scope is a resource ID. The role applies to this resource and everything below it.
 	Scope string `json:"scope"`
-	// User reports whether the principal was a person when it got the role.
+	// User reports whether the principal was a user when the role was assigned.
 	User bool `json:"user,omitempty"`
-	// Condition restricts what the role allows; empty for none.
+	// Condition restricts the permissions of the role; "" means no condition.
 	Condition string `json:"condition,omitempty"`
 }
 
@@ -162,10 +163,10 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// NewKey is a new account key in base64.
+// NewKey returns a random account key in base64.
 func NewKey() string { return base64.StdEncoding.EncodeToString(randomBytes(64)) }
 
-// TenantID is the directory's UUID.
+// TenantID returns the directory's UUID.
 func (d *Directory) TenantID() string { return d.tenant.ID }
 
 // Account returns an account by name.
@@ -176,7 +177,7 @@ func (d *Directory) Account(name string) (Account, bool) {
 	return a, ok
 }
 
-// Accounts returns all accounts in the order of names.
+// Accounts returns all accounts, ordered by name.
 func (d *Directory) Accounts() []Account {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -198,7 +199,7 @@ func (d *Directory) putAccount(a Account) error {
 	return nil
 }
 
-// ChangeAccount lets change edit an account.
+// ChangeAccount calls change to edit an account and stores the result.
 func (d *Directory) ChangeAccount(name string, change func(*Account)) (Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -221,7 +222,7 @@ func (d *Directory) PutPrincipal(p Principal) error {
 	return nil
 }
 
-// RemovePrincipal forgets a principal; its role assignments stay, as in Azure.
+// RemovePrincipal deletes a principal. Its role assignments remain, as in Azure.
 func (d *Directory) RemovePrincipal(objectID string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,7 +241,7 @@ func (d *Directory) Principal(objectID string) (Principal, bool) {
 	return p, ok
 }
 
-// Principals returns all principals in the order of names.
+// Principals returns all principals, ordered by name.
 func (d *Directory) Principals() []Principal {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -269,7 +270,7 @@ func (d *Directory) PutAssignment(a Assignment) error {
 	return nil
 }
 
-// RemoveAssignment forgets a role assignment.
+// RemoveAssignment deletes a role assignment.
 func (d *Directory) RemoveAssignment(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -280,7 +281,7 @@ func (d *Directory) RemoveAssignment(id string) error {
 	return nil
 }
 
-// Assignments returns all role assignments in the order of IDs.
+// Assignments returns all role assignments, ordered by ID.
 func (d *Directory) Assignments() []Assignment {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

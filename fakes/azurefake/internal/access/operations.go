@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Operation is a call of the Blob service by the name that its API reference gives it.
+// Operation is an operation of the Blob service, named as in its API reference.
 type Operation string
 
 // The operations.
@@ -48,7 +48,7 @@ const (
 	SetBlobTags            Operation = "SetBlobTags"
 	DeleteBlob             Operation = "DeleteBlob"
 	DeleteBlobVersion      Operation = "DeleteBlobVersion"
-	// Unknown is a request that is none of these.
+	// Unknown is the operation of a request that matches no other operation.
 	Unknown Operation = "Unknown"
 )
 

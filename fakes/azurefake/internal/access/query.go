@@ -15,8 +15,9 @@ import (
 var single = accept.Names("authorization", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "date",
 	"if-modified-since", "if-range", "if-unmodified-since", "range").Prefix("x-ms-")
 
-// ReadQuery returns the query of a request. It rejects a query that cannot be parsed completely, and duplicates of
-// single-valued parameters and headers, because ignoring part of the request would do something else than requested.
+// ReadQuery returns the query of a request. It rejects queries that it cannot parse completely, and duplicates of
+// single-valued parameters and headers. If it ignored part of the request, the operation would not do what the client
+// requested.
 func ReadQuery(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

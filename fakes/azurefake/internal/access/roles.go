@@ -10,20 +10,21 @@ import (
 
 // Role is a role definition.
 type Role struct {
-	// Name is the role's name, ID that of its definition, a UUID.
+	// Name is the name of the role. ID is the name of the role definition, a UUID.
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Actions and DataActions are patterns, with * as a wildcard, of what the role allows on the control plane and for
-	// data. NotActions and NotDataActions are excluded from them.
+	// Actions (for the control plane) and DataActions (for data) are patterns of the permissions in the role, with *
+	// as a wildcard. NotActions and NotDataActions are excluded from them.
 	Actions        []string `json:"actions,omitempty"`
 	NotActions     []string `json:"notActions,omitempty"`
 	DataActions    []string `json:"dataActions,omitempty"`
 	NotDataActions []string `json:"notDataActions,omitempty"`
-	// Scopes are where a custom role may be assigned; none for a built-in role, which may be anywhere.
+	// Scopes are the resource IDs where a custom role can be assigned. A built-in role has none and can be assigned
+	// anywhere.
 	Scopes []string `json:"scopes,omitempty"`
 }
 
-// Custom reports whether the role was made by a call.
+// Custom reports whether the role is a custom role, created by a call.
 func (r Role) Custom() bool { return len(r.Scopes) > 0 }
 
 // allows reports whether the role allows an action, which is written as Azure writes it.
@@ -96,7 +97,7 @@ func builtIn() []Role {
 	}
 }
 
-// Roles are all role definitions, custom ones last, in the order of IDs.
+// Roles returns all role definitions: the built-in ones, then the custom ones ordered by ID.
 func (d *Directory) Roles() []Role {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -125,7 +126,7 @@ func (d *Directory) PutRole(r Role) error {
 	return nil
 }
 
-// RemoveRole forgets a custom role.
+// RemoveRole deletes a custom role.
 func (d *Directory) RemoveRole(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,8 +137,8 @@ func (d *Directory) RemoveRole(id string) error {
 	return nil
 }
 
-// Allowed reports whether a role of the principal at or above the resource has the action. Its condition, if it has one, is
-// asked about the attributes.
+// Allowed reports whether a role assignment gives the principal permission for the action. The assignment must be for
+// the resource or a resource above it. If the assignment has a condition, it must hold for the attributes.
 func (d *Directory) Allowed(objectID, action, resource string, about Attributes) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -166,7 +167,7 @@ func (d *Directory) roleAllows(id, action string) bool {
 	return false
 }
 
-// Under reports whether a resource ID is the scope or below it.
+// Under reports whether a resource is the scope itself or below it. Both are resource IDs.
 func Under(resource, scope string) bool {
 	resource, scope = strings.ToLower(strings.TrimSuffix(resource, "/"))+"/", strings.ToLower(strings.TrimSuffix(scope, "/"))+"/"
 	return strings.HasPrefix(resource, scope)

@@ -172,7 +172,7 @@ func (d *Directory) serviceSAS(q url.Values, account Account, t Target) (signatu
 	return d.scoped(q, permissions, start, expiry)
 }
 
-// combine takes each field from the signature or from the stored policy; one that is in both is refused.
+// combine returns each field from the signature or from the stored policy. It rejects a field that both contain.
 func combine(q url.Values, p store.Policy) (permissions, start, expiry string, err error) {
 	fields := []struct{ signed, stored string }{
 		{q.Get("sp"), p.Permission}, {q.Get("st"), stamp(p.Start)}, {q.Get("se"), stamp(p.Expiry)},
@@ -208,7 +208,7 @@ func (d *Directory) scoped(q url.Values, permissions, start, expiry string) (sig
 	return signature{permissions: permissions, resource: q.Get("sr")}, nil
 }
 
-// Ordered reports whether permissions are known letters in the canonical order, each once.
+// Ordered reports whether permissions consists of known letters in the canonical order without duplicates.
 func Ordered(permissions string) bool {
 	last := -1
 	for _, c := range permissions {
@@ -231,7 +231,7 @@ func signedResource(q url.Values, t Target) (string, error) {
 	case "c":
 		return name, nil
 	case "b", "bs", "bv":
-		// The service takes a backslash for a slash.
+		// The service treats a backslash as a slash.
 		return name + "/" + strings.ReplaceAll(t.Blob, `\`, "/"), nil
 	case "":
 		return "", azerr.AuthenticationFailed("sr is mandatory. Cannot be empty")
@@ -285,7 +285,7 @@ func (d *Directory) window(start, expiry string) error {
 	return nil
 }
 
-// ParseTime reads a time in one of the forms that signatures and policies may have.
+// ParseTime parses a time in any format that is valid in shared access signatures and stored access policies.
 func ParseTime(value string) (time.Time, error) {
 	var err error
 	for _, layout := range []string{"2006-01-02T15:04:05.9999999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02"} {

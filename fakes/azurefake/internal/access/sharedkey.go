@@ -19,7 +19,7 @@ import (
 // maxSkew is how far the time of a signed request may be from the service's.
 const maxSkew = 15 * time.Minute
 
-// Sign returns the signature of a text by an account key.
+// Sign returns the signature of a text with an account key.
 func Sign(key, text string) string {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil {
@@ -35,7 +35,8 @@ func signedBy(keys []string, signature, text string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { return hmac.Equal([]byte(Sign(k, text)), []byte(signature)) })
 }
 
-// sharedKey checks the Authorization header of the SharedKey scheme; other may be signed in place of the path, "" for nothing.
+// sharedKey checks the Authorization header of the SharedKey scheme. If other is not "", the client may sign this
+// path instead of the request's path.
 func (d *Directory) sharedKey(r *http.Request, account Account, other, value string) error {
 	name, signature, ok := strings.Cut(value, ":")
 	if !ok || name != account.Name {

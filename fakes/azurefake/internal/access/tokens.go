@@ -24,13 +24,14 @@ import (
 // tokenLife is how long an access token is accepted.
 const tokenLife = time.Hour
 
-// StorageAudience is the resource of tokens for the Blob service, ManagementAudience that for the management calls.
+// StorageAudience is the audience of tokens for the Blob service. ManagementAudience is the audience for the
+// management calls.
 const (
 	StorageAudience    = "https://storage.azure.com"
 	ManagementAudience = "https://management.azure.com"
 )
 
-// Login errors with the directory's texts.
+// Errors of logins, with the texts of Microsoft Entra.
 var (
 	ErrUnknownClient = errors.New("AADSTS700016: Application was not found in the directory")
 	ErrSecret        = errors.New("AADSTS7000215: Invalid client secret provided")
@@ -39,15 +40,15 @@ var (
 	ErrSubject       = errors.New("AADSTS700213: No matching federated identity record found for presented assertion subject")
 )
 
-// Login is a client's authentication.
+// Login contains the credentials with which a client logs in.
 type Login struct {
 	ClientID string
 	Secret   string
-	// Assertion are the verified claims of a foreign token, nil without one.
+	// Assertion contains the verified claims of another issuer's token, or is nil if the client sent none.
 	Assertion *Federation
 }
 
-// Token issues an access token for an audience.
+// Token issues an access token for an audience, and returns the token with its lifetime.
 func (d *Directory) Token(login Login, audience string) (string, time.Duration, error) {
 	p, ok := d.principalOf(login.ClientID)
 	if !ok {
@@ -72,8 +73,8 @@ func (d *Directory) Token(login Login, audience string) (string, time.Duration, 
 	return token, tokenLife, nil
 }
 
-// Trusts returns an error if a client does not trust a foreign token with these claims. It does not check the
-// signature.
+// Trusts returns an error unless the client has a federated credential that matches the claims of another issuer's
+// token. It does not check the signature.
 func (d *Directory) Trusts(clientID string, shown Federation) error {
 	p, ok := d.principalOf(clientID)
 	if !ok {
@@ -82,7 +83,8 @@ func (d *Directory) Trusts(clientID string, shown Federation) error {
 	return p.trusts(shown)
 }
 
-// trusts compares a foreign token's claims with the federated credentials, one of which must match exactly, in case, too.
+// trusts compares the claims of another issuer's token with the federated credentials. One of them must match
+// exactly, including case.
 func (p Principal) trusts(shown Federation) error {
 	err := ErrIssuer
 	for _, f := range p.Federated {
@@ -106,11 +108,12 @@ func (p Principal) trusts(shown Federation) error {
 	return fmt.Errorf("%w %q", err, shown.Issuer)
 }
 
-// AccountAudience is the resource of tokens for the Blob service of one account ("Authorize with Microsoft Entra ID").
+// AccountAudience returns the audience of tokens for the Blob service of one account ("Authorize with Microsoft Entra
+// ID").
 func AccountAudience(account string) string { return "https://" + account + ".blob.core.windows.net" }
 
-// Verify checks an access token of the directory for one of the audiences and returns its principal, which must still
-// exist.
+// Verify checks that an access token of the directory is valid for one of the audiences and returns its principal.
+// The principal must still exist.
 func (d *Directory) Verify(token string, audiences ...string) (Principal, error) {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired())
 	claims := jwt.MapClaims{}
@@ -141,8 +144,8 @@ func (d *Directory) bearer(r *http.Request, account, token string) (Principal, e
 	return p, nil
 }
 
-// DelegationKey returns the key with which a principal may sign for an account in a time window. It is derived, not
-// stored.
+// DelegationKey returns the user delegation key with which a principal signs for an account in a time window. The key
+// is derived from the arguments and not stored.
 func (d *Directory) DelegationKey(account, objectID, start, expiry, version, delegated string) string {
 	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}, "skdutid": {delegated}})
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azerr defines the errors of the Blob service: a status, a code and a sentence. It contains the codes that
-// several packages need, and does not depend on requests.
+// Package azerr defines the errors of the Blob service. An error has an HTTP status, an error code and a message. The
+// package declares only the errors that several packages return.
 package azerr
 
 import (
@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// Error is a response of the service that is no success.
+// Error is an error response of the service.
 type Error struct {
 	Status  int
 	Code    string
 	Message string
-	// Detail is the AuthenticationErrorDetail, "" for none.
+	// Detail is the AuthenticationErrorDetail, or "" if there is none.
 	Detail string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message) }
 
-// New makes an error.
+// New returns an error with status, code and message.
 func New(status int, code, message string) *Error {
 	return &Error{Status: status, Code: code, Message: message}
 }
 
-// From finds the service's error in err; anything else is an internal error.
+// From returns the *Error in err, or an internal error of the service if there is none.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -61,14 +61,14 @@ func NotServed(what string) *Error {
 	return New(http.StatusBadRequest, "NotImplemented", "This fake does not support "+what+".")
 }
 
-// AuthenticationFailed is a refusal with its reason.
+// AuthenticationFailed returns the error for a failed authentication. The arguments format its Detail.
 func AuthenticationFailed(format string, args ...any) *Error {
 	e := New(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.")
 	e.Detail = fmt.Sprintf(format, args...)
 	return e
 }
 
-// Write sends the error as the response; head leaves the body out.
+// Write sends the error as the response, without a body if head is true.
 func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, head bool) {
 	w.Header().Set("X-Ms-Error-Code", e.Code)
 	if head || e.Status == http.StatusNotModified {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blobapi implements the REST interface of the Blob service: it parses requests, authorizes them with package
-// access, and operates on package store. It does not listen or inject faults.
+// Package blobapi implements the REST interface of the Blob service. It parses requests, authorizes them with package
+// access, and reads or changes the containers and blobs in package store. It does not listen on a port or inject
+// faults.
 package blobapi
 
 import (
@@ -23,10 +24,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// Version is the version of the service for requests that name none.
+// Version is the service version for requests that do not specify one.
 const Version = "2021-12-02"
 
-// newest is the version of the service that the newest SDK asks for, and the last that is known here.
+// newest is the service version that the newest SDK requests, and the newest that the fake accepts.
 const newest = "2026-12-06"
 
 // Options are the arguments of New.
@@ -37,12 +38,12 @@ type Options struct {
 	Domains []string
 	// Resource returns the resource ID of an account.
 	Resource func(account string) string
-	// Versioning keeps the earlier states of blobs that are overwritten or deleted.
+	// Versioning keeps earlier versions of blobs that are overwritten or deleted.
 	Versioning bool
 	Now        func() time.Time
 }
 
-// API serves the Blob service.
+// API is the REST interface of the Blob service.
 type API struct {
 	Options
 
@@ -50,7 +51,7 @@ type API struct {
 	accounts, containers, blobs map[string]route
 }
 
-// New returns the interface.
+// New returns an API.
 func New(o Options) *API {
 	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
 }
@@ -59,7 +60,7 @@ func New(o Options) *API {
 type Call struct {
 	Operation access.Operation
 	Target    access.Target
-	// Caller is known after Serve.
+	// Caller is set by Serve.
 	Caller *access.Caller
 
 	api       *API
@@ -73,7 +74,7 @@ type Call struct {
 	secondary bool
 }
 
-// Prepare determines the target and operation of a request. It verifies nothing.
+// Prepare determines the target and operation of a request. It does not authenticate the caller.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
 	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
 	c.query, c.ambiguous = access.ReadQuery(r)
@@ -220,7 +221,7 @@ func blobRoutes() map[string]route {
 	}
 }
 
-// Resource is the target as container/blob, for records.
+// Resource returns the target as container/blob, for the record of calls.
 func (c *Call) Resource() string {
 	if c.Target.Blob == "" {
 		return c.Target.Container
@@ -228,7 +229,7 @@ func (c *Call) Resource() string {
 	return c.Target.Container + "/" + c.Target.Blob
 }
 
-// Serve performs the call and returns the error of the response, nil for success.
+// Serve performs the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.common(w)
 	err := c.perform(w)
@@ -259,7 +260,7 @@ func (c *Call) common(w http.ResponseWriter) {
 // versionForm matches versions of the service.
 var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
 
-// isVersion reports whether a text is a version of the service that is known here.
+// isVersion reports whether the fake accepts the service version.
 func isVersion(text string) bool { return versionForm.MatchString(text) && text <= newest }
 
 func (c *Call) perform(w http.ResponseWriter) error {

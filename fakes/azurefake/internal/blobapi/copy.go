@@ -61,7 +61,7 @@ func (c *Call) source() (*Call, error) {
 	return from, nil
 }
 
-// abortCopy implements Abort Copy Blob. Copies complete before the response, so there is never one to abort.
+// abortCopy implements Abort Copy Blob. Copies complete before the response, so there is never a copy to abort.
 func (c *Call) abortCopy(http.ResponseWriter) error {
 	q, action := c.query, c.r.Header.Get("X-Ms-Copy-Action")
 	switch {
@@ -144,7 +144,7 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	return nil
 }
 
-// fromURL reports whether the call is Put Blob From URL, which makes a block blob of its own and no copy.
+// fromURL reports whether the call is Put Blob From URL, which creates a block blob and does not record a copy.
 func (c *Call) fromURL() bool { return c.r.Header.Get("X-Ms-Blob-Type") != "" }
 
 // putFromURL gives a new blob the content of a pinned state, and the state's properties except those that the request
@@ -181,7 +181,7 @@ func (c *Call) later() bool {
 	return c.r.Header.Get("X-Ms-Requires-Sync") == "" && !c.fromURL()
 }
 
-// copied reads the source and makes the new state with bodies of its own.
+// copied reads the source and returns the new state, whose bodies are copies.
 func (c *Call) copied(from *Call) (*store.Blob, error) {
 	src, unpin, err := c.sourceState(from)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type leaseResponse struct {
 	status int
 	id     string
-	// left are the seconds until a broken lease ends, -1 for other actions.
+	// left is the number of seconds until a broken lease ends, or -1 for other actions.
 	left int
 }
 

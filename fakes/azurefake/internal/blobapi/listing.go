@@ -67,7 +67,7 @@ func marker(from string) string { return base64.RawURLEncoding.EncodeToString([]
 
 type metadataXML map[string]string
 
-// MarshalXML implements xml.Marshaler: one element for each name.
+// MarshalXML implements xml.Marshaler. It writes one element per name.
 func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	if err := e.EncodeToken(start); err != nil {
 		return err
@@ -225,7 +225,7 @@ type blobsXML struct {
 	NextMarker string
 }
 
-// MarshalXML implements xml.Marshaler: blobs and prefixes mixed, in their order.
+// MarshalXML implements xml.Marshaler. It sets the name of the element, because a listing mixes blobs and prefixes.
 func (p blobPrefixXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
 	type plain blobPrefixXML
 	return e.EncodeElement(plain(p), xml.StartElement{Name: xml.Name{Local: "BlobPrefix"}})
@@ -237,8 +237,8 @@ func (b blobXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
 	return e.EncodeElement(plain(b), xml.StartElement{Name: xml.Name{Local: "Blob"}})
 }
 
-// versionsWithDelimiter is the first version of the service that lists versions with a delimiter: the one that Microsoft's
-// clients learned together with that, in October 2022. No page of the reference names it.
+// versionsWithDelimiter is the first service version that lists versions with a delimiter. Microsoft's clients began
+// to support such listings with this version, in October 2022. The API reference does not document it.
 const versionsWithDelimiter = "2021-12-02"
 
 func (c *Call) listBlobs(w http.ResponseWriter) error {
@@ -354,7 +354,8 @@ func (n nameXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	return e.EncodeElement(string(n), start)
 }
 
-// notXML reports whether a document cannot hold a character, as section 2.2 of "Extensible Markup Language (XML) 1.0" has it.
+// notXML reports whether an XML document cannot contain a character (section 2.2 of "Extensible Markup Language (XML)
+// 1.0").
 func notXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }

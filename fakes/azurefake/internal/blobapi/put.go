@@ -49,7 +49,7 @@ const polynomial = 0x9A6C9329AC4BC9B5
 
 func newCRC() hash.Hash64 { return crc64.New(crcTable()) }
 
-// crcTable is made once: it costs more than the sum of a small blob.
+// crcTable is created only once, because creating it takes longer than the checksum of a small blob.
 var crcTable = sync.OnceValue(func() *crc64.Table { return crc64.MakeTable(polynomial) })
 
 // crcText is a CRC-64 as headers have it: base64, the lowest byte first.
@@ -437,7 +437,7 @@ func (c *Call) sameScope(b *store.Blob) error {
 	return nil
 }
 
-// seal is Append Blob Seal, which leaves ETag and time as they are.
+// seal implements Append Blob Seal. It does not change the ETag and the modification time.
 func (c *Call) seal(w http.ResponseWriter) error {
 	var next store.Blob
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {

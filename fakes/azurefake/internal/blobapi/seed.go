@@ -7,13 +7,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// Seed is a container that is made without a request.
+// Seed describes a container that is created without a request.
 type Seed struct {
 	// Account is the name of the storage account.
 	Account      string `json:"account"`
 	Name         string `json:"name"`
 	PublicAccess string `json:"publicAccess"`
-	// Policies are stored access policies, in the terms of Set Container ACL.
+	// Policies are stored access policies. The fields are named as in Set Container ACL.
 	Policies []struct {
 		ID         string `json:"id"`
 		Start      string `json:"start"`
@@ -22,7 +22,7 @@ type Seed struct {
 	} `json:"policies"`
 }
 
-// Seed makes a container.
+// Seed creates a container.
 func (a *API) Seed(seed Seed) error {
 	if err := checkContainerName(seed.Name); err != nil {
 		return err

@@ -43,8 +43,8 @@ func parseSearch(text string) (search, error) {
 	return out, err
 }
 
-// parseTagCondition reads the condition of x-ms-if-tags as "Specifying conditional headers for Blob service operations"
-// defines it: conjunctions that are joined by OR, in which tags may also be said to differ, and no container.
+// parseTagCondition parses the condition in x-ms-if-tags ("Specifying conditional headers for Blob service
+// operations"). In contrast to a search, the condition can contain OR and the operator <>, but no container.
 func parseTagCondition(text string) ([]search, error) {
 	var out []search
 	for {

@@ -209,7 +209,7 @@ func (a *API) putFederation(identity, name string, asked armmsi.FederatedIdentit
 	return a.federationResponse(identity, name, f), status, a.options.Directory.PutPrincipal(p)
 }
 
-// federationOf checks a federated credential. The service wants an issuer with HTTPS and one audience.
+// federationOf checks a federated credential. The service requires an HTTPS issuer and exactly one audience.
 func federationOf(name string, asked armmsi.FederatedIdentityCredential) (access.Federation, *azerr.Error) {
 	if asked.Properties == nil {
 		return access.Federation{}, bad("InvalidRequestContent", "The properties of the federated identity credential are missing.")

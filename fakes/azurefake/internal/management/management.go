@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package management serves the Azure Resource Manager calls that a driver of object storage needs: user-assigned
-// managed identities with their federated credentials, role assignments and definitions, and the keys of storage
-// accounts.
+// Package management serves the Azure Resource Manager calls that a driver of object storage needs. The calls manage
+// user-assigned managed identities with their federated credentials, role assignments and definitions, and the keys
+// of storage accounts.
 //
-// Paths, bodies and responses are those of the fake servers that Microsoft generates with the clients of its SDK for
-// Go, from the same specification. This package determines the call, authorizes it, and applies it to the directory.
-// It is verified against the types of the SDK and not against the cloud.
+// Paths, bodies and responses follow the specification from which Microsoft generates its SDK for Go and the SDK's
+// fake servers. This package determines the operation of a call, authorizes the call, and applies it to the
+// directory. Tests compare it with the types of the SDK, but not with Azure itself.
 package management
 
 import (
@@ -34,14 +34,14 @@ import (
 // Options are the arguments of New. All fields are required.
 type Options struct {
 	Directory *access.Directory
-	// Subscription and Group are the only ones that exist.
+	// Subscription and Group are the only subscription and resource group that exist.
 	Subscription, Group string
 }
 
 // API is the management API of one subscription.
 type API struct {
 	options Options
-	// mu makes calls one after the other: each reads, decides and writes.
+	// mu serializes calls, because each call reads, decides and writes.
 	mu sync.Mutex
 }
 
@@ -50,11 +50,11 @@ func New(o Options) *API { return &API{options: o} }
 
 // Call is one call. Operation and Resource are set by Prepare, Caller by Serve.
 type Call struct {
-	// Operation is the call's name in the SDK, without Client: RoleAssignments.Create.
+	// Operation is the name of the call in the SDK without Client, for example RoleAssignments.Create.
 	Operation string
-	// Resource is the path, which is the resource ID.
+	// Resource is the URL path of the call, which is the resource ID.
 	Resource string
-	// Caller is the client ID.
+	// Caller is the client ID of the caller.
 	Caller string
 
 	api       *API
@@ -66,7 +66,7 @@ type Call struct {
 	ambiguous error
 }
 
-// Prepare finds out which call a request is.
+// Prepare determines the operation and resource of a request.
 func (a *API) Prepare(r *http.Request) *Call {
 	c := &Call{Operation: "Unknown", Resource: r.URL.Path, api: a, r: r}
 	c.query, c.ambiguous = access.ReadQuery(r)
@@ -76,7 +76,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Serve handles the call and returns the error of the response.
+// Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
@@ -102,7 +102,8 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	return nil
 }
 
-// refused returns why the call is not made: the caller is unknown or not authorized, or the call does not exist.
+// refused returns the error if the call must not be made: the caller is unknown or not authorized, or the call does
+// not exist.
 func (c *Call) refused() *azerr.Error {
 	if c.ambiguous != nil {
 		return azerr.From(c.ambiguous)
@@ -170,7 +171,7 @@ func attributes(source string, role, principal *string, kind *armauthorization.P
 	return out
 }
 
-// Fail returns an error as Azure Resource Manager does.
+// Fail sends an error in the format of Azure Resource Manager.
 func Fail(w http.ResponseWriter, e *azerr.Error) {
 	type detail struct {
 		Code    string `json:"code"`

@@ -22,7 +22,7 @@ import (
 // maxAssignments is how many role assignments a subscription may have.
 const maxAssignments = 4000
 
-// conditionVersion is the only version of conditions that there is.
+// conditionVersion is the only existing version of conditions.
 const conditionVersion = "2.0"
 
 func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {

@@ -98,7 +98,7 @@ func kinds() []kind {
 	}
 }
 
-// find returns the call of a request, nil if there is none.
+// find returns the route of a request, or nil if there is none.
 func (a *API) find(r *http.Request) *route {
 	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.Path, "/"), "/") {
 		if part == "" || part == "." || part == ".." {
@@ -127,7 +127,7 @@ func (a *API) exists(path string) bool {
 	return !inGroup || strings.EqualFold(parts[3], a.options.Group)
 }
 
-// Operations returns the names of all calls in order, as Call.Operation has them.
+// Operations returns the names of all operations as in Call.Operation, in order.
 func Operations() []string {
 	var out []string
 	for _, k := range kinds() {

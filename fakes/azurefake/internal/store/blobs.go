@@ -19,23 +19,24 @@ import (
 // Ref identifies the entry under one name of a container.
 type Ref struct{ Account, Container, Name string }
 
-// Change is the work on one entry. Its fields may be edited; values that they point to may not.
+// Change is an entry that a callback edits. The callback may set its fields, but must not modify the values that they
+// point to.
 type Change struct {
 	Entry
-	// Container is the current container.
+	// Container is the container of the entry.
 	Container Container
 
 	add   []Block
 	clear bool
 }
 
-// AddBlock keeps an uncommitted block, in place of one of the same ID.
+// AddBlock adds an uncommitted block, or replaces the one with the same ID.
 func (c *Change) AddBlock(b Block) { c.add = append(c.add, b) }
 
-// ClearBlocks forgets the uncommitted blocks.
+// ClearBlocks removes the uncommitted blocks that existed before the change.
 func (c *Change) ClearBlocks() { c.clear = true }
 
-// View shows an entry; an empty one when there is nothing under the name.
+// View calls view with an entry, which is empty if nothing exists under the name.
 func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -149,8 +150,8 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 	s.options.Bodies.Delete(gone...)
 }
 
-// Walk calls show for the entries of a container whose names have the prefix and are not before from, in order, until
-// show returns false.
+// Walk calls show for the entries of a container in the order of their names, until show returns false. It starts at
+// the name from and includes only names with the prefix.
 func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) (Container, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -165,7 +166,7 @@ func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) 
 	return h.Container, nil
 }
 
-// Pin keeps the bodies of a state readable until the returned function is called.
+// Pin keeps the bodies of a blob readable until the returned function is called.
 func (s *Store) Pin(b *Blob) func() {
 	ids := make([]blob.ID, 0, len(b.Blocks))
 	for _, block := range b.Blocks {
@@ -175,7 +176,7 @@ func (s *Store) Pin(b *Blob) func() {
 	return func() { s.options.Bodies.Unpin(ids...) }
 }
 
-// Read writes length bytes of a pinned state from offset on.
+// Read writes length bytes of a pinned blob to w, starting at offset.
 func (s *Store) Read(w io.Writer, b *Blob, offset, length int64) error {
 	for _, block := range b.Blocks {
 		if length == 0 {
@@ -194,23 +195,24 @@ func (s *Store) Read(w io.Writer, b *Blob, offset, length int64) error {
 	return nil
 }
 
-// NewBody starts a body.
+// NewBody returns a writer for a new body.
 func (s *Store) NewBody() *blob.Writer { return s.options.Bodies.Create() }
 
-// Discard removes bodies that were never kept.
+// Discard removes bodies that no blob refers to.
 func (s *Store) Discard(ids ...blob.ID) { s.options.Bodies.Delete(ids...) }
 
-// NewETag is a tag that no other state has.
+// NewETag returns a random ETag.
 func NewETag() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return "0x8" + strings.ToUpper(hex.EncodeToString(b[:]))[:14]
 }
 
-// Stamp is the form of the times that name versions and snapshots.
+// Stamp is the format of the times that identify versions and snapshots.
 const Stamp = "2006-01-02T15:04:05.0000000Z"
 
-// NextStamp returns a stamp for now that is later than all of the entry's.
+// NextStamp returns a stamp for the given time that is later than the stamps of all versions and snapshots of the
+// entry.
 func (e *Entry) NextStamp(now time.Time) string {
 	stamp := now.UTC().Format(Stamp)
 	for _, b := range append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...) {
@@ -230,7 +232,7 @@ func (e *Entry) NextStamp(now time.Time) string {
 	return stamp
 }
 
-// CloneMap copies a map, nil for an empty one.
+// CloneMap returns a copy of a map, or nil if the map is empty.
 func CloneMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 )
 
-// LeaseState is the state of a lease as the service names it.
+// LeaseState is the state of a lease, named as in the service's API.
 type LeaseState string
 
 // The states of a lease.
@@ -24,18 +24,18 @@ const (
 // Infinite is the duration of a lease that does not expire.
 const Infinite = -1 * time.Second
 
-// Lease is the lease of a container or a blob. The zero value is an available one.
+// Lease is the lease of a container or a blob. The zero value is an available lease.
 type Lease struct {
 	ID string `json:"id,omitempty"`
-	// Duration is that of the acquisition; Infinite has no end.
+	// Duration is the duration with which the lease was acquired. A lease with Infinite does not expire.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Ends is when a finite lease expires.
+	// Ends is the time when a finite lease expires.
 	Ends time.Time `json:"ends,omitzero"`
-	// Breaks is when a broken lease ends, or zero if it is not broken.
+	// Breaks is the time when the break of a lease takes effect, or zero if the lease is not broken.
 	Breaks time.Time `json:"breaks,omitzero"`
 }
 
-// State returns the state at a time.
+// State returns the state of the lease at the given time.
 func (l Lease) State(now time.Time) LeaseState {
 	switch {
 	case l.ID == "":
@@ -50,7 +50,7 @@ func (l Lease) State(now time.Time) LeaseState {
 	return Leased
 }
 
-// Locked reports whether changes need the lease's ID.
+// Locked reports whether changes of the resource require the lease's ID.
 func (l Lease) Locked(now time.Time) bool {
 	s := l.State(now)
 	return s == Leased || s == Breaking
@@ -60,7 +60,7 @@ func leaseConflict(code, message string) *azerr.Error {
 	return azerr.New(http.StatusConflict, code, message)
 }
 
-// Acquire makes the lease, or renews it for the owner of the same ID.
+// Acquire returns an acquired lease. If the lease already has the same ID, Acquire renews it.
 func (l Lease) Acquire(id string, duration time.Duration, now time.Time) (Lease, error) {
 	switch l.State(now) {
 	case Leased:
@@ -92,7 +92,7 @@ func (l Lease) Renew(id string, now time.Time) (Lease, error) {
 
 var leaseMismatch = leaseConflict("LeaseIdMismatchWithLeaseOperation", "The lease ID specified did not match the lease ID for the resource.")
 
-// Change gives the lease another ID.
+// Change replaces the ID of the lease.
 func (l Lease) Change(id, proposed string, now time.Time) (Lease, error) {
 	switch l.State(now) {
 	case Leased:
@@ -119,8 +119,8 @@ func (l Lease) Release(id string, now time.Time) (Lease, error) {
 	return Lease{}, nil
 }
 
-// Break ends the lease after a period, at most its remaining time; nil is the default: at once for an infinite lease,
-// else the remaining time. It returns the seconds that are left.
+// Break ends the lease after a period, but not later than the lease would expire. If period is nil, an infinite lease
+// ends immediately and a finite lease when it expires. Break returns the remaining time in seconds.
 func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 	state := l.State(now)
 	if state == Available {
@@ -144,8 +144,9 @@ func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 	return l, int((end.Sub(now) + time.Second - 1) / time.Second), nil
 }
 
-// Guard rejects a call without the lease's ID. what is the resource type in error codes: Blob or Container. required
-// means that a leased resource cannot be changed without the ID.
+// Guard returns an error if a call must not access the resource with the lease ID shown, which is "" if the call has
+// none. what is the resource type in error codes: Blob or Container. If required is true, calls must have the ID
+// while the resource is leased.
 func (l Lease) Guard(shown, what string, required bool, now time.Time) error {
 	switch {
 	case shown == "" && (!required || !l.Locked(now)):
@@ -162,7 +163,8 @@ func (l Lease) Guard(shown, what string, required bool, now time.Time) error {
 	return nil
 }
 
-// AfterWrite returns the lease after a successful write: an expired lease can no longer be renewed.
+// AfterWrite returns the lease after a successful write. An expired or broken lease becomes available, so it can no
+// longer be renewed.
 func (l Lease) AfterWrite(now time.Time) Lease {
 	if s := l.State(now); s == Expired || s == Broken {
 		return Lease{}

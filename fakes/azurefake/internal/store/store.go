@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores containers and blobs with their versions, snapshots, blocks and leases, and writes every
-// change to a journal before it is acknowledged. It does not depend on HTTP or authorization.
+// Package store stores containers and blobs. A blob has versions, snapshots, blocks and a lease. The store writes
+// every change to a journal before the change is acknowledged. It does not depend on HTTP or authorization.
 package store
 
 import (
@@ -27,7 +27,7 @@ const (
 	tableBlocks     = "blocks"
 )
 
-// sep divides the parts of a key; no name holds it.
+// sep separates the parts of a key. Names cannot contain it.
 const sep = "\x00"
 
 // Options are the arguments of New. All are required except Deletion.
@@ -35,7 +35,7 @@ type Options struct {
 	Journal journal.Journal
 	Bodies  *blob.Store
 	Now     func() time.Time
-	// Deletion is how long a container is being deleted, during which its name cannot be used.
+	// Deletion is the time that the deletion of a container takes. During this time its name cannot be used.
 	Deletion time.Duration
 }
 
@@ -73,7 +73,7 @@ func (h *holder) each(show func(*Entry)) {
 	})
 }
 
-// New opens the store with the contents of the journal.
+// New returns a store with the contents of the journal.
 func New(o Options) (*Store, error) {
 	s := &Store{options: o, containers: map[string]*holder{}}
 	if err := s.load(); err != nil {
@@ -178,7 +178,7 @@ func (s *Store) CreateContainer(c Container) (Container, error) {
 	return c, nil
 }
 
-// Container returns a container that exists.
+// Container returns an existing container.
 func (s *Store) Container(account, name string) (Container, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -197,7 +197,7 @@ func (s *Store) live(account, name string) (*holder, error) {
 	return h, nil
 }
 
-// Containers returns the containers of an account in the order of names.
+// Containers returns the containers of an account, ordered by name.
 func (s *Store) Containers(account string) []Container {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -211,7 +211,7 @@ func (s *Store) Containers(account string) []Container {
 	return out
 }
 
-// ChangeContainer lets change edit a copy of the container and keeps it unless that fails.
+// ChangeContainer calls change to edit a copy of the container and stores the copy unless change returns an error.
 func (s *Store) ChangeContainer(account, name string, change func(*Container) error) (Container, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +230,8 @@ func (s *Store) ChangeContainer(account, name string, change func(*Container) er
 	return next, nil
 }
 
-// DeleteContainer starts the deletion of a container that check accepts. Its blobs are deleted immediately.
+// DeleteContainer calls check and, if it returns no error, starts the deletion of the container. The blobs are
+// deleted immediately.
 func (s *Store) DeleteContainer(account, name string, check func(Container) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +279,7 @@ func (s *Store) put(table, k string, value any) error {
 	return nil
 }
 
-// Count returns how much a container holds.
+// Count returns the numbers of items in a container.
 func (s *Store) Count(account, name string) (Counts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -300,7 +301,7 @@ func (s *Store) Count(account, name string) (Counts, error) {
 	return out, nil
 }
 
-// Names returns the names under which a container has a current blob, at most limit.
+// Names returns at most limit names of current blobs in a container.
 func (s *Store) Names(account, name string, limit int) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

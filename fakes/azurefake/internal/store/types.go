@@ -11,7 +11,7 @@ import (
 // Policy is one stored access policy of a container.
 type Policy struct {
 	ID string `json:"id"`
-	// Start and Expiry are zero when the policy does not set them; Permission likewise "".
+	// Start and Expiry are zero, and Permission is "", if the policy does not set them.
 	Start      time.Time `json:"start,omitzero"`
 	Expiry     time.Time `json:"expiry,omitzero"`
 	Permission string    `json:"permission,omitempty"`
@@ -29,25 +29,26 @@ type Container struct {
 	PublicAccess string   `json:"publicAccess,omitempty"`
 	Policies     []Policy `json:"policies,omitempty"`
 	Lease        Lease    `json:"lease,omitzero"`
-	// EncryptionScope is the default one, "" for the account's; DenyOverride forbids blobs to choose another.
+	// EncryptionScope is the default encryption scope, or "" for the account's. DenyOverride means that blobs cannot
+	// have another scope.
 	EncryptionScope string `json:"encryptionScope,omitempty"`
 	DenyOverride    bool   `json:"denyOverride,omitempty"`
-	// Deleted is when the deletion began, zero for a container that exists.
+	// Deleted is the time when the deletion began, or zero if the container is not being deleted.
 	Deleted time.Time `json:"deleted,omitzero"`
 }
 
-// Type is the kind of a blob.
+// Type is the type of a blob.
 type Type string
 
-// The kinds of blobs that are served.
+// The types of blobs that the fake implements.
 const (
 	BlockBlob  Type = "BlockBlob"
 	AppendBlob Type = "AppendBlob"
 )
 
-// Block is a piece of a block blob, committed or not.
+// Block is a block of a block blob, either committed or uncommitted.
 type Block struct {
-	// ID is the base64 text of the client, "" for the body of a Put Blob.
+	// ID is the base64 ID that the client chose, or "" for the body of a Put Blob.
 	ID   string  `json:"id,omitempty"`
 	Body blob.ID `json:"body"`
 	Size int64   `json:"size"`
@@ -61,23 +62,23 @@ type Copy struct {
 	Bytes     int64     `json:"bytes"`
 }
 
-// Rehydration brings an archived blob to another tier, which takes hours.
+// Rehydration describes the move of an archived blob to another tier, which takes hours.
 type Rehydration struct {
 	// Tier is the target tier; Priority is Standard or High.
 	Tier     string `json:"tier"`
 	Priority string `json:"priority"`
-	// Ends is when the blob has that tier.
+	// Ends is the time when the move is complete.
 	Ends time.Time `json:"ends"`
 }
 
-// Archive is the tier whose blobs cannot be read.
+// Archive is the tier of blobs that cannot be read.
 const Archive = "Archive"
 
-// Blob is one state of a blob: the current one, an earlier version or a snapshot. Values are immutable: a change
-// replaces the whole.
+// Blob is the current state of a blob, an earlier version or a snapshot. Values are immutable: each change creates a
+// new value.
 type Blob struct {
 	Type Type `json:"type"`
-	// Version and Snapshot are the times by which a client names this state.
+	// Version and Snapshot are the times that identify this version or snapshot in requests.
 	Version  string `json:"version,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"`
 	// ETag is without quotes.
@@ -88,7 +89,7 @@ type Blob struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
-	// Tier is Hot, Cool, Cold or Archive; "" for a blob without one.
+	// Tier is Hot, Cool, Cold or Archive, or "" if the blob has no tier.
 	Tier        string    `json:"tier,omitempty"`
 	TierChanged time.Time `json:"tierChanged,omitzero"`
 	// Rehydration is the running rehydration of an archived blob, or nil. Only the current state can have one.
@@ -100,10 +101,10 @@ type Blob struct {
 	Copy        *Copy        `json:"copy,omitempty"`
 }
 
-// Entry is everything under one name of a container.
+// Entry contains everything that a container stores under one name.
 type Entry struct {
 	Name string `json:"name"`
-	// Current is nil when only versions, snapshots or uncommitted blocks are left.
+	// Current is nil if there are only versions, snapshots or uncommitted blocks.
 	Current *Blob `json:"current,omitempty"`
 	// Versions are the earlier versions and Snapshots the snapshots of the current blob, oldest first.
 	Versions  []*Blob `json:"versions,omitempty"`
@@ -125,13 +126,13 @@ func (e *Entry) at(now time.Time) *Entry {
 	return &next
 }
 
-// Uncommitted returns an uncommitted block.
+// Uncommitted returns an uncommitted block by ID.
 func (e *Entry) Uncommitted(id string) (Block, bool) {
 	b, ok := e.uncommitted[id]
 	return b, ok
 }
 
-// UncommittedBlocks returns all uncommitted blocks, in no order.
+// UncommittedBlocks returns all uncommitted blocks in no particular order.
 func (e *Entry) UncommittedBlocks() []Block {
 	out := make([]Block, 0, len(e.uncommitted))
 	for _, b := range e.uncommitted {
@@ -140,7 +141,7 @@ func (e *Entry) UncommittedBlocks() []Block {
 	return out
 }
 
-// CountUncommitted returns how many blocks wait to be committed, and one of them.
+// CountUncommitted returns the number of uncommitted blocks, and one of them.
 func (e *Entry) CountUncommitted() (n int, one Block) {
 	for _, b := range e.uncommitted {
 		return len(e.uncommitted), b
@@ -148,17 +149,17 @@ func (e *Entry) CountUncommitted() (n int, one Block) {
 	return 0, Block{}
 }
 
-// HasUncommitted reports whether blocks wait to be committed.
+// HasUncommitted reports whether there are uncommitted blocks.
 func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
 
-// Empty reports whether nothing is left under the name.
+// Empty reports whether the entry contains nothing and can be removed.
 func (e *Entry) Empty() bool {
 	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
 }
 
 // Counts are the numbers of items in a container.
 type Counts struct {
-	// Blobs are current ones, Uncommitted names that have nothing but uncommitted blocks.
+	// Blobs is the number of current blobs. Uncommitted is the number of names that have only uncommitted blocks.
 	Blobs, Versions, Snapshots, Uncommitted int
 	Bytes                                   int64
 }

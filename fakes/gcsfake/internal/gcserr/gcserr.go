@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcserr defines the errors of Google's services. One value contains the fields for the JSON API, the XML
-// API, the newer APIs (google.rpc.Status) and the token endpoints; each writes its own part.
+// Package gcserr defines the errors of Google's services. One Error contains the fields for all forms of an error
+// response: the JSON API, the XML API, the newer APIs (google.rpc.Status) and the token endpoints. Each API writes
+// the fields of its own form.
 package gcserr
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// Error is an error with the real service's text.
+// Error is an error with the text of the real service.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -20,11 +21,11 @@ type Error struct {
 	Reason string
 	// Code is the code of the XML API, for example NoSuchKey.
 	Code string
-	// RPC is the status of the newer APIs, for example NOT_FOUND; it follows from Status when empty.
+	// RPC is the status of the newer APIs, for example NOT_FOUND. If it is empty, it is derived from Status.
 	RPC string
-	// Message is the sentence for people.
+	// Message is the human-readable message.
 	Message string
-	// Details follow the message in XML.
+	// Details is the element after the message in XML responses.
 	Details string
 }
 
@@ -36,7 +37,7 @@ func New(status int, reason, code, message string) *Error {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d): %s", e.Name(), e.Status, e.Message) }
 
-// Name is the most telling code of the error.
+// Name returns the reason of the JSON API, or the code of the XML API if there is no reason.
 func (e *Error) Name() string {
 	if e.Reason != "" {
 		return e.Reason
@@ -44,7 +45,7 @@ func (e *Error) Name() string {
 	return e.Code
 }
 
-// Is compares the status and codes, so that errors.Is works with the values of a table.
+// Is compares the status, reason and code, so that errors.Is matches copies of the declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Status == e.Status && t.Reason == e.Reason && t.Code == e.Code
@@ -57,7 +58,7 @@ func (e *Error) Say(format string, args ...any) *Error {
 	return &c
 }
 
-// RPCStatus is the canonical code of the error.
+// RPCStatus returns the status of the newer APIs (google.rpc.Status), such as NOT_FOUND.
 func (e *Error) RPCStatus() string {
 	if e.RPC != "" {
 		return e.RPC
@@ -74,8 +75,8 @@ func (e *Error) RPCStatus() string {
 	return "INTERNAL"
 }
 
-// From returns err as an *Error: an error of the signature package in this package's form, and anything else as an
-// internal error of the service.
+// From returns err as an *Error. It converts errors of package sigv4; all other errors become an internal error of
+// the service.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -89,7 +90,7 @@ func From(err error) *Error {
 	return New(http.StatusInternalServerError, "backendError", "InternalError", "We encountered an internal error. Please try again. ("+err.Error()+")")
 }
 
-// The refusals of Cloud Storage ("HTTP status and error codes" for JSON and for XML).
+// Errors of Cloud Storage ("HTTP status and error codes" for JSON and for XML).
 var (
 	Invalid        = New(http.StatusBadRequest, "invalid", "InvalidArgument", "Invalid argument.")
 	Required       = New(http.StatusBadRequest, "required", "InvalidArgument", "Required")
@@ -125,8 +126,8 @@ var (
 	TooLarge       = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
 	Range          = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")
 	RateLimit      = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
-	// Unimplemented is not a 501, because Google's clients retry all 5xx errors, including 501, until their context
-	// ends. They do not retry 400.
+	// Unimplemented has the status 400, not 501. Google's clients retry all 5xx errors, including 501, until their
+	// context ends, but do not retry 400.
 	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not support that."}
 	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
 	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")

@@ -61,7 +61,7 @@ func (d *Directory) CreateAccount(project, id, displayName, description string) 
 	return a, nil
 }
 
-// Account returns a service account by email or unique ID. project is the project in its name, "-" for any.
+// Account returns a service account by email or unique ID. The account must be in the project, unless project is "-".
 func (d *Directory) Account(project, name string) (Account, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -91,7 +91,8 @@ func (d *Directory) account(name string) *Account {
 	return nil
 }
 
-// Accounts returns the service accounts of a project in the order of their emails; "" means all projects.
+// Accounts returns the service accounts of a project, ordered by email. If project is "", it returns those of all
+// projects.
 func (d *Directory) Accounts(project string) []Account {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -105,7 +106,7 @@ func (d *Directory) Accounts(project string) []Account {
 	return out
 }
 
-// UpdateAccount changes a service account through change, which gets a copy and may refuse.
+// UpdateAccount calls change with a copy of a service account and stores the copy unless change returns an error.
 func (d *Directory) UpdateAccount(email string, change func(*Account) error) (Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +128,7 @@ func (d *Directory) UpdateAccount(email string, change func(*Account) error) (Ac
 	return next, nil
 }
 
-// DeletedAccount is a service account that was deleted and can be brought back for a while.
+// DeletedAccount is a deleted service account that can still be restored.
 type DeletedAccount struct {
 	Account Account   `json:"account"`
 	At      time.Time `json:"at"`
@@ -136,8 +137,8 @@ type DeletedAccount struct {
 // undeletable is how long an account can be brought back ("Undelete a service account").
 const undeletable = 30 * 24 * time.Hour
 
-// DeleteAccount removes a service account with its keys. Its HMAC keys stop working; bindings that name it stay, for
-// a deleted member.
+// DeleteAccount deletes a service account with its keys. Its HMAC keys become invalid. Bindings that contain the
+// account remain, and show it as a deleted member.
 func (d *Directory) DeleteAccount(email string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,8 +177,8 @@ func (d *Directory) DeleteAccount(email string) error {
 	return nil
 }
 
-// UndeleteAccount restores a deleted service account with its unique ID, and therefore with the permissions from
-// bindings, but without keys.
+// UndeleteAccount restores a deleted service account. The account has the same unique ID, so bindings apply to it
+// again, but its keys are not restored.
 func (d *Directory) UndeleteAccount(project, uniqueID string) (Account, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

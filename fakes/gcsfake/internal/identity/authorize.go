@@ -13,13 +13,13 @@ import (
 type Target struct {
 	// Project is the ID of the project.
 	Project string
-	// Policy is the policy of the resource below the project, nil for none.
+	// Policy is the policy of the resource, or nil if the resource has none.
 	Policy *policy.Policy
 	// Resource contains the attributes for conditions.
 	Resource policy.Resource
 }
 
-// Allowed reports whether the caller has the permission: by the policy of the project or that of the resource.
+// Allowed reports whether the policy of the project or the policy of the resource gives the caller the permission.
 func (d *Directory) Allowed(c Caller, permission string, on Target) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -45,10 +45,11 @@ type unlocked struct{ d *Directory }
 // Grants implements policy.Roles.
 func (u unlocked) Grants(role, permission string) bool { return u.d.grants(role, permission) }
 
-// Level is how much an OAuth scope has to allow.
+// Level is the access level that an operation requires of an OAuth scope.
 type Level int
 
-// The levels of Cloud Storage's scopes ("Cloud Storage OAuth 2.0 scopes"), and that of the other services.
+// The levels of Cloud Storage's scopes ("Cloud Storage OAuth 2.0 scopes"), and the level Cloud for all other
+// services.
 const (
 	Read Level = iota + 1
 	Write
@@ -58,7 +59,8 @@ const (
 
 const scopePrefix = "https://www.googleapis.com/auth/"
 
-// InScope reports whether the caller's token may be used at a level, regardless of the caller's permissions.
+// InScope reports whether the scopes of the caller's token include a level. It does not check the caller's
+// permissions.
 func (c Caller) InScope(l Level) bool {
 	if c.Scopes == nil {
 		return true

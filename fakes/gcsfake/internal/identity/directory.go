@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity is the fake's directory: projects with their allow policies, service accounts, their keys and HMAC
-// keys, custom roles, workload identity pools and the tokens of all of them. It authorizes callers. It does not
-// depend on buckets or HTTP.
+// Package identity implements the fake's directory. It stores projects with their allow policies, service accounts
+// with their keys and HMAC keys, custom roles and workload identity pools. It issues and verifies tokens, and
+// authorizes callers. It does not depend on buckets or HTTP.
 package identity
 
 import (
@@ -58,12 +58,12 @@ type Account struct {
 // Options are the arguments of New.
 type Options struct {
 	Journal journal.Journal
-	// Projects are made when the journal does not have them.
+	// Projects are created if they do not exist in the journal.
 	Projects []Project
 	Now      func() time.Time
 }
 
-// Directory holds everything; its methods are safe for concurrent use.
+// Directory contains projects, service accounts, keys, roles and pools. Its methods are safe for concurrent use.
 type Directory struct {
 	journal journal.Journal
 	now     func() time.Time
@@ -85,7 +85,7 @@ type Directory struct {
 	inventing sync.Mutex
 }
 
-// New returns the directory that the journal describes.
+// New returns a directory with the contents of the journal.
 func New(o Options) (*Directory, error) {
 	d := &Directory{
 		journal: o.Journal, now: o.Now, projects: map[string]*Project{}, accounts: map[string]*Account{}, keys: map[string]*Key{},
@@ -168,7 +168,8 @@ func (d *Directory) ProjectPolicy(name string) (policy.Policy, error) {
 	return p.Policy, err
 }
 
-// SetProjectPolicy changes a project's policy through change, which gets the current one and may refuse.
+// SetProjectPolicy calls change with the current policy of a project and stores the returned policy, unless change
+// returns an error.
 func (d *Directory) SetProjectPolicy(name string, change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,8 +201,8 @@ func (d *Directory) SetAccountPolicy(email string, change func(policy.Policy) (p
 	return out, err
 }
 
-// UIDs returns the unique IDs of the service accounts among members; ok is false, with the member's name, when one
-// does not exist. It must not be called from within a change of a policy here.
+// UIDs returns the unique IDs of the service accounts among the members of bindings. If a service account does not
+// exist, missing is its email. Do not call UIDs from a function that changes a policy of the directory.
 func (d *Directory) UIDs(bindings []policy.Binding) (uids map[string]string, missing string) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -226,8 +227,8 @@ func (d *Directory) uids(bindings []policy.Binding) (uids map[string]string, mis
 	return uids, ""
 }
 
-// Gone maps the members of a policy that were deleted since it was set to the form in which the policy shows them
-// from now on: deleted:serviceAccount:NAME?uid=NUMBER.
+// Gone returns the members of a policy that have been deleted since the policy was set. The value of a member is the
+// name that the policy then shows: deleted:serviceAccount:NAME?uid=NUMBER.
 func (d *Directory) Gone(p policy.Policy) map[string]string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

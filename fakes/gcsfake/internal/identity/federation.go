@@ -22,11 +22,11 @@ const gkePool = ".svc.id.goog"
 
 // Pool is a workload identity pool with one OpenID Connect provider.
 type Pool struct {
-	// Project is the ID of its project, ID that of the pool, Provider that of the provider.
+	// Project is the ID of the pool's project. ID and Provider are the IDs of the pool and of its provider.
 	Project, ID, Provider string
-	// Issuer is the iss of the tokens that it accepts; their keys are fetched from there.
+	// Issuer is the iss claim of accepted tokens. The keys are fetched from this URL.
 	Issuer string
-	// Audiences are the accepted aud values. By default they are the provider's own name, and for a pool of GKE
+	// Audiences are the accepted aud claims. The default is the provider's own name, and for a GKE pool
 	// (PROJECT.svc.id.goog) the pool's ID.
 	Audiences []string
 }
@@ -97,9 +97,10 @@ func (d *Directory) pool(audience string) (Pool, bool) {
 // maxFederated is how long a token of another issuer may live.
 const maxFederated = 48 * time.Hour
 
-// ExchangeFederated implements the token exchange of the Security Token Service: it returns an access token for a
-// subject with another issuer's token. The STS reference ("Method: token") requires that its iat is in the past and
-// its exp less than 48 hours later, and does not mention clock skew, so there is no leeway.
+// ExchangeFederated implements the token exchange of the Security Token Service. It exchanges a token of another
+// issuer for an access token for the same subject. According to the STS reference ("Method: token"), the iat of the
+// token must be in the past and its exp less than 48 hours later. The reference does not mention clock skew, so there
+// is no leeway.
 func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, audience, token, scope string) (string, error) {
 	p, ok := d.pool(audience)
 	if !ok {
@@ -131,7 +132,7 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 	return d.issue(grant{Principal: principal, Sets: sets, Scopes: strings.Fields(scope), Expires: d.now().Add(Lifetime).Unix()})
 }
 
-// Impersonate issues a token for a service account to an authorized caller.
+// Impersonate issues a token for a service account. The caller must have authorized the request.
 func (d *Directory) Impersonate(email string, life time.Duration, scopes []string) (string, error) {
 	return d.IssueToken(email, life, scopes...)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Key is a service account key: its public half.
+// Key contains the public key of a service account key.
 type Key struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -32,11 +32,11 @@ type Key struct {
 	Disabled bool      `json:"disabled,omitempty"`
 	// Origin is GOOGLE_PROVIDED or USER_PROVIDED.
 	Origin string `json:"origin"`
-	// System marks a key whose private half never leaves the service: signBlob and signJwt use it.
+	// System marks a key whose private key never leaves the service. signBlob and signJwt use it.
 	System bool `json:"system,omitempty"`
 }
 
-// PublicKey is the key to verify with.
+// PublicKey returns the key that verifies signatures.
 func (k *Key) PublicKey() (*rsa.PublicKey, error) {
 	pub, err := x509.ParsePKIXPublicKey(k.Public)
 	if err != nil {
@@ -51,7 +51,7 @@ func (k *Key) PublicKey() (*rsa.PublicKey, error) {
 
 const keyBits = 2048
 
-// CreateKey makes a key and returns its private half as PEM (PKCS #8), which is not kept.
+// CreateKey creates a key and returns the private key as PEM (PKCS #8). The directory does not store the private key.
 func (d *Directory) CreateKey(email string) (Key, []byte, error) {
 	public, private, err := newKey()
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *Directory) CreateKey(email string) (Key, []byte, error) {
 	return k, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
 }
 
-// newKey makes a key; its halves are in PKIX and PKCS #8 form.
+// newKey generates a key pair. The public key is in PKIX form, the private key in PKCS #8 form.
 func newKey() (public, private []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
@@ -79,7 +79,7 @@ func newKey() (public, private []byte, err error) {
 	return public, private, nil
 }
 
-// UploadKey adds a key whose private half is held by the client. certificate is its X.509 certificate as PEM.
+// UploadKey adds a key whose private key only the client has. certificate is the X.509 certificate of the key as PEM.
 func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
@@ -96,10 +96,11 @@ func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
 	return k, d.addKey(&k)
 }
 
-// systemKey names the secret that holds an account's key of the service's own.
+// systemKey returns the name of the secret that contains the private key of an account's system key.
 func systemKey(a *Account) string { return "system-key/" + a.UniqueID }
 
-// Sign signs with the account's key of the service's own, which it makes at first use.
+// Sign signs a message with the account's system key, whose private key never leaves the service. It creates the key
+// on first use.
 func (d *Directory) Sign(a Account, message []byte) (keyID string, signature []byte, err error) {
 	raw, err := d.Secret(systemKey(&a), func() ([]byte, error) {
 		public, private, err := newKey()
@@ -168,7 +169,7 @@ func (d *Directory) Key(email, id string) (Key, error) {
 	return *k, nil
 }
 
-// Keys returns the keys of a service account that its users manage, in the order of their making.
+// Keys returns the user-managed keys of a service account in the order of their creation.
 func (d *Directory) Keys(email string) []Key {
 	return slices.DeleteFunc(d.SigningKeys(email), func(k Key) bool { return k.System })
 }
@@ -204,7 +205,7 @@ func (d *Directory) SetKeyDisabled(email, id string, disabled bool) error {
 	return nil
 }
 
-// DeleteKey removes a key. Tokens that it was exchanged for live on ("Delete service account keys").
+// DeleteKey deletes a key. Tokens that were issued for the key remain valid ("Delete service account keys").
 func (d *Directory) DeleteKey(email, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,7 +239,7 @@ type HMACKey struct {
 	Sequence int       `json:"sequence"`
 }
 
-// ETag changes with every change of the key.
+// ETag returns the etag of the key. It differs after every change.
 func (k *HMACKey) ETag() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s%d", k.AccessID[len(k.AccessID)-4:], k.Sequence))
 }
@@ -248,7 +249,7 @@ const (
 	secretLength   = 30
 )
 
-// CreateHMAC makes an HMAC key for a service account of a project.
+// CreateHMAC creates an HMAC key for a service account in a project.
 func (d *Directory) CreateHMAC(project, email string) (HMACKey, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -318,7 +319,7 @@ func (d *Directory) HMACKeys(project, email string, deleted bool) []HMACKey {
 	return out
 }
 
-// SetHMACState changes the state of an HMAC key; etag, unless "", must be the current one.
+// SetHMACState changes the state of an HMAC key. etag must be "" or the current etag.
 func (d *Directory) SetHMACState(accessID, state, etag string) (HMACKey, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -35,7 +35,7 @@ func (d *Directory) grants(role, permission string) bool {
 	return r != nil && slices.Contains(r.Permissions, permission)
 }
 
-// RoleExists reports whether there is a role of that name.
+// RoleExists reports whether a role with this name exists.
 func (d *Directory) RoleExists(role string) bool {
 	if _, known := policy.Predefined(role, ""); known {
 		return true
@@ -45,7 +45,7 @@ func (d *Directory) RoleExists(role string) bool {
 	return d.roles[role] != nil
 }
 
-// PutRole adds a custom role to a project, or changes one.
+// PutRole creates or changes a custom role of a project.
 func (d *Directory) PutRole(project, id string, r Role, create bool) (Role, error) {
 	if !roleID.MatchString(id) {
 		return Role{}, gcserr.Invalid.Say("The role ID %q must have 3 to 64 characters of a-z, A-Z, 0-9, _ and dots.", id)
@@ -90,7 +90,7 @@ func (d *Directory) Role(name string) (Role, error) {
 	return Role{}, noRole(name)
 }
 
-// Roles returns the custom roles of a project, or of all for "", in the order of their names.
+// Roles returns the custom roles of a project, ordered by name. If project is "", it returns those of all projects.
 func (d *Directory) Roles(project string) []Role {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -104,7 +104,7 @@ func (d *Directory) Roles(project string) []Role {
 	return out
 }
 
-// DeleteRole deletes a custom role. Bindings that name it no longer grant anything.
+// DeleteRole deletes a custom role. Bindings with this role no longer grant any permissions.
 func (d *Directory) DeleteRole(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

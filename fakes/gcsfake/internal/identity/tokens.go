@@ -31,10 +31,10 @@ type Caller struct {
 	Scopes []string
 }
 
-// Anonymous is the caller without credentials.
+// Anonymous returns the caller of a request without credentials.
 func Anonymous() Caller { return Caller{Caller: policy.Caller{Members: []string{"allUsers"}}} }
 
-// Lifetime is how long access tokens live.
+// Lifetime is the default lifetime of access tokens.
 const Lifetime = time.Hour
 
 const (
@@ -45,7 +45,8 @@ const (
 	allowedSkew   = 5 * time.Minute
 )
 
-// openTokenSecret makes the key that signs access tokens, once: tokens outlive the process.
+// openTokenSecret generates the key that signs access tokens if it does not exist. Tokens remain valid after a
+// restart.
 func (d *Directory) openTokenSecret() error {
 	if len(d.secrets[tokenSecret]) == secretBytes {
 		return nil
@@ -56,8 +57,8 @@ func (d *Directory) openTokenSecret() error {
 	return d.keep(tableSecrets, tokenSecret, secret)
 }
 
-// Secret returns a secret text of the fake's own, kept with the directory, and makes it with invent when there is
-// none yet.
+// Secret returns a secret of the fake, which is stored in the directory. If it does not exist, Secret calls invent to
+// create it.
 func (d *Directory) Secret(name string, invent func() ([]byte, error)) ([]byte, error) {
 	d.inventing.Lock()
 	defer d.inventing.Unlock()
@@ -103,7 +104,7 @@ func (d *Directory) issue(g grant) (string, error) {
 	return tokenPrefix + payload + "." + base64.RawURLEncoding.EncodeToString(d.mac(payload)), nil
 }
 
-// IssueToken makes an access token for a service account, as its metadata server would.
+// IssueToken issues an access token for a service account, like the metadata server of a virtual machine.
 func (d *Directory) IssueToken(email string, life time.Duration, scopes ...string) (string, error) {
 	a, err := d.Account("-", email)
 	if err != nil {
@@ -112,8 +113,8 @@ func (d *Directory) IssueToken(email string, life time.Duration, scopes ...strin
 	return d.issue(grant{Account: a.Email, UID: a.UniqueID, Scopes: scopes, Expires: d.now().Add(life).Unix()})
 }
 
-// Authenticate returns the caller identified by a bearer token. The token's service account must still exist and be
-// enabled. audience reports whether an aud claim of a JWT refers to the called service.
+// Authenticate returns the caller that a bearer token identifies. The token's service account must still exist and be
+// enabled. audience reports whether the aud claim of a JWT refers to the called service.
 func (d *Directory) Authenticate(token string, audience func(string) bool) (Caller, error) {
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {
@@ -178,7 +179,7 @@ func (v *verifiedTokens) put(token string, g grant) {
 	v.known[token] = g
 }
 
-// AccountCaller is the caller that a service account is; uid, unless "", must be its unique ID.
+// AccountCaller returns the caller for a service account. If uid is not "", it must be the account's unique ID.
 func (d *Directory) AccountCaller(email, uid string) (Caller, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -190,7 +191,8 @@ func (d *Directory) AccountCaller(email, uid string) (Caller, error) {
 	return Caller{Caller: policy.Caller{Members: members, UID: a.UniqueID}, Name: email}, nil
 }
 
-// HMACSecret returns the secret of an active HMAC key whose service account exists and is enabled.
+// HMACSecret returns the secret of an HMAC key. The key must be active, and its service account must exist and be
+// enabled.
 func (d *Directory) HMACSecret(accessID string) (secret string, c Caller, err error) {
 	d.mu.RLock()
 	k := d.hmac[accessID]
@@ -273,14 +275,14 @@ func (d *Directory) authenticateJWT(token string, audience func(string) bool) (C
 	c, err := d.AccountCaller(a.Email, a.UniqueID)
 	c.Scopes = strings.Fields(claims.Scope)
 	if len(c.Scopes) == 0 {
-		c.Scopes = nil // the audience, a service, takes the place of scopes
+		c.Scopes = nil // the audience, a service, replaces the scopes
 	}
 	return c, err
 }
 
-// ExchangeAssertion is the JWT bearer grant of the token endpoint: it returns an access token for the service account
-// that signed the assertion ("Using OAuth 2.0 for Server to Server Applications"). audience reports whether an aud
-// means this endpoint.
+// ExchangeAssertion implements the JWT bearer grant of the token endpoint. It returns an access token for the service
+// account that signed the assertion ("Using OAuth 2.0 for Server to Server Applications"). audience reports whether
+// an aud claim refers to this endpoint.
 func (d *Directory) ExchangeAssertion(token string, audience func(string) bool) (string, error) {
 	claims, a, err := d.verifySigned(token)
 	switch {

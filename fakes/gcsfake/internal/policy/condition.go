@@ -14,7 +14,7 @@ import (
 	"cel.dev/cel-go/ext"
 )
 
-// maxExpression is the length that a condition may have, in bytes; the evaluation cost is bounded besides.
+// maxExpression is the maximum length of a condition in bytes. maxCost limits the cost of its evaluation.
 const (
 	maxExpression = 12 << 10
 	maxCost       = 100_000
@@ -106,7 +106,7 @@ func (p *programs) get(expression string) (cel.Program, error) {
 	return prg, nil
 }
 
-// Validate reports why a condition cannot be set.
+// Validate returns an error if the condition is not valid.
 func (c *Condition) Validate() error {
 	if len(c.Expression) > maxExpression {
 		return fmt.Errorf("the condition has %d bytes, at most %d are allowed", len(c.Expression), maxExpression)
@@ -115,7 +115,7 @@ func (c *Condition) Validate() error {
 	return err
 }
 
-// holds evaluates a condition. One that fails to evaluate grants nothing.
+// holds evaluates a condition. If the evaluation fails, the condition does not hold.
 func holds(expression string, on Resource, now time.Time) bool {
 	prg, err := compiled.get(expression)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy stores and evaluates IAM allow policies: roles, members and conditions. It does not depend on the
-// existing principals and resources.
+// Package policy defines and evaluates IAM allow policies: roles, members and conditions. It does not check whether
+// the members and resources exist.
 package policy
 
 import (
@@ -19,7 +19,7 @@ type Condition struct {
 	Expression  string `json:"expression"`
 }
 
-// Binding gives members a role.
+// Binding gives a role to members.
 type Binding struct {
 	Role      string     `json:"role"`
 	Members   []string   `json:"members,omitempty"`
@@ -29,10 +29,10 @@ type Binding struct {
 // Policy is an allow policy.
 type Policy struct {
 	Bindings []Binding `json:"bindings,omitempty"`
-	// Sequence changes with every change; the etag is made of it.
+	// Sequence changes with every change of the policy. The etag is derived from it.
 	Sequence uint64 `json:"sequence"`
-	// UIDs are the unique IDs of the service accounts among the members at the time when the policy was set: a deleted
-	// and recreated account is another member.
+	// UIDs maps the service accounts among the members to the unique IDs that they had when the policy was set. The
+	// policy does not apply to an account that was deleted and recreated with the same name.
 	UIDs map[string]string `json:"uids,omitempty"`
 }
 
@@ -41,10 +41,10 @@ func (p *Policy) Conditional() bool {
 	return slices.ContainsFunc(p.Bindings, func(b Binding) bool { return b.Condition != nil })
 }
 
-// Caller is the caller, in the forms that policies can name.
+// Caller contains the identities of a caller to which policies can refer.
 type Caller struct {
-	// Members are all names of the caller in bindings, for example serviceAccount:a@p.iam.gserviceaccount.com and
-	// allAuthenticatedUsers.
+	// Members are all names by which bindings can refer to the caller, for example
+	// serviceAccount:a@p.iam.gserviceaccount.com and allAuthenticatedUsers.
 	Members []string
 	// UID is the unique ID of a service account.
 	UID string
@@ -52,24 +52,24 @@ type Caller struct {
 
 // Resource is the requested resource.
 type Resource struct {
-	// Name is the full name in conditions, for example projects/_/buckets/b/objects/o.
+	// Name is the value of resource.name in conditions, for example projects/_/buckets/b/objects/o.
 	Name string
-	// Type is the type in conditions, for example storage.googleapis.com/Object.
+	// Type is the value of resource.type in conditions, for example storage.googleapis.com/Object.
 	Type string
-	// Service is the service in conditions.
+	// Service is the value of resource.service in conditions.
 	Service string
-	// ListPrefix is the prefix of a listing, which conditions see as storage.googleapis.com/objectListPrefix.
+	// ListPrefix is the prefix of a listing. Conditions can refer to it as storage.googleapis.com/objectListPrefix.
 	ListPrefix string
 }
 
-// Roles finds the permissions of a role.
+// Roles resolves roles to permissions.
 type Roles interface {
 	// Grants reports whether a role includes a permission.
 	Grants(role, permission string) bool
 }
 
-// Allows reports whether p gives the caller the permission on the resource. owners expands the convenience members
-// projectOwner, projectEditor and projectViewer: it returns whether the caller has that standing in that project.
+// Allows reports whether p gives the caller the permission on the resource. standing reports whether the caller is a
+// projectOwner, projectEditor or projectViewer (kind) of a project; it resolves these convenience members.
 func (p *Policy) Allows(c Caller, permission string, on Resource, roles Roles, standing func(kind, project string) bool, now time.Time) bool {
 	for i := range p.Bindings {
 		b := &p.Bindings[i]
@@ -83,7 +83,7 @@ func (p *Policy) Allows(c Caller, permission string, on Resource, roles Roles, s
 	return false
 }
 
-// Binds reports whether any binding of p without a condition gives the caller the role.
+// Binds reports whether a binding of p without a condition gives the caller the role.
 func (p *Policy) Binds(c Caller, role string) bool {
 	for i := range p.Bindings {
 		if p.Bindings[i].Role == role && p.Bindings[i].Condition == nil && p.binds(&p.Bindings[i], c, nil) {
@@ -112,7 +112,7 @@ func (p *Policy) binds(b *Binding, c Caller, standing func(kind, project string)
 	return false
 }
 
-// WithoutConditions returns the policy as a reader of version 1 sees it: conditional bindings have a special role and
+// WithoutConditions returns the bindings as policy version 1 shows them. Conditional bindings have a special role and
 // no condition ("Policies with conditional role bindings" in the IAM documentation).
 func (p *Policy) WithoutConditions() []Binding {
 	out := make([]Binding, len(p.Bindings))

@@ -95,19 +95,19 @@ func sets(lists map[string][]string) map[string]map[string]bool {
 	return out
 }
 
-// Predefined reports whether a role of Google's includes a permission; known is false when there is no such role.
+// Predefined reports whether a predefined role includes a permission. known is false if there is no such role.
 func Predefined(role, permission string) (granted, known bool) {
 	set, known := predefined[role]
 	return set[permission], known
 }
 
-// PredefinedRoles returns the names of Google's roles, in order.
+// PredefinedRoles returns the names of the predefined roles, in order.
 func PredefinedRoles() []string { return slices.Sorted(maps.Keys(predefined)) }
 
-// PermissionsOf returns the permissions of a role of Google's, in order; nil for no such role.
+// PermissionsOf returns the permissions of a predefined role, in order, or nil if there is no such role.
 func PermissionsOf(role string) []string { return slices.Sorted(maps.Keys(predefined[role])) }
 
-// Permissions returns all permissions that any predefined role includes, in order.
+// Permissions returns the permissions of all predefined roles, in order.
 func Permissions() []string {
 	all := map[string]bool{}
 	for _, set := range predefined {

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
-// RepeatedQuery are the query parameters that are lists: the discovery documents call them repeated.
+// RepeatedQuery contains the query parameters that are lists (repeated, in the discovery documents).
 var RepeatedQuery = []string{"keyTypes", "permissions"}
 
 // single are the headers that have one value.
@@ -25,9 +25,9 @@ var single = accept.Names("authorization", "content-disposition", "content-md5",
 var repeatable = accept.Names("x-goog-hash", "x-goog-api-client", "x-goog-request-params", "x-goog-request-reason", "x-goog-storage-go-features").
 	Prefix("x-amz-meta-", "x-goog-meta-", "x-goog-custom-audit-")
 
-// ambiguity returns what makes a request ambiguous, or "": a query that cannot be parsed completely (unread), or a
-// duplicate of a single-valued parameter or header. Ignoring part of the request would do something else than
-// requested.
+// ambiguity returns the reason why a request is ambiguous, or "" if it is not. A request is ambiguous if its query
+// cannot be parsed completely (unread), or if a single-valued parameter or header occurs more than once. If the fake
+// ignored part of the request, the operation would not do what the client requested.
 func ambiguity(h http.Header, query url.Values, unread error) string {
 	if unread != nil {
 		return fmt.Sprintf("The query cannot be read: %v.", unread)

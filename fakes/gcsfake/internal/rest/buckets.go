@@ -222,7 +222,8 @@ func (c *Call) checkProjection() error {
 	}
 }
 
-// listManagedFolders lists none: none can be made here. gcloud asks before it deletes a bucket with its objects.
+// listManagedFolders returns an empty list, because the fake does not implement managed folders. gcloud calls it
+// before it deletes a bucket with its objects.
 func (*Call) listManagedFolders(*store.Bucket) (any, error) {
 	return map[string]string{"kind": "storage#managedFolders"}, nil
 }
@@ -259,7 +260,8 @@ func (c *Call) getBucket(b *store.Bucket) (any, error) {
 	return c.resource(b), nil
 }
 
-// metaCondition checks ifMetagenerationMatch and its opposite. reading makes the latter's refusal 304.
+// metaCondition checks ifMetagenerationMatch and ifMetagenerationNotMatch. If reading is true, the latter fails with
+// status 304.
 func (c *Call) metaCondition(is int64, reading bool) error {
 	return c.condition("ifMetageneration", is, reading)
 }
@@ -383,7 +385,7 @@ func (c *Call) patchBucket(b *store.Bucket) (any, error) {
 	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error { return cfg.merge(fields) })
 }
 
-// updateBucket replaces the configuration; location and class stay when they are not given.
+// updateBucket replaces the configuration. It keeps the location and storage class if the request does not set them.
 func (c *Call) updateBucket(b *store.Bucket) (any, error) {
 	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error {
 		for _, name := range writable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the fake's HTTP layer: Cloud Storage's JSON and XML APIs, the IAM API, the related parts of
-// Resource Manager and IAM Credentials, the OAuth token endpoint and the Security Token Service. It parses a request,
-// authenticates and authorizes the caller, and calls the store and the directory.
+// Package rest implements the fake's HTTP interface. It serves Cloud Storage's JSON and XML APIs, the IAM API, the
+// related parts of Resource Manager and IAM Credentials, the OAuth token endpoint and the Security Token Service. It
+// parses a request, authenticates and authorizes the caller, and calls the store and the directory.
 package rest
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// API serves all endpoints.
+// API is the HTTP interface of all services of the fake.
 type API struct {
 	store   *store.Store
 	dir     *identity.Directory
@@ -59,7 +59,7 @@ const (
 
 // Call is a request whose operation has been determined.
 type Call struct {
-	// Operation is its name: that of the discovery document for JSON, xml.NAME for XML.
+	// Operation is the name of the operation: the name in the discovery document for JSON, and xml.NAME for XML.
 	Operation string
 
 	api      *API
@@ -116,7 +116,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Resource returns the resource of the call: bucket, bucket/object or the path of another resource.
+// Resource returns the resource of the call: the bucket, bucket/object, or the path of another resource.
 func (c *Call) Resource() string {
 	if b := c.vars["bucket"]; b != "" {
 		if o := c.vars["object"]; o != "" {
@@ -132,7 +132,7 @@ func (c *Call) Resource() string {
 	return ""
 }
 
-// Principal is the verified caller, or the one claimed by a request that is not verified yet.
+// Principal returns the authenticated caller. Before authentication, it returns the caller that the request claims.
 func (c *Call) Principal() string {
 	if c.caller.Name != "" {
 		return c.caller.Name
@@ -154,7 +154,7 @@ func (c *Call) claimed() string {
 	return id
 }
 
-// Claimed is the access ID that a signature claims, verified or not.
+// Claimed returns the access ID in the request's signature, even if the signature is not verified.
 func (c *Call) Claimed() string {
 	if c.verified != nil {
 		return c.verified.AccessKeyID
@@ -162,7 +162,7 @@ func (c *Call) Claimed() string {
 	return c.claimed()
 }
 
-// Serve handles the call and returns the error of the response, nil for success.
+// Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	err := c.refuseAmbiguity()
 	if err == nil {
@@ -222,7 +222,7 @@ func (c *Call) authenticate() error {
 	return nil
 }
 
-// bearer takes the token out of an Authorization header.
+// bearer returns the token in an Authorization header.
 func bearer(auth string) (string, bool) {
 	kind, token, _ := strings.Cut(auth, " ")
 	return strings.TrimSpace(token), strings.EqualFold(kind, "Bearer") || strings.EqualFold(kind, "OAuth")

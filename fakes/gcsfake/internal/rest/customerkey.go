@@ -107,8 +107,8 @@ func (c *Call) newKey(a *store.Attributes) (string, error) {
 
 var twoKeys = gcserr.Invalid.Say("An object cannot be encrypted with both a Cloud KMS key and a customer-supplied key.")
 
-// copyKeys reads the keys of a copy. A rewrite names that of its source in headers of its own; other copies use one key
-// for both.
+// copyKeys reads the keys of a copy. A rewrite has separate headers for the key of the source. Other copies use one
+// key for both objects.
 func (c *Call) copyKeys(from *store.Object, rewrite bool) (to string, err error) {
 	if to, err = c.customerKey(ownKey); err != nil {
 		return "", err

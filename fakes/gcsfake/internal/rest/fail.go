@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// Fail responds with an error in the form of the endpoint.
+// Fail responds with an error in the format of the endpoint.
 func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
 	w.Header().Del("Content-Length")
 	if e.Status == http.StatusUnauthorized {
@@ -56,7 +56,7 @@ func (c *Call) failure(e *gcserr.Error) any {
 	}}
 }
 
-// reasonOf is the error's reason in the JSON API, also for one that was made for XML.
+// reasonOf returns the error's reason in the JSON API, even if the error was defined for XML.
 func reasonOf(e *gcserr.Error) string {
 	if e.Reason != "" {
 		return e.Reason

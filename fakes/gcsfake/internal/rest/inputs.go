@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// Inputs are the query parameters and body fields of each operation. Clients send back what they have read, so fields
-// that only the service sets are ignored, as Google does.
+// Inputs are the query parameters and body fields of each operation. Clients may send back fields that they have
+// read. Therefore, fields that only the service sets are ignored, as Google does.
 var Inputs = map[string]accept.Inputs{
 	"storage.buckets.insert": {
 		Query:  everyQuery.With("enableObjectRetention", "project").Different("projection").Refused("predefinedAcl", "predefinedDefaultObjectAcl"),
@@ -149,8 +149,8 @@ var (
 	}
 )
 
-// XMLInputs are the query parameters and the Google and S3 headers of each operation of the XML API, except those of
-// all operations.
+// XMLInputs are the query parameters, and the Google and S3 headers, of each operation of the XML API. It does not
+// contain the inputs of all operations.
 var XMLInputs = map[string]accept.Inputs{
 	"xml.GetService": {}, "xml.PutBucket": {}, "xml.HeadBucket": {}, "xml.GetBucketLocation": {}, "xml.GetBucketVersioning": {}, "xml.GetBucketCORS": {},
 	"xml.GetBucketLifecycle": {}, "xml.GetBucketStorageClass": {}, "xml.PostObject": {}, "xml.DeleteResumable": {}, "xml.AbortMultipartUpload": {},
@@ -182,7 +182,8 @@ var FormFields = generationHeaders.And(encryptionHeaders, aclHeaders, attributeH
 // xmlQuery are the query parameters of all operations of the XML API.
 var xmlQuery = accept.Names("x-id", "userProject", "GoogleAccessId", "AWSAccessKeyId", "Expires", "Signature")
 
-// servedHeaders are the headers of Google's, and of S3's in the XML API, that all operations have, or that have no effect.
+// servedHeaders are the Google headers, and for the XML API also the S3 headers, that all operations accept or that
+// have no effect.
 var servedHeaders = map[flavour]accept.List{
 	inJSON: accept.Names("x-goog-storage-go-features", "x-goog-api-client", "x-goog-request-params", "x-goog-request-reason", "x-goog-gcs-idempotency-token", "x-goog-user-project",
 		"x-goog-encryption-algorithm", "x-goog-encryption-key", "x-goog-encryption-key-sha256",

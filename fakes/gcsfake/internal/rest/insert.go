@@ -130,8 +130,8 @@ func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received)
 	return c.respondObject(w, o)
 }
 
-// boundaryOf is the boundary in a content type, "" for none. gcloud and gsutil quote it with apostrophes, which RFC 2045
-// does not know and the service takes.
+// boundaryOf returns the boundary in a content type, or "" if there is none. gcloud and gsutil quote the boundary
+// with apostrophes. RFC 2045 does not allow this, but the service accepts it.
 func boundaryOf(contentType string) string {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err == nil && strings.HasPrefix(kind, "multipart/") && !strings.HasPrefix(params["boundary"], "'") {
@@ -345,8 +345,8 @@ func (r *resumption) settle(u *store.Upload, total int64) error {
 	return err
 }
 
-// incomplete is the response to an upload that wants more: 308, which some clients ask not to get as their HTTP library
-// takes it for a redirect.
+// incomplete responds to an upload that expects more data. The status is 308. Some clients ask for 200 instead,
+// because their HTTP libraries treat 308 as a redirect.
 func (c *Call) incomplete(w http.ResponseWriter, size int64) {
 	if size > 0 {
 		w.Header().Set("Range", "bytes=0-"+strconv.FormatInt(size-1, 10))

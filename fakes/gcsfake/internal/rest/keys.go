@@ -62,7 +62,7 @@ func (c *Call) createKey(a identity.Account) (any, error) {
 	return out, nil
 }
 
-// CredentialsFile returns the JSON key file of a service account, with a token endpoint below base.
+// CredentialsFile returns the JSON key file of a service account. Its token endpoint is below base.
 func CredentialsFile(a identity.Account, keyID string, private []byte, base string) ([]byte, error) {
 	return json.MarshalIndent(map[string]string{
 		"type": "service_account", "project_id": a.Project, "private_key_id": keyID, "private_key": string(private), "client_email": a.Email,

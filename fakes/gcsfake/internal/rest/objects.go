@@ -47,8 +47,8 @@ func (c *Call) objectConditions(o *store.Object, reading bool) error {
 	return c.condition("ifMetageneration", metageneration, reading)
 }
 
-// overwriting guards a write: the caller needs one more permission where there is an object already, and the
-// preconditions must hold.
+// overwriting guards a write. If the object exists, the caller needs an additional permission. The preconditions must
+// hold.
 func (c *Call) overwriting(name string) store.Guard {
 	return func(b *store.Bucket, current *store.Object) error {
 		if current != nil {

@@ -81,7 +81,7 @@ func (c *Call) checkFields(raw []byte) error {
 	return nil
 }
 
-// asksForNothing reports whether a field has the value that it has when it is not sent.
+// asksForNothing reports whether a field has the value that means that the field is not set.
 func asksForNothing(v any) bool {
 	switch v := v.(type) {
 	case nil:

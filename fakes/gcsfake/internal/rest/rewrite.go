@@ -59,8 +59,9 @@ func (c *Call) rewriteLimit() (int64, error) {
 	return limit, err
 }
 
-// unfinishedRewrite is the response to a call after which something is left to do, nil when nothing is. The limit of a call
-// holds only between locations or storage classes; elsewhere nothing has to be copied.
+// unfinishedRewrite returns the response to a call that does not complete the rewrite, or nil if the rewrite is
+// complete. The limit of a call applies only between locations or storage classes; otherwise nothing has to be
+// copied.
 func (c *Call) unfinishedRewrite() (map[string]any, error) {
 	limit, err := c.rewriteLimit()
 	text := c.query.Get("rewriteToken")

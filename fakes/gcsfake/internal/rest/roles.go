@@ -88,7 +88,7 @@ func (c *Call) patchRole(p identity.Project) (any, error) {
 	return c.api.dir.PutRole(p.ID, c.vars["role"], r, false)
 }
 
-// masked makes the changes of a role that an update mask has, all without one.
+// masked changes the fields of a role that are in the update mask, or all fields if the mask is empty.
 func masked(r *identity.Role, changed identity.Role, mask string) error {
 	if mask == "" {
 		*r = changed

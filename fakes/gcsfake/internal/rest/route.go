@@ -18,7 +18,7 @@ type route struct {
 	operation       string
 	level           identity.Level
 	handler         handler
-	// unserved is an operation that is known and not served.
+	// unserved marks an operation that the service has and the fake does not implement.
 	unserved bool
 
 	segments []string
@@ -41,7 +41,7 @@ func allRoutes() []route {
 	return all
 }
 
-// Operations returns the names of all served operations.
+// Operations returns the names of all implemented operations.
 func Operations() []string {
 	var out []string
 	for _, r := range allRoutes() {

@@ -55,7 +55,7 @@ func (c *Call) signJWT(a identity.Account) (any, error) {
 			return nil, gcserr.Invalid.Say("The exp must be an integer timestamp that is not in the past and at most 12 hours in the future.")
 		}
 	}
-	// The key is made by the first signature, and the header names it.
+	// The first signature creates the key, and the header names it.
 	id, _, err := c.api.dir.Sign(a, nil)
 	if err != nil {
 		return nil, err

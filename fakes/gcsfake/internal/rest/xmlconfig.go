@@ -112,7 +112,7 @@ func (c *Call) xmlPutCORS(w http.ResponseWriter) error {
 	return c.xmlSetConfig(w, "cors", rules)
 }
 
-// xmlLifecycle is a lifecycle configuration ("Set object lifecycle"). Of an action, one element is there.
+// xmlLifecycle is a lifecycle configuration ("Set object lifecycle"). An action has exactly one of the elements.
 type xmlLifecycle struct {
 	XMLName xml.Name `xml:"LifecycleConfiguration"`
 	Rule    []xmlRule

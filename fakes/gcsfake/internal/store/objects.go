@@ -15,16 +15,17 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Body starts the body of an object or part.
+// Body returns a writer for the body of an object or part.
 func (s *Store) Body() *blob.Writer { return s.bodies.Create() }
 
-// Discard drops bodies that were committed but not stored, as after a failed condition.
+// Discard deletes bodies that were committed but that no object refers to, for example after a failed condition.
 func (s *Store) Discard(segments ...Segment) { s.bodies.Delete(ids(segments)...) }
 
-// Guard sees the bucket and the generation that a change concerns, nil for none, and may refuse.
+// Guard checks a change before it is made. It gets the bucket and the affected generation, or nil if there is none,
+// and returns an error to reject the change.
 type Guard func(b *Bucket, current *Object) error
 
-// Put stores o as the live generation of its name. The stored object is returned.
+// Put stores o as the live generation of its name and returns the stored object.
 func (s *Store) Put(o Object, guard Guard) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +112,8 @@ func objectKey(o *Object) string {
 	return o.Bucket + "/" + strconv.FormatInt(o.Generation, 10) + "/" + o.Name
 }
 
-// Expires is until when the bucket's retention policy keeps an object; the zero time when there is none or an
-// event-based hold has not ended yet.
+// Expires returns the time until which the bucket's retention policy protects an object. It returns the zero time if
+// there is no policy, or if the object has an event-based hold.
 func (b *Bucket) Expires(o *Object) time.Time {
 	if b.Settings.Retention.Period == 0 || o.EventBasedHold {
 		return time.Time{}
@@ -124,7 +125,7 @@ func (b *Bucket) Expires(o *Object) time.Time {
 	return from.Add(time.Duration(b.Settings.Retention.Period) * time.Second)
 }
 
-// protects reports why a generation may not go away: holds and retention.
+// protects returns an error if holds or retention prevent the deletion of a generation.
 func (b *bucketState) protects(o *Object, now time.Time) error {
 	switch {
 	case o.TemporaryHold || o.EventBasedHold:
@@ -144,7 +145,7 @@ func holdKind(o *Object) string {
 	return "event-based"
 }
 
-// Get returns a generation of an object, the live one for 0, with its bucket.
+// Get returns a generation of an object and its bucket. Generation 0 means the live one.
 func (s *Store) Get(bucket, name string, generation int64) (*Object, *Bucket, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -197,7 +198,7 @@ func (s *Store) Read(w io.Writer, segments []Segment, offset, length int64) erro
 	return nil
 }
 
-// Update changes the attributes of a generation through change, which gets a copy and may refuse.
+// Update calls change with a copy of a generation and stores the changed attributes, unless change returns an error.
 func (s *Store) Update(bucket, name string, generation int64, change func(*Bucket, *Object) error) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +225,8 @@ func (s *Store) Update(bucket, name string, generation int64, change func(*Bucke
 	return &next, nil
 }
 
-// Delete deletes a generation, softly if the bucket's policy says so. Generation 0 means the live one, which becomes
-// noncurrent if versioning is enabled.
+// Delete deletes a generation. If the bucket has a soft delete policy, the deletion is soft. Generation 0 means the
+// live one, which becomes noncurrent if versioning is enabled.
 func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +256,8 @@ func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error
 	return nil
 }
 
-// remove takes a generation out of its entry; done does it once the change is committed. plain is a removal that names
-// no generation.
+// remove removes a generation from its entry. The returned function completes the removal after the commit of the
+// change. plain means that the request does not specify a generation.
 func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *journal.Change) (done func(), err error) {
 	versions := slices.Clone(e.versions)
 	i := slices.Index(versions, target)
@@ -279,8 +280,8 @@ func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *
 	}, nil
 }
 
-// Move atomically stores o, whose body is a copy, as the live generation of its name and removes the live generation
-// of from. source may reject from.
+// Move atomically stores o as the live generation of its name and removes the live generation of from. The body of o
+// must be a copy. source can reject the generation of from.
 func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,34 +310,34 @@ func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error
 	return stored, nil
 }
 
-// Query is a listing.
+// Query selects the objects of a listing.
 type Query struct {
 	Bucket, Prefix, Delimiter string
-	// From and To bound the names: From <= name < To; "" is no bound.
+	// From and To limit the names: From <= name < To; "" means no limit.
 	From, To string
-	// After is the name after which to go on, and AfterGeneration the generation of it that was the last.
+	// After is the last name of the previous page, and AfterGeneration its last generation.
 	After           string
 	AfterGeneration int64
-	// Versions includes noncurrent generations; SoftDeleted lists soft-deleted ones instead of the others.
+	// Versions includes noncurrent generations. SoftDeleted lists only soft-deleted generations.
 	Versions, SoftDeleted bool
 	// TrailingDelimiter includes objects whose names end in the delimiter in addition to their prefixes.
 	TrailingDelimiter bool
 	Max               int
-	// Match, unless nil, selects names.
+	// Match selects names; nil selects all.
 	Match func(name string) bool
 }
 
-// Page is a part of a listing.
+// Page is one page of a listing.
 type Page struct {
 	Objects  []*Object
 	Prefixes []string
-	// More reports whether there is more after Last and LastGeneration.
+	// More reports whether there are further entries after Last and LastGeneration.
 	More           bool
 	Last           string
 	LastGeneration int64
 }
 
-// List lists objects in the order of their names, generations of one from the oldest to the newest.
+// List lists objects, ordered by name. Generations of the same name are ordered from the oldest to the newest.
 func (s *Store) List(q Query) (Page, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -63,7 +63,7 @@ func (d *bin) excess(now time.Time) []*Object {
 	return out
 }
 
-// forgetBucket takes out everything of a bucket.
+// forgetBucket removes all soft-deleted objects of a bucket.
 func (d *bin) forgetBucket(b *bucketState) {
 	d.queue = slices.DeleteFunc(d.queue, func(e binned) bool {
 		if e.from == b {
@@ -134,7 +134,7 @@ func (s *Store) SoftDeleted(bucket, name string, generation int64) (*Object, *Bu
 	return o, &out, nil
 }
 
-// IsSoftDeleted reports whether there is a soft-deleted generation of a name.
+// IsSoftDeleted reports whether a name has a soft-deleted generation.
 func (s *Store) IsSoftDeleted(bucket, name string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -149,7 +149,7 @@ func (s *Store) IsSoftDeleted(bucket, name string) bool {
 	return found
 }
 
-// ReadSoftDeleted pins the body of a soft-deleted generation until release is called.
+// ReadSoftDeleted returns a soft-deleted generation and pins its body until release is called.
 func (s *Store) ReadSoftDeleted(bucket, name string, generation int64) (o *Object, release func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

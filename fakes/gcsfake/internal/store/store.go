@@ -29,7 +29,8 @@ const (
 	tableCompleted = "gcs.completed"
 )
 
-// Store holds all data; its methods are safe for concurrent use. Do not modify returned values.
+// Store contains buckets, objects and uploads. Its methods are safe for concurrent use. Do not modify returned
+// values.
 type Store struct {
 	journal journal.Journal
 	bodies  *blob.Store
@@ -87,7 +88,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// New returns the store that the journal describes.
+// New returns a store with the contents of the journal.
 func New(o Options) (*Store, error) {
 	s := &Store{journal: o.Journal, bodies: o.Bodies, now: o.Now, buckets: map[string]*bucketState{}, uploads: map[string]*Upload{}, completed: map[string]*Object{}}
 	known := map[blob.ID]bool{}
@@ -218,7 +219,7 @@ func (s *Store) Bucket(name string) (*Bucket, error) {
 	return &out, nil
 }
 
-// Buckets returns the buckets of a project, of all for "", in the order of their names.
+// Buckets returns the buckets of a project, ordered by name. If project is "", it returns those of all projects.
 func (s *Store) Buckets(project string) []Bucket {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -231,7 +232,7 @@ func (s *Store) Buckets(project string) []Bucket {
 	return out
 }
 
-// UpdateBucket changes a bucket through change, which gets a copy and may refuse.
+// UpdateBucket calls change with a copy of a bucket and stores the copy unless change returns an error.
 func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +259,8 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, e
 	return next, nil
 }
 
-// DeleteBucket removes a bucket without objects, with its unfinished uploads and soft-deleted objects. guard may refuse.
+// DeleteBucket deletes a bucket that has no objects. It also deletes the bucket's unfinished uploads and soft-deleted
+// objects. guard can return an error to reject the deletion.
 func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store stores buckets, generations of objects and unfinished uploads, in memory and in a journal, and bodies
-// in a blob store. It enforces the rules that apply to every caller, such as retention, and does not depend on
-// callers or protocols.
+// Package store stores buckets, generations of objects and unfinished uploads, in memory and in a journal. The bodies
+// are in a blob store. The package enforces the rules that apply to every caller, such as retention. It does not
+// depend on callers or protocols.
 package store
 
 import (
@@ -25,11 +25,11 @@ type Bucket struct {
 	Updated        time.Time `json:"updated"`
 	Generation     int64     `json:"generation"`
 	Metageneration int64     `json:"metageneration"`
-	// Config holds the fields of the bucket resource that clients set, by name, as JSON.
+	// Config contains the fields of the bucket resource that clients set, by name, as JSON.
 	Config map[string]json.RawMessage `json:"config"`
 	Policy policy.Policy              `json:"policy"`
 
-	// Settings are the parts of Config that are acted upon.
+	// Settings is the parsed part of Config that affects behavior.
 	Settings Settings `json:"-"`
 }
 
@@ -76,7 +76,7 @@ func (b *Bucket) Parse() error {
 	return nil
 }
 
-// Segment is a piece of a body.
+// Segment is a part of a body, stored separately.
 type Segment struct {
 	ID   blob.ID `json:"id"`
 	Size int64   `json:"size"`
@@ -98,7 +98,7 @@ type Attributes struct {
 	Retention          *Retention        `json:"retention,omitempty"`
 }
 
-// Retention is an object's own retention.
+// Retention is the retention configuration of a single object.
 type Retention struct {
 	Mode  string    `json:"mode"`
 	Until time.Time `json:"retainUntilTime"`
@@ -113,25 +113,27 @@ type Object struct {
 	Generation     int64  `json:"generation"`
 	Metageneration int64  `json:"metageneration"`
 	Size           int64  `json:"size"`
-	// CustomerKey is the SHA-256, in base64, of the customer-supplied key, "" without one.
+	// CustomerKey is the base64-encoded SHA-256 of the customer-supplied key, or "" if there is none.
 	CustomerKey string `json:"customerKey,omitempty"`
-	// MD5 is nil for objects composed of others or of parts.
+	// MD5 is nil for objects that were composed from other objects or from parts.
 	MD5        []byte    `json:"md5,omitempty"`
 	CRC32C     uint32    `json:"crc32c"`
 	Components int       `json:"components,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	// HoldReleased is when an event-based hold ended, which restarts the bucket's retention; nil for none.
+	// HoldReleased is the time when an event-based hold ended, or nil if none did. The bucket's retention period
+	// starts again at this time.
 	HoldReleased *time.Time `json:"holdReleased,omitempty"`
-	// Deleted is when the generation became noncurrent, nil for the live one.
+	// Deleted is the time when the generation became noncurrent, or nil for the live generation.
 	Deleted *time.Time `json:"deleted,omitempty"`
-	// SoftDelete is when the generation was soft-deleted, and HardDelete when it is deleted permanently; nil for others.
+	// SoftDelete is the time when the generation was soft-deleted, and HardDelete the time when it is deleted
+	// permanently. Both are nil for other generations.
 	SoftDelete *time.Time `json:"softDelete,omitempty"`
 	HardDelete *time.Time `json:"hardDelete,omitempty"`
 	Segments   []Segment  `json:"segments,omitempty"`
 }
 
-// ETag is the etag of the JSON API.
+// ETag returns the etag of the object in the JSON API.
 func (o *Object) ETag() string {
 	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(o.Generation, 36) + "/" + strconv.FormatInt(o.Metageneration, 36)))
 }
@@ -144,13 +146,13 @@ type Upload struct {
 	// Multipart distinguishes a multipart upload (XML API) from a resumable one.
 	Multipart  bool       `json:"multipart,omitempty"`
 	Attributes Attributes `json:"attributes"`
-	// CustomerKey is that of the object.
+	// CustomerKey is the same field as in Object.
 	CustomerKey string    `json:"customerKey,omitempty"`
 	Created     time.Time `json:"created"`
 	// Extra is data that the HTTP layer needs when the upload is completed.
 	Extra json.RawMessage `json:"extra,omitempty"`
 
-	// Segments, Size, MD5State and CRC32C describe what a resumable upload has received.
+	// Segments, Size, MD5State and CRC32C describe the data that a resumable upload has received.
 	Segments []Segment `json:"segments,omitempty"`
 	Size     int64     `json:"size,omitempty"`
 	MD5State []byte    `json:"md5State,omitempty"`
@@ -159,9 +161,9 @@ type Upload struct {
 	Parts map[int]Part `json:"-"`
 }
 
-// Part is one part of an upload in parts.
+// Part is one part of a multipart upload.
 type Part struct {
-	// Checksum is the header x-amz-checksum- of the part and its value, "" for none.
+	// Checksum is the name and value of the part's header x-amz-checksum-*, or "" if there is none.
 	Checksum string    `json:"checksum,omitempty"`
 	Number   int       `json:"number"`
 	Size     int64     `json:"size"`

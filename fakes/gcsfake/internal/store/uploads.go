@@ -71,14 +71,14 @@ func (s *Store) Upload(id string) (Upload, error) {
 	return out, nil
 }
 
-// Completed returns the object of an upload that was completed lately, nil for none.
+// Completed returns the object that a recently completed upload created, or nil if there is none.
 func (s *Store) Completed(id string) *Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.completed[id]
 }
 
-// Uploads returns the unfinished uploads in parts of a bucket in the order of their names.
+// Uploads returns the unfinished multipart uploads of a bucket, ordered by name.
 func (s *Store) Uploads(bucket string) ([]Upload, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -95,8 +95,8 @@ func (s *Store) Uploads(bucket string) ([]Upload, error) {
 	return out, nil
 }
 
-// Extend stores an additional segment of a resumable upload: next is the upload as returned by Upload, with the new
-// segment and checksums.
+// Extend stores an additional segment of a resumable upload. before is the upload as returned by Upload, and next is
+// the same upload with the new segment and checksums.
 func (s *Store) Extend(before, next Upload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Store) PutPart(id string, p Part) error {
 	return nil
 }
 
-// FinishUpload ends an upload and stores o in its place. Bodies of the upload that o does not use go away.
+// FinishUpload ends an upload and stores o. It deletes the bodies of the upload that o does not use.
 func (s *Store) FinishUpload(id string, o Object, guard Guard) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Store) FinishUpload(id string, o Object, guard Guard) (*Object, error) 
 	return stored, nil
 }
 
-// CancelUpload drops an upload with everything that it has received.
+// CancelUpload ends an upload and deletes the data that it has received.
 func (s *Store) CancelUpload(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

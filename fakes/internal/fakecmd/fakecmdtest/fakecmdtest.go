@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecmdtest runs the command of a fake as a separate process in tests, and contains the tests that are the
-// same for all fakes.
+// Package fakecmdtest helps to test the commands of the fakes. It runs a command as a separate process, and contains
+// the tests that are the same for all fakes.
 package fakecmdtest
 
 import (
@@ -28,13 +28,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// childMark makes the test binary be the command instead of running tests.
+// childMark is the environment variable that makes the test binary run the command instead of tests.
 const childMark = "COOPER_FAKE_COMMAND"
 
-// Command is a fake's Prepare.
+// Command is the type of each fake's function Prepare.
 type Command func(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error
 
-// Main is a TestMain: in a process that Start made it is the command. It returns the code to exit with.
+// Main implements TestMain. In a process that Start started, it runs the command instead of the tests. It returns the
+// exit code.
 func Main(m *testing.M, command Command) int {
 	if os.Getenv(childMark) == "" {
 		return m.Run()
@@ -58,9 +59,9 @@ func (c Command) Run(ctx context.Context, args []string, stdout io.Writer) error
 	return run(ctx, stdout, io.Discard)
 }
 
-// Child is the command in a process of its own.
+// Child is the command in a separate process.
 type Child struct {
-	// Env is the environment that the command printed.
+	// Env contains the environment variables that the command printed.
 	Env map[string]string
 
 	cmd       *exec.Cmd
@@ -96,18 +97,19 @@ func Start(t *testing.T, args ...string) *Child {
 	return nil
 }
 
-// Strike kills the process and does not wait for its end. Several goroutines may call it.
+// Strike kills the process without waiting for its end. It is safe for concurrent use.
 func (c *Child) Strike() {
 	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may have exited already
 }
 
-// Kill ends the process without giving it a chance, and waits for it; a second call does nothing.
+// Kill kills the process with SIGKILL and waits for its end. A second call does nothing.
 func (c *Child) Kill() {
 	c.Strike()
 	_ = c.cmd.Wait() // killed: always an error
 }
 
-// Stop asks the process to end and waits for it. It must leave nothing in its temporary directory.
+// Stop stops the process with SIGTERM and waits for its end. The test fails if the process leaves files in its
+// temporary directory.
 func (c *Child) Stop(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -119,7 +121,8 @@ func (c *Child) Stop(t *testing.T) {
 	processtest.RequireEmptyDir(t, c.temporary)
 }
 
-// PeakMemory is the process's largest resident size so far in bytes. It skips the test on systems that do not tell.
+// PeakMemory returns the largest resident size of the process so far in bytes. It skips the test on systems that do
+// not report the size.
 func (c *Child) PeakMemory(t *testing.T) int64 {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.cmd.Process.Pid), "status"))
@@ -139,19 +142,19 @@ func (c *Child) PeakMemory(t *testing.T) int64 {
 	return 0
 }
 
-// Content returns a body of size bytes that identifies the key that it was written for.
+// Content returns a body of size bytes that consists of repetitions of the key, so that tests can identify it.
 func Content(key string, size int) []byte {
 	return bytes.Repeat([]byte(key+"\n"), size/(len(key)+1)+1)[:size]
 }
 
-// BadStart is a call of the command that must fail, and a part of its text.
+// BadStart is an invalid start of the command, and a part of the expected error.
 type BadStart struct {
 	Args []string
 	Want string
 }
 
-// BadStarts checks that the command rejects the arguments that every fake rejects, and the given ones, with helpful
-// messages. operation is a valid operation for fault plans of this fake.
+// BadStarts checks that the command rejects invalid arguments with helpful messages: those that every fake rejects,
+// and the given ones. operation is a valid operation for fault plans of this fake.
 func BadStarts(t *testing.T, command Command, operation string, starts map[string]BadStart) {
 	t.Helper()
 	busy, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -195,16 +198,16 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 
 // Admin calls the admin endpoint of a child.
 type Admin struct {
-	// URL is the server's.
+	// URL is the URL of the child.
 	URL string
-	// Authenticate puts the administrator's credential into a request.
+	// Authenticate adds the administrator's credentials to a request.
 	Authenticate func(*http.Request)
-	// Wants is a part of the refusal of a request without it.
+	// Wants is a part of the error message for a request without the credentials.
 	Wants string
 }
 
-// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the response,
-// which it returns.
+// Expect calls path below the admin endpoint as the administrator. The response must have this status and contain
+// want. Expect returns the response.
 func (a Admin) Expect(t *testing.T, method, path, body string, status int, want string) (got string) {
 	t.Helper()
 	return a.expect(t, a.Authenticate, method, path, body, status, want)
@@ -231,11 +234,12 @@ func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, pa
 	return string(raw)
 }
 
-// Create is an operation that makes something with a name, for TestAdmin.
+// Create is an operation that creates a named resource, for TestAdmin.
 type Create struct {
-	// Operation is its name in fault plans, Code an error of the service that the plan makes it fail with.
+	// Operation is the name of the operation in fault plans. Code is an error code of the service for a fault in the
+	// operation.
 	Operation, Code string
-	// Do creates it; Name is its name in the inventory.
+	// Do performs the operation. Name is the name of the created resource in the inventory.
 	Do   func() error
 	Name string
 }
@@ -296,7 +300,7 @@ func (a Admin) testReset(t *testing.T, create Create) {
 	}
 }
 
-// AdminIsOff tests a child without --admin at a URL: only the health check is available.
+// AdminIsOff tests the child at a URL that was started without --admin. It must serve only the health check.
 func AdminIsOff(t *testing.T, url string) {
 	t.Helper()
 	a := Admin{URL: url, Authenticate: func(*http.Request) {}}

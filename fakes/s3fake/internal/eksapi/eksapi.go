@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package eksapi serves the part of Amazon EKS that gives credentials to pods: Pod Identity associations (service
-// eks) and AssumeRoleForPodIdentity (service eks-auth). The caller must have verified the signature; this package
-// evaluates policies.
+// eks) and AssumeRoleForPodIdentity (service eks-auth). Callers must verify the signature of a request before they
+// call this package, which then evaluates the policies.
 package eksapi
 
 import (
@@ -39,7 +39,7 @@ type Options struct {
 	Account *iam.Account
 	Journal journal.Journal
 	Region  string
-	// Clusters maps the clusters that exist to the issuers of their service account tokens.
+	// Clusters maps the existing clusters to the issuers of their service account tokens.
 	Clusters map[string]string
 	Tokens   *iamapi.TokenVerifier
 	Now      func() time.Time
@@ -66,7 +66,7 @@ type Association struct {
 	ModifiedAt     float64           `json:"modifiedAt,omitempty"`
 }
 
-// kept is an association with the token of the request that made it, which is in no response.
+// kept is an association with the token of the request that created it. Responses do not contain the token.
 type kept struct {
 	Association
 
@@ -99,7 +99,7 @@ type Request struct {
 	Context   iampolicy.Context
 }
 
-// Operation names a request, "" for one that is not served.
+// Operation returns the operation of a request, or "" if it is not implemented.
 func Operation(method, path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 3 || parts[0] != "clusters" {
@@ -117,7 +117,7 @@ func Operation(method, path string) string {
 	}[method+" "+strconv.Itoa(len(parts))]
 }
 
-// Operations returns the names of the served operations.
+// Operations returns the names of all implemented operations.
 func Operations() []string {
 	return []string{
 		"eks-auth:AssumeRoleForPodIdentity", "eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",
@@ -129,7 +129,7 @@ func refused(status int, code, format string, args ...any) *awserr.Error {
 	return awserr.Newf(status, code, format, args...)
 }
 
-// Serve handles one request with a JSON document.
+// Serve handles one request and returns the response, which the caller encodes as JSON.
 func (a *API) Serve(r Request) (any, error) {
 	op := Operation(r.Method, r.Path)
 	if op == "" {

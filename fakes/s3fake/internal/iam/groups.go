@@ -41,7 +41,7 @@ func (a *Account) group(name string) (*Group, error) {
 	return nil, noSuchEntity("The group with name %s cannot be found.", name)
 }
 
-// Group returns a group and its members in the order of their names.
+// Group returns a group and its members, ordered by name.
 func (a *Account) Group(name string) (Group, []User, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -63,14 +63,14 @@ func (a *Account) members(g *Group) []User {
 	return out
 }
 
-// Groups returns the groups below a path prefix in the order of their names.
+// Groups returns the groups below a path prefix, ordered by name.
 func (a *Account) Groups(prefix string) []Group {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return a.sortedGroups(func(g *Group) bool { return strings.HasPrefix(g.Path, prefix) })
 }
 
-// GroupsOf returns the groups of a user in the order of their names.
+// GroupsOf returns the groups of a user, ordered by name.
 func (a *Account) GroupsOf(user string) ([]Group, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -110,7 +110,7 @@ func (a *Account) changeGroup(name string, change func(*Group) error) error {
 	return nil
 }
 
-// RenameGroup changes the name or path of a group; "" keeps it. Its members stay members.
+// RenameGroup changes the name or path of a group; "" leaves the value unchanged. The members of the group remain.
 func (a *Account) RenameGroup(name, newName, newPath string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,7 +163,7 @@ func (a *Account) DeleteGroup(name string) error {
 	return nil
 }
 
-// AddToGroup makes a user a member; doing it again changes nothing.
+// AddToGroup adds a user to a group. It does nothing if the user is already a member.
 func (a *Account) AddToGroup(group, user string) error {
 	return a.changeMembership(group, user, func(u *User, id string) error {
 		if slices.Contains(u.Groups, id) {
@@ -177,7 +177,7 @@ func (a *Account) AddToGroup(group, user string) error {
 	})
 }
 
-// RemoveFromGroup ends a membership.
+// RemoveFromGroup removes a user from a group.
 func (a *Account) RemoveFromGroup(group, user string) error {
 	return a.changeMembership(group, user, func(u *User, id string) error {
 		at := slices.Index(u.Groups, id)

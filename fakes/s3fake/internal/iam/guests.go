@@ -12,16 +12,16 @@ import (
 
 const tableGuests = "iam.guest"
 
-// Guest is a user of another account. It is identified only by its access key: the operations of this account's IAM
-// never show or change it.
+// Guest is a user of another account, identified only by its access key. The IAM operations of this account do not
+// return or change it.
 type Guest struct {
-	// Account is the 12-digit number of its account, not the one that is served.
+	// Account is the 12-digit number of the guest's own account.
 	Account string `json:"account"`
 	Name    string `json:"name"`
 	ID      string `json:"id"`
 	KeyID   string `json:"keyId"`
 	Secret  Secret `json:"secret"`
-	// Policy is the policy document of its own account; "" allows nothing.
+	// Policy is the policy document in the guest's own account. "" allows nothing.
 	Policy string `json:"policy"`
 }
 

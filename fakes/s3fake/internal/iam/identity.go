@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// Kind is the kind of an identity in names and errors.
+// Kind is the kind of an identity, as used in names and errors.
 type Kind string
 
 // The kinds of identities.
@@ -22,7 +22,7 @@ const (
 	KindGroup Kind = "group"
 )
 
-// Identity returns a copy of a user's, role's or group's common part.
+// Identity returns a copy of the common fields of a user, role or group.
 func (a *Account) Identity(kind Kind, name string) (Identity, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -118,7 +118,7 @@ func (a *Account) DeleteInline(kind Kind, name, policy string) error {
 	})
 }
 
-// Attach attaches a managed policy; attaching it again changes nothing.
+// Attach attaches a managed policy. It does nothing if the policy is already attached.
 func (a *Account) Attach(kind Kind, name, arn string) error {
 	return a.changeIdentity(kind, name, func(i *Identity) error {
 		if a.policies[arn] == nil && !a.awsManaged(arn) {
@@ -209,26 +209,26 @@ func withoutTags(old []Tag, keys []string, same func(a, b string) bool) []Tag {
 	})
 }
 
-// Principal is the signer of a request, with the policies that apply to it.
+// Principal is the authenticated caller of a request, with the policies that apply to it.
 type Principal struct {
 	// Root marks the account's root user.
 	Root bool
-	// ARN names the principal; for a session it is the assumed-role ARN.
+	// ARN is the ARN of the principal. For a session, it is the assumed-role ARN.
 	ARN string
-	// ID is aws:userid.
+	// ID is the value of aws:userid.
 	ID string
-	// Name is aws:username for users, "" otherwise.
+	// Name is the value of aws:username for users, and "" for others.
 	Name string
-	// Type is aws:PrincipalType.
+	// Type is the value of aws:PrincipalType.
 	Type string
-	// AccountID is the account.
+	// AccountID is the number of the principal's account.
 	AccountID string
 	// Foreign marks a user of another account.
 	Foreign bool
-	// AlsoARNs are further names by which policies may address the principal, as a session's role.
+	// AlsoARNs are further ARNs with which policies can refer to the principal, such as the role of a session.
 	AlsoARNs []string
 	Tags     []Tag
-	// Identity are the identity policies, Boundaries all policies that limit them.
+	// Identity are the identity policies. Boundaries are all policies that limit them.
 	Identity   []*iampolicy.Document
 	Boundaries []*iampolicy.Document
 	// Session is set for temporary credentials.
@@ -263,13 +263,13 @@ func (p *Principal) Describe(ctx iampolicy.Context) {
 	}
 }
 
-// CanonicalID is the canonical user ID that S3 shows as owner.
+// CanonicalID returns the canonical user ID of the account, which S3 shows as the owner of buckets and objects.
 func (a *Account) CanonicalID() string {
 	return strings.Repeat("0", 64-len(a.ID)) + a.ID
 }
 
-// Secret returns the secret of an access key for verifying a signature. invalid is the service's own error for
-// a key that does not exist or is not active.
+// Secret returns the secret of an access key, with which the caller verifies a signature. invalid is the service's
+// error for a key that does not exist or is not active.
 func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, error) {
 	if keyID == a.RootKey {
 		return a.RootSecret, tokenless(token, invalid)
@@ -322,7 +322,7 @@ func tokenless(token string, invalid *awserr.Error) error {
 	return nil
 }
 
-// Principal resolves an access key that Secret has accepted.
+// Principal returns the principal of an access key. Secret must have accepted the key.
 func (a *Account) Principal(keyID string) (Principal, error) {
 	if keyID == a.RootKey {
 		return a.rootPrincipal(), nil

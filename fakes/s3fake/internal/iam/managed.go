@@ -62,7 +62,7 @@ func (p *Policy) clone() Policy {
 	return c
 }
 
-// ManagedPolicy returns a managed policy by ARN, with the number of identities it is attached to.
+// ManagedPolicy returns a managed policy by ARN, and the number of identities to which it is attached.
 func (a *Account) ManagedPolicy(arn string) (p Policy, attached int, err error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -103,16 +103,17 @@ func (a *Account) attachments(arn string) int {
 	return n
 }
 
-// PolicyUse lists the users, roles and groups of a managed policy.
+// PolicyUse contains the users, roles and groups that use a managed policy.
 type PolicyUse struct{ Users, Roles, Groups []Identity }
 
-// Attaches and Limits are the ways of using a managed policy: as a permissions policy and as a permissions boundary.
+// Attaches reports whether the managed policy is attached to i. Attaches and Limits are the arguments of
+// Account.PolicyUse.
 func Attaches(i Identity, arn string) bool { return slices.Contains(i.Attached, arn) }
 
-// Limits reports whether the policy is the boundary of i.
+// Limits reports whether the policy is the permissions boundary of i.
 func Limits(i Identity, arn string) bool { return i.Boundary == arn }
 
-// PolicyUse returns the identities that use a managed policy in a way, by name.
+// PolicyUse returns the identities for which uses returns true, ordered by name. uses is Attaches or Limits.
 func (a *Account) PolicyUse(arn string, uses func(i Identity, arn string) bool) (PolicyUse, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -140,14 +141,15 @@ func (a *Account) PolicyUse(arn string, uses func(i Identity, arn string) bool) 
 	return use, nil
 }
 
-// ListedPolicy is a managed policy with the numbers of its attachments and of its uses as a boundary.
+// ListedPolicy is a managed policy, with the number of its attachments and the number of identities that have it as
+// permissions boundary.
 type ListedPolicy struct {
 	Policy
 	Attached int
 	Bounds   int
 }
 
-// AWSPolicies returns the AWS managed policies that are known here, in the order of their names.
+// AWSPolicies returns the AWS managed policies that the fake contains, ordered by name.
 func (a *Account) AWSPolicies() []ListedPolicy {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -168,7 +170,7 @@ func (a *Account) awsPolicy(name string) Policy {
 	}
 }
 
-// Policies returns the account's own managed policies below a path prefix in the order of their names.
+// Policies returns the account's own managed policies below a path prefix, ordered by name.
 func (a *Account) Policies(prefix string) []ListedPolicy {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -201,7 +203,7 @@ func (a *Account) changePolicy(arn string, change func(*Policy) error) error {
 	return nil
 }
 
-// AddVersion adds a version of a managed policy and makes it the default if asked to.
+// AddVersion adds a version of a managed policy. If makeDefault is true, the version becomes the default version.
 func (a *Account) AddVersion(arn, document string, makeDefault bool) (PolicyVersion, error) {
 	if err := checkManaged(document); err != nil {
 		return PolicyVersion{}, err
@@ -239,7 +241,7 @@ func (p Policy) Version(id string) (PolicyVersion, error) {
 	return p.Versions[i], nil
 }
 
-// SetDefault makes a version the default one.
+// SetDefault makes a version of a managed policy the default version.
 func (a *Account) SetDefault(arn, id string) error {
 	return a.changePolicy(arn, func(p *Policy) error {
 		if p.version(id) < 0 {
@@ -250,7 +252,7 @@ func (a *Account) SetDefault(arn, id string) error {
 	})
 }
 
-// DeleteVersion removes a version that is not the default one.
+// DeleteVersion deletes a version of a managed policy. The default version cannot be deleted.
 func (a *Account) DeleteVersion(arn, id string) error {
 	return a.changePolicy(arn, func(p *Policy) error {
 		i := p.version(id)
@@ -281,7 +283,8 @@ func (a *Account) UntagPolicy(arn string, keys []string) error {
 	})
 }
 
-// DeletePolicy removes a managed policy that is attached nowhere and has only its default version.
+// DeletePolicy deletes a managed policy. The policy must not be attached to any identity, and must have only its
+// default version.
 func (a *Account) DeletePolicy(arn string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -301,7 +304,7 @@ func (a *Account) DeletePolicy(arn string) error {
 	return nil
 }
 
-// Bounds counts the users and roles that have a managed policy as their boundary.
+// Bounds returns the number of users and roles that have a managed policy as their permissions boundary.
 func (a *Account) Bounds(arn string) int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iam implements the state of the fake's account: users, groups, access keys, roles, managed policies,
-// identity providers and sessions, with the quotas, names and errors of AWS Identity and Access Management. It
-// resolves an access key to a principal with its policies. It does not depend on HTTP and does not evaluate policies.
+// identity providers and sessions. Quotas, names and errors are those of AWS Identity and Access Management. The
+// package resolves an access key to a principal with its policies. It does not depend on HTTP and does not evaluate
+// policies.
 package iam
 
 import (
@@ -52,7 +53,7 @@ type Identity struct {
 	Tags     []Tag             `json:"tags,omitempty"`
 	Boundary string            `json:"boundary,omitempty"`
 	Inline   map[string]string `json:"inline,omitempty"`
-	// Attached are ARNs of managed policies in the order of attachment.
+	// Attached contains the ARNs of managed policies in the order of attachment.
 	Attached []string `json:"attached,omitempty"`
 }
 
@@ -60,7 +61,7 @@ type Identity struct {
 type User struct {
 	Identity
 	Keys []AccessKey `json:"keys,omitempty"`
-	// Groups are the IDs of the groups that the user is in.
+	// Groups are the IDs of the user's groups.
 	Groups []string `json:"groups,omitempty"`
 }
 
@@ -72,12 +73,12 @@ type AccessKey struct {
 	Status   string    `json:"status"`
 	Created  time.Time `json:"created"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// LastService and LastRegion say where it was last used.
+	// LastService and LastRegion are the service and region of the last use.
 	LastService string `json:"lastService,omitempty"`
 	LastRegion  string `json:"lastRegion,omitempty"`
 }
 
-// Secret is a secret access key or token; it prints as [redacted].
+// Secret is a secret access key or token. It is printed as [redacted].
 type Secret string
 
 // String implements fmt.Stringer.
@@ -90,7 +91,7 @@ func (Secret) GoString() string { return "[redacted]" }
 type Role struct {
 	Identity
 	Trust string `json:"trust"`
-	// Principals are the users and roles that the trust policy names.
+	// Principals are the users and roles in the principals of the trust policy.
 	Principals  iampolicy.Pins `json:"principals,omitempty"`
 	Description string         `json:"description,omitempty"`
 	MaxSession  int            `json:"maxSession"`
@@ -120,7 +121,7 @@ type PolicyVersion struct {
 	Created  time.Time `json:"created"`
 }
 
-// Session is a set of temporary credentials of a role, or of a user.
+// Session contains temporary credentials of a role or user.
 type Session struct {
 	KeyID  string `json:"keyId"`
 	Secret Secret `json:"secret"`
@@ -132,10 +133,10 @@ type Session struct {
 	UserID  string    `json:"userId,omitempty"`
 	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires"`
-	// Policies are session policies; each of them must allow.
+	// Policies are session policies. Each of them must allow a request.
 	Policies []string `json:"policies,omitempty"`
 	Tags     []Tag    `json:"tags,omitempty"`
-	// Provider is the identity provider of a web identity, Subject its subject.
+	// Provider is the identity provider of a web identity, and Subject is the subject of its token.
 	Provider string `json:"provider,omitempty"`
 	Subject  string `json:"subject,omitempty"`
 }
@@ -154,18 +155,18 @@ type Provider struct {
 type Options struct {
 	// ID is the 12-digit account number.
 	ID string
-	// Partition is aws unless said otherwise.
+	// Partition is the second part of ARNs. Default: aws.
 	Partition string
 	// RootKey and RootSecret are the root user's credentials.
 	RootKey    string
 	RootSecret string
-	// ForgetsTags keeps no tags of users and roles.
+	// ForgetsTags discards the tags of users and roles.
 	ForgetsTags bool
 	Journal     journal.Journal
 	Now         func() time.Time
 }
 
-// Account holds everything; its methods are safe for concurrent use.
+// Account contains users, groups, roles, policies, providers and sessions. Its methods are safe for concurrent use.
 type Account struct {
 	Options
 
@@ -190,7 +191,7 @@ const (
 	tableSessions  = "sts.session"
 )
 
-// New returns the account that the journal describes.
+// New returns an account with the contents of the journal.
 func New(o Options) (*Account, error) {
 	a := &Account{
 		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, groups: map[string]*Group{}, policies: map[string]*Policy{},
@@ -263,18 +264,18 @@ const RootUser = "<root_account>"
 // fold makes names comparable: IAM names are unique regardless of case.
 func fold(name string) string { return strings.ToLower(name) }
 
-// ARN is the ARN of an entity of the account, for example ARN("user", "/a/", "b").
+// ARN returns the ARN of an entity of the account, for example ARN("user", "/a/", "b").
 func (a *Account) ARN(kind, path, name string) string {
 	return "arn:" + a.Partition + ":iam::" + a.ID + ":" + kind + path + name
 }
 
-// RootARN is the ARN of the account's root user.
+// RootARN returns the ARN of the account's root user.
 func (a *Account) RootARN() string { return a.ARN("root", "", "") }
 
-// UserARN is the ARN of u.
+// UserARN returns the ARN of u.
 func (a *Account) UserARN(u *User) string { return a.ARN("user", u.Path, u.Name) }
 
-// RoleARN is the ARN of r.
+// RoleARN returns the ARN of r.
 func (a *Account) RoleARN(r *Role) string { return a.ARN("role", r.Path, r.Name) }
 
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -312,5 +313,5 @@ func deleteConflict(format string, args ...any) *awserr.Error {
 	return awserr.Newf(http.StatusConflict, "DeleteConflict", format, args...)
 }
 
-// NewRoot invents root credentials.
+// NewRoot returns random root credentials.
 func NewRoot() (accessKeyID, secret string) { return newID("AKIA", 16), string(newSecret()) }

@@ -8,7 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// Pins returns the unique IDs of the users and roles that a policy names.
+// Pins returns the unique IDs of the users and roles in the principals of a policy.
 func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -28,7 +28,8 @@ func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	return pins
 }
 
-// Shown returns the text of a policy for readers: renamed principals have their new ARN, and deleted ones their ID.
+// Shown returns the text of a policy as IAM shows it. Renamed principals have their new ARN, and deleted principals
+// their unique ID.
 func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -40,7 +41,7 @@ func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 	return text
 }
 
-// nameOf is the ARN of the user or role with an ID, or the ID when there is none.
+// nameOf returns the ARN of the user or role with an ID, or the ID if there is none.
 func (a *Account) nameOf(id string) string {
 	for _, u := range a.users {
 		if u.ID == id {

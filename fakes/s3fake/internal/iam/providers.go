@@ -13,7 +13,7 @@ import (
 
 // NewProvider describes an OpenID Connect provider to create.
 type NewProvider struct {
-	// URL is the issuer, with https.
+	// URL is the URL of the issuer, which begins with https.
 	URL         string
 	ClientIDs   []string
 	Thumbprints []string
@@ -57,15 +57,15 @@ func (a *Account) Provider(arn string) (Provider, error) {
 	return p.clone(), nil
 }
 
-// ProviderByIssuer returns the provider of a token's issuer; ok is false when there is none. Issuers are compared
-// exactly: one with a slash at its end is another one.
+// ProviderByIssuer returns the provider for a token's issuer; ok is false if there is none. Issuers are compared
+// exactly, so a slash at the end makes a difference.
 func (a *Account) ProviderByIssuer(issuer string) (Provider, bool) {
 	name := strings.TrimPrefix(issuer, "https://")
 	p, err := a.Provider(a.ARN("oidc-provider", "/", name))
 	return p, err == nil
 }
 
-// Providers returns all providers in the order of their ARNs.
+// Providers returns all providers, ordered by ARN.
 func (a *Account) Providers() []Provider {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -76,7 +76,7 @@ func (a *Account) Providers() []Provider {
 	return out
 }
 
-// DeleteProvider removes a provider; removing a missing one succeeds, as with IAM.
+// DeleteProvider deletes a provider. As in IAM, it succeeds if the provider does not exist.
 func (a *Account) DeleteProvider(arn string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +126,7 @@ func (a *Account) changeProvider(arn string, missing func(string) error, change 
 	return nil
 }
 
-// AddClientID adds an audience; adding it again changes nothing.
+// AddClientID adds an audience. It does nothing if the provider already has the audience.
 func (a *Account) AddClientID(arn, id string) error {
 	return a.changeProvider(arn, noSuchProvider, func(p *Provider) error {
 		if slices.Contains(p.ClientIDs, id) {
@@ -140,7 +140,7 @@ func (a *Account) AddClientID(arn, id string) error {
 	})
 }
 
-// RemoveClientID removes an audience; removing a missing one succeeds.
+// RemoveClientID removes an audience. It succeeds if the provider does not have the audience.
 func (a *Account) RemoveClientID(arn, id string) error {
 	return a.changeProvider(arn, noSuchProvider, func(p *Provider) error {
 		p.ClientIDs = slices.DeleteFunc(p.ClientIDs, func(s string) bool { return s == id })
@@ -172,5 +172,5 @@ func (a *Account) UntagProvider(arn string, keys []string) error {
 	})
 }
 
-// ErrInvalidClientToken is the response of IAM and STS to an access key they do not know.
+// ErrInvalidClientToken is the response of IAM and STS to an unknown access key.
 var ErrInvalidClientToken = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")

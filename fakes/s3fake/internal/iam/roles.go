@@ -16,7 +16,7 @@ import (
 // NewRole describes a role to create.
 type NewRole struct {
 	Name, Path, Boundary, Trust, Description string
-	// MaxSession is in seconds.
+	// MaxSession is the maximum session duration in seconds.
 	MaxSession int
 	Tags       []Tag
 }
@@ -103,7 +103,7 @@ func (a *Account) role(name string) (*Role, error) {
 	return nil, noSuchEntity("The role with name %s cannot be found.", name)
 }
 
-// RoleByARN returns a role by its ARN; ok is false when there is none.
+// RoleByARN returns a role by ARN; ok is false if there is none.
 func (a *Account) RoleByARN(arn string) (r Role, ok bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -115,7 +115,7 @@ func (a *Account) RoleByARN(arn string) (r Role, ok bool) {
 	return Role{}, false
 }
 
-// Roles returns the roles below a path prefix in the order of their names.
+// Roles returns the roles below a path prefix, ordered by name.
 func (a *Account) Roles(prefix string) []Role {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -160,7 +160,7 @@ func (a *Account) SetTrust(name, document string) error {
 	return err
 }
 
-// UpdateRole changes description and session limit; a nil value keeps it.
+// UpdateRole changes the description and the session limit. A nil value leaves the field unchanged.
 func (a *Account) UpdateRole(name string, description *string, maxSession *int) (Role, error) {
 	return a.changeRole(name, func(r *Role) error {
 		if description != nil {
@@ -173,7 +173,7 @@ func (a *Account) UpdateRole(name string, description *string, maxSession *int) 
 	})
 }
 
-// DeleteRole removes a role that has no policies left.
+// DeleteRole deletes a role. The role must not have any policies.
 func (a *Account) DeleteRole(name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,9 +202,9 @@ type NewSession struct {
 	Tags     []Tag
 	Provider string
 	Subject  string
-	// UserID asks for a session of a user in place of a role's.
+	// UserID is set for a session of a user instead of a role.
 	UserID string
-	// TokenSize is how many bytes the session token has at least.
+	// TokenSize is the minimum size of the session token in bytes.
 	TokenSize int
 }
 

@@ -75,7 +75,7 @@ func (a *Account) user(name string) (*User, error) {
 	return nil, noSuchEntity("The user with name %s cannot be found.", name)
 }
 
-// Users returns the users below a path prefix in the order of their names.
+// Users returns the users below a path prefix, ordered by name.
 func (a *Account) Users(prefix string) []User {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -108,7 +108,7 @@ func (a *Account) changeUser(name string, change func(*User) error) (User, error
 	return next.clone(), nil
 }
 
-// RenameUser changes the name or path of a user; "" keeps it.
+// RenameUser changes the name or path of a user; "" leaves the value unchanged.
 func (a *Account) RenameUser(name, newName, newPath string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,7 +145,7 @@ func (a *Account) RenameUser(name, newName, newPath string) error {
 	return nil
 }
 
-// DeleteUser removes a user that has nothing left.
+// DeleteUser deletes a user. The user must not have any access keys, policies or groups.
 func (a *Account) DeleteUser(name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +169,7 @@ func (a *Account) DeleteUser(name string) error {
 	return nil
 }
 
-// CreateKey adds an access key; this is the only time its secret is shown.
+// CreateKey creates an access key. No other method returns its secret.
 func (a *Account) CreateKey(user string) (AccessKey, error) {
 	var key AccessKey
 	_, err := a.changeUser(user, func(u *User) error {
@@ -188,8 +188,8 @@ func (a *Account) CreateKey(user string) (AccessKey, error) {
 	return key, err
 }
 
-// ImportKey gives a user an access key that the caller chose; tests of software with fixed credentials need it.
-// It is not part of AWS.
+// ImportKey gives a user an access key with the given ID and secret. AWS does not support this; it is for tests of
+// software with fixed credentials.
 func (a *Account) ImportKey(user, id, secret string) error {
 	_, err := a.changeUser(user, func(u *User) error {
 		if a.keys[id] != "" || id == a.RootKey {
@@ -202,7 +202,7 @@ func (a *Account) ImportKey(user, id, secret string) error {
 	return err
 }
 
-// FirstKey is the access key of the root user that the server was started with.
+// FirstKey returns the access key of the root user with which the server was started.
 func (a *Account) FirstKey() AccessKey {
 	return AccessKey{ID: a.RootKey, Secret: Secret(a.RootSecret), User: RootUser, Status: statusActive, Created: a.Now().UTC()}
 }
@@ -211,7 +211,7 @@ func (u *User) key(id string) int {
 	return slices.IndexFunc(u.Keys, func(k AccessKey) bool { return k.ID == id })
 }
 
-// SetKeyStatus makes a key Active or Inactive.
+// SetKeyStatus sets the status of an access key, Active or Inactive.
 func (a *Account) SetKeyStatus(user, id, status string) error {
 	_, err := a.changeUser(user, func(u *User) error {
 		i := u.key(id)
@@ -250,7 +250,7 @@ func (a *Account) Key(id string) (AccessKey, error) {
 	return AccessKey{}, noSuchEntity("The Access Key with id %s cannot be found", id)
 }
 
-// Used notes that a key has signed a request. It is not journalled: losing it in a crash costs nothing.
+// Used records that a key has signed a request. The record is not in the journal, so it does not survive the process.
 func (a *Account) Used(id, service, region string) {
 	now := a.Now().UTC().Truncate(1e9)
 	a.mu.RLock()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iamapi implements the Query protocol of AWS Identity and Access Management (2010-05-08) and of the Security
-// Token Service (2011-06-15) for an iam.Account. The caller must have verified the signature; this package authorizes
-// the principal, with the same policies as the rest of the fake.
+// Token Service (2011-06-15) for an iam.Account. Callers must verify the signature of a request before they call this
+// package. The package then authorizes the principal with the same policies as the rest of the fake.
 package iamapi
 
 import (
@@ -43,22 +43,22 @@ type operation struct {
 	allowed bool
 	// unserved operations are AWS's and not this fake's.
 	unserved bool
-	// tagging is the action that is needed too when the request has tags ("Tags for AWS Identity and Access Management
-	// resources" in the IAM User Guide).
+	// tagging is the additional action that a request with tags requires ("Tags for AWS Identity and Access
+	// Management resources" in the IAM User Guide).
 	tagging string
 	// resource returns the ARN that policies are asked about; nil asks about "*".
 	resource func(*call) string
 	run      func(*call) (any, error)
 }
 
-// Request is one call, its signature already verified.
+// Request is one call with a verified signature.
 type Request struct {
 	Form url.Values
 	// Principal is nil for an unsigned request.
 	Principal *iam.Principal
 	RequestID string
 	Context   iampolicy.Context
-	// Now is the service's time.
+	// Now is the time of the request by the service's clock.
 	Now time.Time
 }
 
@@ -85,7 +85,7 @@ func New(account *iam.Account, tokens *TokenVerifier) *API {
 	return a
 }
 
-// Operations returns the names of all served actions, in order, as "service:Action".
+// Operations returns the names of all implemented actions in the form "service:Action", in order.
 func (a *API) Operations() []string {
 	out := make([]string, 0, len(a.operations))
 	for name, op := range a.operations {
@@ -97,13 +97,13 @@ func (a *API) Operations() []string {
 	return out
 }
 
-// Service returns "iam" or "sts" for a request by its Action and Version, "" for an unknown action.
+// Service returns the service of a request, "iam" or "sts", or "" if the action is unknown.
 func (a *API) Service(form url.Values) string { return a.operations[form.Get("Action")].service }
 
-// Open reports whether the action is called without a signature.
+// Open reports whether clients call the action without a signature.
 func (a *API) Open(form url.Values) bool { return a.operations[form.Get("Action")].open }
 
-// Serve handles one request with an XML document.
+// Serve handles one request and returns the response as an XML document.
 func (a *API) Serve(r Request) ([]byte, error) {
 	c := &call{Request: r, API: a, action: r.Form.Get("Action")}
 	op, ok := a.operations[c.action]
@@ -167,7 +167,8 @@ func (c *call) authorize(op operation) error {
 	return nil
 }
 
-// Authorize asks identity policies and boundaries about an action that has no resource policy.
+// Authorize evaluates identity policies and boundaries for an action without a resource policy. It returns an error
+// if they do not allow the action.
 func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) error {
 	req := iampolicy.Request{
 		Action: action, Resource: resource, Context: ctx,
@@ -208,7 +209,7 @@ func encode(action string, op operation, result any, requestID string) ([]byte, 
 	return []byte(b.String()), nil
 }
 
-// ErrorXML is the error document of the Query protocol.
+// ErrorXML returns the error document of the Query protocol.
 func ErrorXML(e *awserr.Error, service, requestID string) []byte {
 	namespace := iamNamespace
 	if service == "sts" {

@@ -298,8 +298,8 @@ func assumeRoleWithWebIdentity(c *call) (any, error) {
 	return out, nil
 }
 
-// admitted decides whether a token's owner may have the role. A token that cannot be verified is not told which
-// condition of the trust policy it fails.
+// admitted checks whether the bearer of a token may assume the role. If the token cannot be verified, the error does
+// not reveal which condition of the trust policy it does not meet.
 func (c *call) admitted(token string, role *iam.Role) (claims, error) {
 	trust, err := c.account.TrustOf(role)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
-// TokenVerifier verifies web identity tokens with keys fetched from the token's issuer, which must be registered
-// as an identity provider of the account.
+// TokenVerifier verifies web identity tokens with keys that it fetches from the token's issuer. The issuer must be
+// registered as an identity provider of the account.
 type TokenVerifier struct {
 	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
 	Client *http.Client
-	// Now is the service's clock.
+	// Now returns the service's time.
 	Now func() time.Time
 }
 
@@ -120,7 +120,7 @@ func claimValues(v any) []string {
 	return nil
 }
 
-// Subject verifies a token of an issuer for an audience and returns its subject.
+// Subject verifies that a token is from the issuer and for the audience, and returns the token's subject.
 func (v *TokenVerifier) Subject(token, issuer, audience string) (string, error) {
 	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {

@@ -193,7 +193,7 @@ type xmlKey struct {
 	CreateDate      string `xml:"CreateDate"`
 }
 
-// shown is the name of an access key's owner, which the root user has not.
+// shown returns the name of an access key's owner. The root user has no name.
 func shown(user string) string {
 	if user == iam.RootUser {
 		return ""

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// Context holds the condition keys of a request. Keys are lower case.
+// Context contains the condition keys of a request and their values. Keys are in lower case.
 type Context map[string][]string
 
-// Values returns the values of a key in any case; nil means that the request lacks it.
+// Values returns the values of a key, whose case does not matter. It returns nil if the request does not have the
+// key.
 func (c Context) Values(key string) []string { return c[strings.ToLower(key)] }
 
-// Set stores the values of key; no values remove it.
+// Set sets the values of a key. Without values, it removes the key.
 func (c Context) Set(key string, values ...string) {
 	if len(values) == 0 {
 		delete(c, strings.ToLower(key))
@@ -32,7 +33,7 @@ type operator struct {
 	compare func(policy pattern, request string) bool
 	// negated operators are true when no value matches, and when the key is absent.
 	negated bool
-	// valid judges a value when the policy is stored; nil accepts every value.
+	// valid checks a value when the policy is stored; nil accepts every value.
 	valid func(value string) bool
 }
 

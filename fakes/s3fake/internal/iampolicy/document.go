@@ -2,7 +2,7 @@
 
 // Package iampolicy parses, validates and evaluates IAM policy documents: identity policies, permissions boundaries,
 // role trust policies and bucket policies. It follows "IAM JSON policy elements reference" and "Policy evaluation
-// logic" of the IAM User Guide. It stores nothing and does not depend on HTTP.
+// logic" of the IAM User Guide. It does not store policies and does not depend on HTTP.
 package iampolicy
 
 import (
@@ -40,7 +40,7 @@ type Document struct {
 	Statements []Statement
 }
 
-// Statement is one statement with every list normalised.
+// Statement is one statement of a policy. Elements with a single value are converted to lists.
 type Statement struct {
 	SID         string
 	Effect      string
@@ -57,15 +57,15 @@ type Statement struct {
 
 // Principals is a Principal or NotPrincipal element.
 type Principals struct {
-	// Any is Principal: "*".
+	// Any is true for the principal "*".
 	Any bool
-	// List is a Principal that is a list of names without a type.
+	// List is true for a list of names without a type.
 	List bool
 	// By maps a type (AWS, Federated, Service, CanonicalUser) to its values.
 	By map[string][]string
 }
 
-// Condition is one operator with one key and its values.
+// Condition is one condition: an operator, a key and the key's values.
 type Condition struct {
 	Operator string
 	Key      string

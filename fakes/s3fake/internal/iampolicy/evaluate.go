@@ -11,7 +11,7 @@ import (
 type Request struct {
 	// Action is "service:Name", for example s3:GetObject.
 	Action string
-	// Resource is the ARN; for actions without one it is "*".
+	// Resource is the ARN of the resource, or "*" for actions without a resource.
 	Resource string
 	// Principal is the caller.
 	Principal Caller
@@ -19,16 +19,16 @@ type Request struct {
 	Context Context
 }
 
-// Caller is the principal of a request as bucket and trust policies can name it.
+// Caller is the caller of a request, with all names that bucket and trust policies can use for it.
 type Caller struct {
-	// Anonymous is a request without a signature. The other fields are then empty.
+	// Anonymous means that the request has no signature. The other fields are then empty.
 	Anonymous bool
 	// AccountID is the caller's account.
 	AccountID string
-	// ARNs are the names by which the caller can be addressed: a user's ARN, or a role session's ARN and its
-	// role's ARN.
+	// ARNs are the ARNs with which policies can refer to the caller: a user's ARN, or the ARNs of a role session and
+	// its role.
 	ARNs []string
-	// UniqueID is the AIDA... or AROA... identifier.
+	// UniqueID is the unique ID of the caller, which begins with AIDA or AROA.
 	UniqueID string
 	// Federated is the provider (issuer or provider ARN) of a web identity, for trust policies.
 	Federated []string
@@ -36,8 +36,8 @@ type Caller struct {
 	Service string
 }
 
-// Evaluate returns the document's effect for the request. Documents without principals (identity policies,
-// boundaries) apply to the identity that they are attached to.
+// Evaluate returns the document's effect for the request. Documents without principals (identity policies and
+// boundaries) apply to every caller; evaluate them only for the identity to which they are attached.
 func (d *Document) Evaluate(r Request) Effect {
 	result := NoMatch
 	for i := range d.Statements {
@@ -111,9 +111,9 @@ func isAccount(value, account string) bool {
 	return value == account || (strings.HasPrefix(value, "arn:") && strings.HasSuffix(value, ":iam::"+account+":root"))
 }
 
-// Names reports whether the document allows the request to the caller by a name of his own (ARN, unique ID or
-// "*"), rather than by naming his account. Only then does a resource policy of the same account grant without
-// an identity policy ("Resource-based policies" in the policy evaluation logic).
+// Names reports whether the document allows the request for the caller's own name (ARN, unique ID or "*"), not only
+// for the caller's account. Only then does a resource policy in the same account allow a request without an identity
+// policy ("Resource-based policies" in the policy evaluation logic).
 func (d *Document) Names(r Request) bool {
 	direct := r
 	direct.Principal.AccountID = ""
@@ -177,35 +177,35 @@ func (s *Statement) conditionHolds(r Request, version string) bool {
 	return true
 }
 
-// Inputs are all policies that bear on one request inside one account.
+// Inputs are the policies that apply to a request within one account.
 type Inputs struct {
 	// Identity are the caller's inline and managed policies, and those of its groups.
 	Identity []*Document
 	// Boundaries are the permissions boundary and the session policies; each must allow.
 	Boundaries []*Document
-	// Resource is the bucket policy, nil for none.
+	// Resource is the bucket policy, or nil if there is none.
 	Resource *Document
-	// Root marks the account's root user, which only a resource policy can deny.
+	// Root marks the account's root user. Only a resource policy can deny its requests.
 	Root bool
-	// Foreign marks a caller of another account, which needs permission from both its own account's policies and the
+	// Foreign marks a caller of another account. It needs permission from both its own account's policies and the
 	// resource's policy.
 	Foreign bool
-	// ResourceBypassesBoundary is true for IAM users: a resource policy that names the user is not limited by his
-	// boundary's silence.
+	// ResourceBypassesBoundary is true for IAM users. If a resource policy allows a request by naming the user, the
+	// boundary does not also have to allow it.
 	ResourceBypassesBoundary bool
 }
 
-// Decision is the outcome and its reason, worded for the error message.
+// Decision is the result of a policy evaluation, with the reason for the error message.
 type Decision struct {
 	Allowed bool
-	// Explicit is true for an explicit deny.
+	// Explicit is true if the request is denied by an explicit deny.
 	Explicit bool
-	// Policy is the kind of policy that decided, for example "identity-based" or "resource-based".
+	// Policy is the kind of policy that determined the result, for example "identity-based" or "resource-based".
 	Policy string
 }
 
-// Decide applies the evaluation logic within an account: an explicit deny wins, then a resource policy that names
-// the caller, then identity policies within every boundary.
+// Decide applies the evaluation logic within an account. An explicit deny has precedence over every permission. The
+// request is allowed by a resource policy that names the caller, or by identity policies within all boundaries.
 func Decide(in Inputs, r Request) Decision {
 	resource := NoMatch
 	if in.Resource != nil {
@@ -263,7 +263,7 @@ func evaluateAll(docs []*Document, r Request) Effect {
 	return result
 }
 
-// Federated returns the ARNs of the identity providers to which the document allows something.
+// Federated returns the ARNs of the identity providers in the statements that allow something.
 func (d *Document) Federated() []string {
 	var out []string
 	for _, s := range d.Statements {

@@ -4,7 +4,8 @@ package iampolicy
 
 import "strings"
 
-// Match reports whether value matches pattern, in which '*' matches any sequence of characters and '?' one character.
+// Match reports whether value matches pattern. In pattern, '*' matches any sequence of characters and '?' matches one
+// character.
 func Match(pattern, value string) bool {
 	return literalPattern(pattern).match(value)
 }

@@ -4,12 +4,12 @@ package iampolicy
 
 import "slices"
 
-// Pins maps the ARNs of users and roles in a policy to their unique IDs at the time when the policy was stored. AWS
-// stores the IDs, so a new user with the name of a deleted one does not get its access ("Principal" in the IAM JSON
-// policy elements reference).
+// Pins maps the ARNs of users and roles in a policy to the unique IDs that they had when the policy was stored. AWS
+// stores the IDs. If a user is deleted and a new user has the same name, the policy does not apply to the new user
+// ("Principal" in the IAM JSON policy elements reference).
 type Pins map[string]string
 
-// Named returns the values of the document's AWS principals.
+// Named returns the AWS principals in the document.
 func (d *Document) Named() []string {
 	var out []string
 	for _, s := range d.Statements {
@@ -22,7 +22,7 @@ func (d *Document) Named() []string {
 	return out
 }
 
-// Pin replaces ARNs by IDs.
+// Pin replaces the ARNs of principals by their unique IDs.
 func (d *Document) Pin(pins Pins) {
 	for _, s := range d.Statements {
 		for _, p := range []*Principals{s.Principal, s.NotPrincip} {

@@ -27,7 +27,7 @@ func malformed(format string, args ...any) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "MalformedPolicyDocument", format, args...)
 }
 
-// CompactLength counts the characters that count toward quotas: all except white space.
+// CompactLength returns the number of characters that count toward quotas: all except white space.
 func CompactLength(raw string) int {
 	n := 0
 	for _, r := range raw {
@@ -38,8 +38,8 @@ func CompactLength(raw string) int {
 	return n
 }
 
-// ParseIdentity parses an identity policy or a permissions boundary. It rejects what IAM rejects with
-// MalformedPolicyDocument.
+// ParseIdentity parses an identity policy or a permissions boundary. It returns an error for documents that IAM
+// rejects with MalformedPolicyDocument.
 func ParseIdentity(raw string) (*Document, error) {
 	syntax := malformed("Syntax errors in policy.")
 	d, err := parse([]byte(raw))
@@ -130,7 +130,7 @@ func checkARN(resource string) error {
 
 func partitions() []string { return []string{"aws", "aws-cn", "aws-us-gov"} }
 
-// conditionsValid accepts known operators only; IAM does not judge keys and values at this point.
+// conditionsValid accepts only known operators. IAM does not check keys and values at this point.
 func conditionsValid(conditions []Condition) bool {
 	return !slices.ContainsFunc(conditions, func(c Condition) bool { return !validOperator(c.Operator) })
 }
@@ -227,9 +227,10 @@ func checkTrustPrincipal(p *Principals) error {
 	return nil
 }
 
-// Accounts reports whether a principal exists; PutBucketPolicy and UpdateAssumeRolePolicy refuse unknown ones.
+// Accounts reports whether principals exist. PutBucketPolicy and UpdateAssumeRolePolicy reject policies with
+// principals that do not exist.
 type Accounts interface {
-	// PrincipalExists judges an ARN, an account number or a unique ID.
+	// PrincipalExists reports whether an ARN, an account number or a unique ID exists.
 	PrincipalExists(value string) bool
 }
 
@@ -237,7 +238,8 @@ func bucketError(format string, args ...any) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "MalformedPolicy", fmt.Sprintf(format, args...))
 }
 
-// ParseBucket parses a bucket policy. It rejects what PutBucketPolicy rejects with MalformedPolicy.
+// ParseBucket parses a bucket policy. It returns an error for documents that PutBucketPolicy rejects with
+// MalformedPolicy.
 func ParseBucket(raw []byte, bucket string, accounts Accounts) (*Document, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, bucketError("Policies must be valid JSON and the first byte must be '{'")
@@ -409,7 +411,7 @@ func (p *Principals) validIn(accounts Accounts) bool {
 	return count > 0
 }
 
-// Public reports whether the document grants anything to everyone without a restricting condition ("The meaning of
+// Public reports whether the document gives everyone a permission without a restricting condition ("The meaning of
 // public" in the Amazon S3 User Guide).
 func (d *Document) Public() bool {
 	for _, s := range d.Statements {

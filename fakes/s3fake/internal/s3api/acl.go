@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// grantOwner is the only grant there is: full control for the bucket's owner.
+// grantOwner is the only grant that the fake supports: full control for the bucket's owner.
 func (q *request) grantOwner() *document {
 	owner := q.Account.CanonicalID()
 	d := newDocument("AccessControlPolicy")

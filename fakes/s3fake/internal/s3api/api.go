@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3api implements the REST API of Amazon S3 for a store.Store, with one file per resource. The caller has
-// determined that a request is for S3. This package determines the operation, verifies the signature and evaluates
-// all policies before it accesses the store. Anything that it does not implement gets NotImplemented.
+// Package s3api implements the REST API of Amazon S3 for a store.Store, with one file per resource. Callers pass only
+// requests to S3. The package determines the operation, verifies the signature and evaluates all policies before it
+// accesses the store. It responds with NotImplemented to operations that it does not implement.
 package s3api
 
 import (
@@ -30,9 +30,9 @@ type Options struct {
 	Account *iam.Account
 	// Region is the only region served.
 	Region string
-	// Domains are the host names under which a bucket may be a sub-domain; a host outside them is path-style.
+	// Domains are the host names that can be prefixed with a bucket name. Requests to other hosts are path-style.
 	Domains []string
-	// OpenBuckets leaves the public access block of new buckets off, as it was before April 2023.
+	// OpenBuckets disables the public access block of new buckets, as AWS did before April 2023.
 	OpenBuckets bool
 	// LocationOnly rejects a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
 	// disables bucket tags.
@@ -42,7 +42,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// API handles S3 requests.
+// API is the REST API of S3.
 type API struct {
 	Options
 	operations map[string]*operation
@@ -79,17 +79,17 @@ type request struct {
 	done bool
 }
 
-// Call describes a request for the record.
+// Call describes a request for the record of calls.
 type Call struct {
 	Operation string
 	Bucket    string
 	Key       string
-	// Principal is the ARN of the caller, "" for an anonymous or unverified one.
+	// Principal is the ARN of the caller, or "" if the caller is anonymous or not verified.
 	Principal   string
 	AccessKeyID string
 }
 
-// Prepare names the operation of r without verifying anything.
+// Prepare determines the operation of r. It does not verify anything.
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
 	var err error
@@ -107,7 +107,7 @@ type Prepared struct {
 	err error
 }
 
-// Call returns the description of the request so far.
+// Call returns the description of the request as far as it is known.
 func (p *Prepared) Call() Call {
 	c := Call{Operation: p.q.op.name, Bucket: p.q.bucket, Key: p.q.key}
 	if p.q.principal != nil {
@@ -119,7 +119,7 @@ func (p *Prepared) Call() Call {
 	return c
 }
 
-// Serve handles the request and returns the error of the response, nil for success.
+// Serve handles the request and returns the error in the response, or nil if the request succeeded.
 func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	q := p.q
 	q.w, q.id = w, requestID
@@ -135,7 +135,7 @@ func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error 
 	return e
 }
 
-// Fail responds with an error chosen by the caller.
+// Fail responds with the given error instead of handling the request.
 func (p *Prepared) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	p.q.w, p.q.id, p.q.done = w, requestID, false
 	p.q.writeError(e)

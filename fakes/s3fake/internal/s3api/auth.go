@@ -24,8 +24,8 @@ func (q *request) bucketARN() string { return "arn:" + q.Account.Partition + ":s
 
 func (q *request) objectARN() string { return q.bucketARN() + "/" + q.key }
 
-// everyBucket asks about all buckets, which policies name as such or by "*" ("Walkthrough: Controlling access to a bucket
-// with user policies" in the Amazon S3 User Guide).
+// everyBucket returns a permission for all buckets. Policies grant it for the resource arn:aws:s3:::* or "*"
+// ("Walkthrough: Controlling access to a bucket with user policies" in the Amazon S3 User Guide).
 func everyBucket(action string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) {
 		return []permission{{action, "arn:" + q.Account.Partition + ":s3:::*"}}, nil
@@ -40,7 +40,7 @@ func objectPermission(action string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) { return []permission{{action, q.objectARN()}}, nil }
 }
 
-// versioned asks for another action when the request names a version.
+// versioned returns permissions that use versionAction if the request specifies a version, and action otherwise.
 func versioned(action, versionAction string) func(*request) ([]permission, error) {
 	return func(q *request) ([]permission, error) {
 		if q.query.Has("versionId") {

@@ -93,7 +93,7 @@ func (q *request) unknownChecksumHeader() error {
 	return nil
 }
 
-// sdkAlgorithm holds x-amz-sdk-checksum-algorithm against the checksum that came.
+// sdkAlgorithm compares x-amz-sdk-checksum-algorithm with the checksum in the request.
 func (q *request) sdkAlgorithm(w *wanted) error {
 	v := q.header("X-Amz-Sdk-Checksum-Algorithm")
 	if v == "" {

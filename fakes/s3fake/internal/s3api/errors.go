@@ -47,7 +47,7 @@ func invalidRequest(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidRequest", message)
 }
 
-// invalidArgument is InvalidArgument with the argument's name and value; an empty value is left out.
+// invalidArgument returns InvalidArgument with the argument's name and value. It omits an empty value.
 func invalidArgument(name, value, message string) *awserr.Error {
 	e := awserr.New(http.StatusBadRequest, "InvalidArgument", message).With("ArgumentName", name)
 	if value != "" {

@@ -233,8 +233,8 @@ func (q *request) soonest(due func(lifecycleRule) time.Time) (first time.Time, i
 	return first, id
 }
 
-// nextMidnight is when something of some days is due ("Lifecycle rules: Based on an object's age" in the Amazon S3 User
-// Guide).
+// nextMidnight returns the time when an action is due after a number of days ("Lifecycle rules: Based on an object's
+// age" in the Amazon S3 User Guide).
 func nextMidnight(from time.Time, days int) time.Time {
 	return from.UTC().AddDate(0, 0, days).Truncate(24*time.Hour).AddDate(0, 0, 1)
 }

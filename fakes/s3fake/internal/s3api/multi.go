@@ -38,7 +38,7 @@ func (q *request) deleteObjects() error {
 		if o.Modified != nil || o.Size != nil {
 			return notImplemented("LastModifiedTime", "Deletions under this condition are for directory buckets, which are not served by this fake.")
 		}
-		if o.VersionID != nil && *o.VersionID == "" { // it would delete another version than the one that the client means
+		if o.VersionID != nil && *o.VersionID == "" { // it would delete a different version from the one that the client means
 			return checkVersionID("")
 		}
 	}

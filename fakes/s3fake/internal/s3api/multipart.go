@@ -146,8 +146,8 @@ func (q *request) decryptParts(u *store.Upload) error {
 	return q.useKey(u.Encryption, "kms:Decrypt")
 }
 
-// partChecksumFits holds a part's checksum against the upload's: composite uploads need it, and it must be of the
-// same algorithm.
+// partChecksumFits compares a part's checksum with the upload's. Composite uploads require a checksum, and the
+// algorithm must be the same.
 func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
 	if upload.Algorithm == "" || string(part) == upload.Algorithm || (part == "" && upload.Type == fullObject) {
 		return nil
@@ -535,8 +535,8 @@ func (q *request) checkFinalHeaders() error {
 	return nil
 }
 
-// checkFinal holds the computed checksum against the client's. An upload that was created without an algorithm
-// ignores it.
+// checkFinal compares the computed checksum with the client's. If the upload was created without an algorithm, it
+// ignores the client's.
 func (q *request) checkFinal(algorithm checksum.Algorithm, value string, declared bool) error {
 	if !declared {
 		return nil

@@ -88,7 +88,7 @@ func (q *request) requireUploadChecksum(kind string, lock store.Lock) error {
 	return nil
 }
 
-// keep makes a received body the newest version.
+// keep stores a received body as the newest version.
 func (q *request) keep(got received, attrs store.Attributes, guard func(*store.Version) error) (*store.Version, error) {
 	v, err := q.Store.Put(store.Version{
 		Attributes: attrs, Bucket: q.bucket, Key: q.key, Size: got.size, ETag: got.etag,

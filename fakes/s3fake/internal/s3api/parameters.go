@@ -49,8 +49,9 @@ const (
 var signing = accept.Names("x-amz-date", "x-amz-content-sha256", "x-amz-security-token", "x-amz-decoded-content-length", "x-amz-trailer", "x-amz-user-agent",
 	"x-amz-algorithm", "x-amz-credential", "x-amz-signature", "x-amz-expires", "x-amz-signedheaders")
 
-// conditionalHeaders are served by these operations only. On others S3 would ignore them or refuse them, which is not
-// documented; a condition that is not judged would be worse than a refusal.
+// conditionalHeaders are the operations that support conditional headers. For other operations, the AWS documentation
+// does not say whether S3 ignores or rejects these headers. The fake rejects them, because ignoring a condition would
+// be worse.
 var conditionalHeaders = map[string][]string{
 	"If-Match":            {"GetObject", "HeadObject", "PutObject", "CopyObject", "CreateMultipartUpload", "CompleteMultipartUpload", "DeleteObject"},
 	"If-None-Match":       {"GetObject", "HeadObject", "PutObject", "CopyObject", "CreateMultipartUpload", "CompleteMultipartUpload"},
@@ -127,7 +128,8 @@ func (q *request) checkHeader(name string) error {
 // authentication are the parameters of a presigned URL that are no headers.
 var authentication = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders", "x-amz-signature", "x-amz-security-token"}
 
-// unhoist makes headers of the other parameters of a presigned URL that begin with x-amz-: the SDKs put them there.
+// unhoist converts the parameters of a presigned URL that begin with x-amz- to headers. The SDKs move headers to
+// these parameters.
 func (q *request) unhoist() error {
 	if q.signed == nil || q.signed.Mode != sigv4.Query {
 		return nil

@@ -121,7 +121,7 @@ func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error
 	return q.respondForm(v.ETag)
 }
 
-// formTags reads the field "tagging", which holds XML where PutObject has a header.
+// formTags parses the field "tagging". It contains XML, in contrast to the header of PutObject.
 func (q *request) formTags() ([]store.Tag, error) {
 	raw := q.form["tagging"]
 	if raw == "" {

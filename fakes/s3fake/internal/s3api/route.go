@@ -76,7 +76,7 @@ func (q *request) route() *operation {
 	return &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(refusal), signedOnly: true}
 }
 
-// unserved reports whether a request is for an operation of S3 that is not served here.
+// unserved reports whether a request is for an S3 operation that the fake does not implement.
 func (q *request) unserved(scope, sub string) bool {
 	return slices.Contains(unserved, sub) || (sub == "encryption" && scope == "object" && q.r.Method == http.MethodPut)
 }
@@ -162,7 +162,7 @@ func unservedName(method, scope, sub string) string {
 	return verb + strings.ToUpper(scope[:1]) + scope[1:] + strings.ToUpper(sub[:1]) + sub[1:]
 }
 
-// Operations returns the names of the served operations in order.
+// Operations returns the names of all implemented operations, in order.
 func Operations() []string {
 	var out []string
 	for _, op := range operationTable() {

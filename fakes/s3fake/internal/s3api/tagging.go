@@ -60,8 +60,9 @@ func (q *request) versionHeader(v *store.Version) {
 	}
 }
 
-// madeHeader names a version that the request has made. S3 names the IDs that it generates; the null version, which a bucket
-// with suspended versioning gets, has none ("x-amz-version-id" of PutObject in the API Reference).
+// madeHeader sets the header with the version that the request created. S3 sends the IDs that it generates. It sends
+// no header for the null version, which a bucket with suspended versioning creates ("x-amz-version-id" of PutObject
+// in the API Reference).
 func (q *request) madeHeader(v *store.Version) {
 	if v.ID != store.NullVersion {
 		q.w.Header().Set("X-Amz-Version-Id", v.ID)
@@ -126,8 +127,8 @@ func (q *request) get() (*store.Version, error) {
 	return v, nil
 }
 
-// hide replaces "no such key" by "access denied" for callers who may not list the bucket, because S3 does not tell
-// them which keys exist.
+// hide replaces "no such key" by "access denied" if the caller may not list the bucket, because S3 does not reveal to
+// these callers which keys exist.
 func (q *request) hide(err error) error {
 	if (is(err, store.ErrNoKey) || is(err, store.ErrNoVersion)) && !q.may("s3:ListBucket", q.bucketARN()) {
 		return errAccessDenied

@@ -188,7 +188,7 @@ func (q *request) writeError(e *awserr.Error) {
 	_, _ = q.w.Write(b.Bytes()) // fails only if the client has disconnected
 }
 
-// Malformed returns the response to a request whose URL cannot be parsed.
+// Malformed returns the body of the response to a request whose URL cannot be parsed.
 func Malformed() []byte {
 	return []byte(xml.Header + "<Error><Code>" + errInvalidURI.Code + "</Code><Message>Couldn't parse the specified URI.</Message></Error>")
 }

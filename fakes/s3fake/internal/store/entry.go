@@ -23,7 +23,7 @@ func (e *entry) order() {
 
 func (e *entry) newest() *Version { return e.versions[len(e.versions)-1] }
 
-// current is the version that a plain GET sees, nil when there is none.
+// current returns the version that a GET without a version ID reads, or nil if there is none.
 func (e *entry) current() *Version {
 	if e == nil || e.newest().DeleteMarker {
 		return nil
@@ -71,7 +71,8 @@ func (e *entry) before(id string) []*Version {
 	return e.versions[:i]
 }
 
-// target is the version that a delete concerns: the named one, or the newest; nil when there is none.
+// target returns the version that a delete affects: the one with the given ID, or the newest. It is nil if there is
+// none.
 func (e *entry) target(id string) *Version {
 	if id == "" {
 		return e.newest()
@@ -82,7 +83,7 @@ func (e *entry) target(id string) *Version {
 	return nil
 }
 
-// remove takes the version at i out and returns it; nothing is at -1.
+// remove removes and returns the version at index i. It does nothing if i is -1.
 func (e *entry) remove(i int) *Version {
 	if i < 0 {
 		return nil
@@ -92,7 +93,7 @@ func (e *entry) remove(i int) *Version {
 	return v
 }
 
-// seqOf reads the sequence number out of a version ID that newID made.
+// seqOf returns the sequence number in a version ID that newID created.
 func seqOf(id string) (seq uint64, ok bool) {
 	raw, err := idEncoding().DecodeString(id)
 	if err != nil || len(raw) < 8 {

@@ -12,21 +12,21 @@ type Query struct {
 	Bucket    string
 	Prefix    string
 	Delimiter string
-	// After excludes this key and everything before it. A common prefix equal to After is excluded too.
+	// After is a key. The listing excludes it, everything before it, and a common prefix equal to it.
 	After string
-	// AfterVersion continues within the key After: versions after this one follow.
+	// AfterVersion is a version of the key After. The listing also includes the versions that follow it.
 	AfterVersion string
-	// Max is the most entries (versions and prefixes together) to return.
+	// Max is the maximum number of entries (versions and prefixes together).
 	Max int
 }
 
-// Page is one page of a listing in key order; versions and prefixes are in separate lists as on the wire.
+// Page is one page of a listing in key order. As in the responses of S3, versions and prefixes are in separate lists.
 type Page struct {
 	Versions []*Version
 	// Latest reports for each version whether it is the current one.
 	Latest   []bool
 	Prefixes []string
-	// Truncated means that there is more after Last (a key or a common prefix) and LastVersion.
+	// Truncated means that there are further entries after Last (a key or a common prefix) and LastVersion.
 	Truncated   bool
 	Last        string
 	LastVersion string
@@ -34,7 +34,7 @@ type Page struct {
 
 func (p *Page) count() int { return len(p.Versions) + len(p.Prefixes) }
 
-// List returns the current versions that are not delete markers.
+// List returns the current versions of keys. It does not return delete markers.
 func (s *Store) List(q Query) (Page, error) {
 	return s.walk(q, func(p *Page, e *entry) bool {
 		v := e.current()
@@ -45,7 +45,8 @@ func (s *Store) List(q Query) (Page, error) {
 	})
 }
 
-// ListVersions returns all versions and delete markers, newest first within a key.
+// ListVersions returns all versions and delete markers. Those of the same key are ordered from the newest to the
+// oldest.
 func (s *Store) ListVersions(q Query) (Page, error) {
 	return s.walk(q, func(p *Page, e *entry) bool {
 		older := e.versions
@@ -117,8 +118,8 @@ func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
 	}
 }
 
-// visible reports whether the key would show up at all: a key hidden by a delete marker makes no prefix in a
-// listing of current versions.
+// visible reports whether the key appears in the listing. In a listing of current versions, a key hidden by a delete
+// marker does not create a common prefix.
 func (e *entry) visible(visit func(*Page, *entry) bool) bool {
 	probe := &Page{}
 	visit(probe, e)
@@ -137,7 +138,7 @@ func (q Query) fold(key string) (string, bool) {
 	return key[:len(q.Prefix)+i+len(q.Delimiter)], true
 }
 
-// successor is the smallest string greater than every string with the prefix; "" when there is none.
+// successor returns the smallest string greater than every string with the prefix, or "" if there is none.
 func successor(prefix string) string {
 	b := []byte(prefix)
 	for len(b) > 0 {
@@ -150,10 +151,10 @@ func successor(prefix string) string {
 	return ""
 }
 
-// UploadQuery selects uploads for a listing.
+// UploadQuery selects the uploads of a listing.
 type UploadQuery struct {
 	Bucket, Prefix, Delimiter string
-	// KeyMarker and IDMarker exclude items that were listed before.
+	// KeyMarker and IDMarker exclude uploads that were listed before.
 	KeyMarker, IDMarker string
 	Max                 int
 }
@@ -167,7 +168,7 @@ type UploadPage struct {
 	LastID    string
 }
 
-// ListUploads returns uploads in the order of their keys, then of their start.
+// ListUploads returns uploads, ordered by key and then by start time.
 func (s *Store) ListUploads(q UploadQuery) (UploadPage, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -9,14 +9,15 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
-// Body starts the body of an object or part.
+// Body returns a writer for the body of an object or part.
 func (s *Store) Body() *blob.Writer { return s.blobs.Create() }
 
-// Discard drops bodies that were committed but not stored, as after a failed condition.
+// Discard deletes bodies that were committed but that no object refers to, for example after a failed condition.
 func (s *Store) Discard(segments []Segment) { s.blobs.Delete(ids(segments)...) }
 
-// Put stores v as the newest version of its key. guard, which may be nil, sees the bucket and the current version
-// (nil when there is none or it is a delete marker) and may refuse or complete v. The stored version is returned.
+// Put stores v as the newest version of its key and returns the stored version. If guard is not nil, Put calls it
+// with the bucket, the current version and v. The current version is nil if there is none or if it is a delete
+// marker. guard can change v, or return an error to reject it.
 func (s *Store) Put(v Version, guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +75,8 @@ func (s *Store) insert(b *bucketState, v *Version, r *journal.Change) func() {
 
 func versionKey(v *Version) string { return v.Bucket + "/" + v.ID + "/" + v.Key }
 
-// Get returns a version; id "" is the current one. A current delete marker is returned with ErrNoKey, a named
-// one without an error.
+// Get returns a version of a key. If id is "", it returns the current version; if that is a delete marker, it returns
+// both the marker and ErrNoKey. If id is the ID of a delete marker, Get returns the marker without an error.
 func (s *Store) Get(bucket, key, id string) (*Version, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -104,7 +105,7 @@ func (s *Store) getLocked(bucket, key, id string) (*Version, error) {
 	return nil, ErrNoVersion
 }
 
-// Update changes the attributes of a version through change, which gets a copy and may refuse.
+// Update calls change with a copy of a version and stores the changed attributes, unless change returns an error.
 func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version) error) (*Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,14 +145,15 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 
 // Deleted describes the effect of a Delete.
 type Deleted struct {
-	// Version is the version that went away, nil when nothing did.
+	// Version is the deleted version, or nil if none was deleted.
 	Version *Version
-	// Marker is the delete marker that was made, nil when none was.
+	// Marker is the created delete marker, or nil if none was created.
 	Marker *Version
 }
 
-// Delete removes a version, or hides the key behind a delete marker when id is "" and the bucket is or was
-// versioned. guard, which may be nil, sees the version that is concerned (nil when there is none) and may refuse.
+// Delete deletes the version with the given ID, or the current version if id is "". If id is "" and versioning is or
+// was enabled for the bucket, Delete creates a delete marker instead. If guard is not nil, Delete calls it with the
+// bucket and the affected version, which is nil if there is none. guard can return an error to reject the deletion.
 func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) error) (Deleted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +201,7 @@ func (s *Store) drop(b *bucketState, e *entry, v *Version) {
 	s.blobs.Delete(ids(v.Segments)...)
 }
 
-// Read writes length bytes of a body from offset to w. The caller holds a Pin.
+// Read writes length bytes of a body from offset to w. The body must be pinned.
 func (s *Store) Read(w io.Writer, segments []Segment, offset, length int64) error {
 	for _, seg := range segments {
 		if length == 0 {

@@ -25,7 +25,7 @@ const (
 	tableParts    = "s3.part"
 )
 
-// Store holds everything; its methods are safe for concurrent use.
+// Store contains buckets, versions and uploads. Its methods are safe for concurrent use.
 type Store struct {
 	journal journal.Journal
 	blobs   *blob.Store
@@ -58,7 +58,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// New returns the store that the journal describes.
+// New returns a store with the contents of the journal.
 func New(o Options) (*Store, error) {
 	s := &Store{journal: o.Journal, blobs: o.Blobs, now: o.Now, buckets: map[string]*bucketState{}, completed: map[string]*Version{}}
 	if err := s.load(); err != nil {
@@ -172,7 +172,7 @@ func (s *Store) Bucket(name string) (Bucket, error) {
 	return b.Bucket, nil
 }
 
-// Buckets returns all buckets in the order of their names.
+// Buckets returns all buckets, ordered by name.
 func (s *Store) Buckets() []Bucket {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -184,7 +184,8 @@ func (s *Store) Buckets() []Bucket {
 	return out
 }
 
-// UpdateBucket changes a bucket's configuration through change, which gets a copy and may refuse.
+// UpdateBucket calls change with a copy of a bucket's configuration and stores the copy unless change returns an
+// error.
 func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +210,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
 	return nil
 }
 
-// DeleteBucket removes a bucket without versions and its unfinished uploads.
+// DeleteBucket deletes a bucket that has no versions. It also deletes the bucket's unfinished uploads.
 func (s *Store) DeleteBucket(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +235,7 @@ func (s *Store) DeleteBucket(name string) error {
 	return nil
 }
 
-// Count counts the items in a bucket.
+// Count returns the numbers of items in a bucket.
 func (s *Store) Count(bucket string) (Counts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store implements the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
-// that keep them consistent (versioning, delete markers, locks, conditions). It does not depend on HTTP, XML or
-// permissions. Bodies are in a blob.Store; every change is written to a journal before it is visible.
+// Package store implements the state of the fake's S3: buckets, object versions and multipart uploads. It enforces
+// the rules that keep them consistent (versioning, delete markers, locks, conditions). It does not depend on HTTP,
+// XML or permissions. Bodies are in a blob.Store. The store writes every change to a journal before the change is
+// visible.
 package store
 
 import (
@@ -28,22 +29,22 @@ const (
 	VersioningSuspended = "Suspended"
 )
 
-// NullVersion is the ID of a version written while versioning was not enabled.
+// NullVersion is the ID of a version that was written while versioning was not enabled.
 const NullVersion = "null"
 
-// Bucket is a bucket and its configuration. Values are immutable: a change replaces the whole.
+// Bucket is a bucket and its configuration. Values are immutable: each change creates a new value.
 type Bucket struct {
 	Name       string    `json:"name"`
 	Created    time.Time `json:"created"`
 	Versioning string    `json:"versioning,omitempty"`
 	ObjectLock bool      `json:"objectLock,omitempty"`
-	// Config holds the stored configuration documents by sub-resource name, for example policy or tagging.
+	// Config contains the stored configuration documents by subresource name, for example policy or tagging.
 	Config map[string][]byte `json:"config,omitempty"`
-	// Principals maps the ARNs in the bucket policy to the IDs that they stood for when it was stored.
+	// Principals maps the ARNs in the bucket policy to the unique IDs that they had when the policy was stored.
 	Principals map[string]string `json:"principals,omitempty"`
 }
 
-// Segment is one piece of a body.
+// Segment is one part of a body, stored separately.
 type Segment struct {
 	ID   blob.ID `json:"id"`
 	Size int64   `json:"size"`
@@ -63,16 +64,16 @@ type Checksum struct {
 	Type string `json:"type"`
 }
 
-// Lock is the protection of one version.
+// Lock is the object lock of one version: retention and legal hold.
 type Lock struct {
-	// Mode is GOVERNANCE or COMPLIANCE, "" without retention.
+	// Mode is GOVERNANCE or COMPLIANCE, or "" without retention.
 	Mode        string    `json:"mode,omitempty"`
 	RetainUntil time.Time `json:"retainUntil,omitzero"`
-	// LegalHold is ON or OFF, "" when it was never set.
+	// LegalHold is ON or OFF, or "" if it was never set.
 	LegalHold string `json:"legalHold,omitempty"`
 }
 
-// Encryption is how a version is said to be encrypted at rest.
+// Encryption describes the encryption at rest that S3 reports for a version. The fake does not encrypt bodies.
 type Encryption struct {
 	// Algorithm is AES256 or aws:kms.
 	Algorithm string `json:"algorithm,omitempty"`
@@ -82,21 +83,21 @@ type Encryption struct {
 	CustomerKeyMD5 string `json:"customerKeyMd5,omitempty"`
 }
 
-// Attributes are the attributes that a client sets on creation and that are copied with an object.
+// Attributes are the attributes that a client sets when it creates an object. They are copied with the object.
 type Attributes struct {
 	// Headers are the stored standard headers, for example Content-Type, in canonical spelling.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Metadata is the user's, without the x-amz-meta- prefix, in lower case.
+	// Metadata is the user-defined metadata. Names are in lower case, without the prefix x-amz-meta-.
 	Metadata     map[string]string `json:"metadata,omitempty"`
 	Tags         []Tag             `json:"tags,omitempty"`
 	StorageClass string            `json:"storageClass,omitempty"`
 	Encryption   Encryption        `json:"encryption,omitzero"`
 	Lock         Lock              `json:"lock,omitzero"`
-	// Redirect is x-amz-website-redirect-location.
+	// Redirect is the value of x-amz-website-redirect-location.
 	Redirect string `json:"redirect,omitempty"`
 }
 
-// Version is one version of an object or a delete marker. Values are immutable: a change replaces the whole.
+// Version is one version of an object or a delete marker. Values are immutable: each change creates a new value.
 type Version struct {
 	Attributes
 	Bucket       string    `json:"bucket"`
@@ -133,14 +134,15 @@ type Upload struct {
 	Initiated time.Time `json:"initiated"`
 	// Initiator is the ARN of the principal that started the upload.
 	Initiator string `json:"initiator,omitempty"`
-	// Checksum holds the algorithm and type that parts and completion must use.
+	// Checksum contains the algorithm and type of the checksums that parts and the completion must use.
 	Checksum Checksum     `json:"checksum,omitzero"`
 	Parts    map[int]Part `json:"-"`
 }
 
 // Counts are the numbers of items in a bucket.
 type Counts struct {
-	// Objects are keys with a current version, Versions all versions and delete markers.
+	// Objects is the number of keys with a current version. Versions is the number of all versions and delete
+	// markers.
 	Objects, Versions, Uploads int
 	// Bytes is the size of all versions.
 	Bytes int64

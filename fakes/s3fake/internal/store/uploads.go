@@ -23,7 +23,7 @@ func uploadMark(bucket, key string) []byte {
 	return sum[:4]
 }
 
-// IssuedFor reports whether id was given out for an upload of the key.
+// IssuedFor reports whether the store issued id for an upload of the key.
 func IssuedFor(id, bucket, key string) bool {
 	raw, err := idEncoding().DecodeString(id)
 	return err == nil && bytes.HasSuffix(raw, uploadMark(bucket, key))
@@ -79,7 +79,7 @@ func (s *Store) uploadLocked(bucket, key, id string) (*Upload, error) {
 	return u, nil
 }
 
-// PutPart adds or replaces a part. Its body is dropped when that fails.
+// PutPart adds or replaces a part. If it fails, it deletes the part's body.
 func (s *Store) PutPart(bucket, key, id string, p Part) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *Store) PutPart(bucket, key, id string, p Part) (Part, error) {
 	return p, nil
 }
 
-// Complete makes v, assembled by build from the upload, the newest version of its key and ends the upload. The
-// bodies of parts that v does not use are dropped. guard is that of Put.
+// Complete ends an upload and stores the result of build as the newest version of its key. It deletes the bodies of
+// parts that the version does not use. guard is as in Put.
 func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version, error), guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Store) remember(key string, v *Version) {
 	s.completed[key] = v
 }
 
-// Completed returns the version that an upload was completed to, as long as it exists.
+// Completed returns the version that a completed upload created, if the version still exists.
 func (s *Store) Completed(bucket, key, id string) (*Version, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -166,7 +166,7 @@ func dropUpload(r *journal.Change, u *Upload) []blob.ID {
 	return bodies
 }
 
-// Abort ends an upload and drops its parts.
+// Abort ends an upload and deletes its parts.
 func (s *Store) Abort(bucket, key, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
