@@ -76,8 +76,8 @@ const (
 
 func needs(op Operation) need { return needed[op] }
 
-// adds reports whether the action for new blobs is enough, which "Permissions for calling data operations" allows where
-// nothing is overwritten.
+// adds reports whether the permission to add blobs is sufficient for the operation. "Permissions for calling data
+// operations" allows this if nothing is overwritten.
 func adds(op Operation) bool {
 	return op == PutBlob || op == AppendBlock || op == SnapshotBlob || op == CopyBlob
 }

@@ -98,8 +98,9 @@ var errConditions = azerr.New(http.StatusBadRequest, "MultipleConditionHeadersNo
 // errUnsatisfiable is the error for reading something that must not exist.
 var errUnsatisfiable = azerr.New(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
 
-// check compares the conditions with a state. Reading a state that the client has already is "not modified". Reads take any
-// conditions together and other calls few, as "Specifying conditional headers for Blob service operations" has it.
+// check compares the conditions with a state. If a read has a condition for a changed state and the state is
+// unchanged, the error is "not modified". Reads can combine any conditions, and other calls only a few ("Specifying
+// conditional headers for Blob service operations").
 func (c conditions) check(s state, reading bool) error {
 	if !reading {
 		if err := c.alone(); err != nil {
@@ -125,8 +126,8 @@ func (c conditions) check(s state, reading bool) error {
 	return azerr.ConditionNotMet
 }
 
-// alone returns an error for conditions that a write cannot combine: it can combine only the two with the same
-// meaning, each with one tag.
+// alone returns an error for conditions that a write cannot combine. It can combine If-Match with
+// If-Unmodified-Since, or If-None-Match with If-Modified-Since, and each ETag condition has only one ETag.
 func (c conditions) alone() error {
 	if strings.Contains(c.match+c.noneMatch, ",") {
 		return errConditions
@@ -137,8 +138,8 @@ func (c conditions) alone() error {
 	return nil
 }
 
-// unchanged reports whether the conditions for a changed state do not hold. Of two, a read wants one and another call the
-// tag's.
+// unchanged reports whether If-None-Match or If-Modified-Since requires a changed state and the state is unchanged.
+// If both are set, reads use both, and other calls only If-None-Match.
 func (c conditions) unchanged(etag string, modified time.Time, reading bool) bool {
 	sameTag, sameTime := c.noneMatch != "" && listed(c.noneMatch, etag), c.hasModifiedSince && !modified.After(c.modifiedSince)
 	switch {
@@ -150,7 +151,7 @@ func (c conditions) unchanged(etag string, modified time.Time, reading bool) boo
 	return sameTag
 }
 
-// creating is check for operations that may make a blob: for them "if there is none" has a code of its own.
+// creating is check for operations that may create a blob. For these, If-None-Match: * has a separate error code.
 func (c conditions) creating(s state) error {
 	if c.noneMatch == "*" && s.exists {
 		return azerr.New(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
@@ -158,8 +159,8 @@ func (c conditions) creating(s state) error {
 	return c.check(s, false)
 }
 
-// committing is creating for the first block list of a blob, since which nothing can have been modified: azblob's
-// TestBlobPutBlockListIfModifiedSinceFalse records the service's behavior.
+// committing is creating for a block list. A blob without a committed state does not meet If-Modified-Since; azblob's
+// TestBlobPutBlockListIfModifiedSinceFalse records this behavior of the service.
 func (c conditions) committing(e *store.Entry) error {
 	if e.Current == nil && c.hasModifiedSince {
 		return azerr.ConditionNotMet

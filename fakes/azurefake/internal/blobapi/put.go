@@ -153,8 +153,8 @@ func (c *Call) mayWrite(e *store.Entry) error {
 	return online(e.Current)
 }
 
-// replace makes next the current state, which has the tier of the one before unless it is given another; with versioning
-// the one before is kept.
+// replace makes next the current state of the blob. If next has no tier, it gets the tier of the previous state. With
+// versioning, the previous state becomes a version.
 func (c *Call) replace(e *store.Change, next *store.Blob) {
 	now := c.api.Now()
 	if old := e.Current; old != nil && next.Tier == "" && next.Type == store.BlockBlob {

@@ -20,8 +20,8 @@ const (
 	maxCost       = 100_000
 )
 
-// environment has the variables and functions of IAM conditions that Cloud Storage resources have ("Attribute
-// reference for IAM Conditions").
+// environment contains the variables and functions of IAM conditions that are available for Cloud Storage resources
+// ("Attribute reference for IAM Conditions").
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("resource", cel.MapType(cel.StringType, cel.StringType)),

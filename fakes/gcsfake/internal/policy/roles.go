@@ -36,8 +36,8 @@ var (
 	allBuckets    = slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.get", "storage.buckets.list"}, bucketControl)
 )
 
-// predefined are the permissions of Google's roles, as far as there are operations here that ask for them ("IAM roles
-// for Cloud Storage", "Basic roles", "IAM roles and permissions index").
+// predefined maps Google's predefined roles to their permissions. It contains only permissions that an implemented
+// operation requires ("IAM roles for Cloud Storage", "Basic roles", "IAM roles and permissions index").
 var predefined = sets(map[string][]string{
 	"roles/storage.admin":        slices.Concat(allBuckets, objectUser, objectControl, multipart),
 	"roles/storage.bucketViewer": {"storage.buckets.get", "storage.buckets.list"},

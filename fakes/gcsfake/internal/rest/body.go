@@ -79,8 +79,8 @@ func (b received) checkSums(md5sum, crc string) error {
 	return nil
 }
 
-// objectSums are the sums of the whole object, whatever part of it a request has: x-goog-hash. Content-MD5 is that of the
-// request's body.
+// objectSums returns the checksums of the whole object in x-goog-hash, even if the request contains only a part of
+// it. Content-MD5 is the checksum of the request's body.
 func objectSums(h http.Header) (md5sum, crc string) {
 	return headerSums(http.Header{"X-Goog-Hash": h.Values("X-Goog-Hash")})
 }

@@ -211,8 +211,8 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 	return out
 }
 
-// checkProjection rejects unknown projections. "full" adds access control lists for callers who may read them.
-// Everyone else gets the resource without them, which here is every caller.
+// checkProjection rejects unknown projections. The projection "full" adds access control lists for callers who may
+// read them. In the fake, no caller may read them.
 func (c *Call) checkProjection() error {
 	switch p := c.query.Get("projection"); p {
 	case "", "full", "noAcl":

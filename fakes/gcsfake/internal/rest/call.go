@@ -92,8 +92,9 @@ func (c *Call) bearer(token string) (identity.Caller, error) {
 	return c.early.caller, c.early.err
 }
 
-// isAudience reports whether the audience of a JWT that a service account signed itself means the service of this call:
-// its address at Google ("Service account authorization without OAuth"), or that of this server, which is all services.
+// isAudience reports whether the audience of a self-signed JWT of a service account refers to the service of this
+// call. It is the service's URL at Google ("Service account authorization without OAuth"), or the URL of this server,
+// which stands for all services.
 func (c *Call) isAudience(aud string) bool {
 	service, _, _ := strings.Cut(c.Operation, ".")
 	if c.flavour == inJSON || c.flavour == inXML {

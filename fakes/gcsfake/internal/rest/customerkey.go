@@ -69,8 +69,8 @@ func (c *Call) opened(o *store.Object) error {
 	return opens(o.CustomerKey, given)
 }
 
-// described lets a request see an object's attributes: without its key too, but without the sums of its content then; a
-// wrong one is refused.
+// described checks whether a request may read an object's attributes. A request without the object's key may read
+// them except for the checksums of the content. A request with a wrong key is rejected.
 func (c *Call) described(o *store.Object) error {
 	given, err := c.customerKey(ownKey)
 	if err != nil || given == "" {

@@ -299,8 +299,9 @@ func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) erro
 	return c.checkReduction(b, before, now)
 }
 
-// checkReduction lets an object's own retention be reduced only while unlocked, with a permission of its own and said
-// expressly ("Object Retention Lock").
+// checkReduction rejects the reduction of an object's retention if the retention is locked. For an unlocked
+// retention, the request must set overrideUnlockedRetention and the caller needs a separate permission ("Object
+// Retention Lock").
 func (c *Call) checkReduction(b *store.Bucket, before *store.Object, now *store.Retention) error {
 	old := before.Retention
 	reduced := old != nil && (now == nil || now.Until.Before(old.Until))

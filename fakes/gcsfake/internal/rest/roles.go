@@ -10,8 +10,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
 
-// listPredefinedRoles lists Google's roles, as far as there are operations here that ask for their permissions. It
-// needs no permission.
+// listPredefinedRoles lists Google's predefined roles with the permissions that implemented operations require. The
+// caller needs no permission.
 func (c *Call) listPredefinedRoles() (any, error) {
 	roles := []identity.Role{}
 	for _, name := range policy.PredefinedRoles() {

@@ -275,8 +275,8 @@ func (a *API) sessionTags(cluster, namespace, account string) []iam.Tag {
 	}
 }
 
-// trusts asks the role's trust policy about Pod Identity, which assumes roles and tags sessions. The policy can ask
-// for the tags.
+// trusts reports whether the role's trust policy allows Pod Identity to assume the role and to tag the session. The
+// tags are condition keys for the policy.
 func trusts(role iam.Role, arn string, base iampolicy.Context, tags []iam.Tag) bool {
 	trust, err := iampolicy.ParseTrust(role.Trust)
 	if err != nil {

@@ -113,9 +113,9 @@ var ofRequests = accept.Names("Action", "Version", "X-Amz-Algorithm", "X-Amz-Cre
 // element is the number of an element in the name of a parameter.
 var element = regexp.MustCompile(`^(\w+\.member)\.([1-9]\d*)(\.\w+)?$`)
 
-// checkParameters rejects parameters that the operation does not have or the fake does not implement, because
-// ignoring them would do something else than requested. It also rejects a list element after a missing one, which
-// would be ignored.
+// checkParameters rejects parameters that the operation does not have or the fake does not implement. It also rejects
+// a list element after a missing one. If the fake ignored any of them, the operation would not do what the client
+// requested.
 func (c *call) checkParameters() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Form)) {
 		plain := name

@@ -139,8 +139,8 @@ const (
 	maxOwnSession = 129600
 )
 
-// getSessionToken needs no permission, and no policy can take it away ("Permissions for GetSessionToken" in the IAM User
-// Guide): that the caller is a user is enough.
+// getSessionToken implements GetSessionToken. Every user may call it: it needs no permission, and policies cannot
+// deny it ("Permissions for GetSessionToken" in the IAM User Guide).
 func getSessionToken(c *call) (any, error) {
 	if c.Principal.Session != nil {
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Cannot call GetSessionToken with session credentials")
@@ -238,8 +238,8 @@ func assumeRole(c *call) (any, error) {
 	return out, nil
 }
 
-// mayAssume asks the role's trust policy and the caller's own. Session tags have a permission of their own in both
-// ("Pass session tags in AWS STS" in the IAM User Guide).
+// mayAssume evaluates the role's trust policy and the caller's own policies. Both must also allow the session tags,
+// which require a separate permission ("Pass session tags in AWS STS" in the IAM User Guide).
 func (c *call) mayAssume(in iam.NewSession) error {
 	ctx := c.Context
 	if id := c.Form.Get("ExternalId"); id != "" {

@@ -81,8 +81,8 @@ func (p *Principals) contains(c Caller) bool {
 	return false
 }
 
-// principalIs reports whether value, of a type such as AWS, names the caller. An account's root ARN and its bare
-// number stand for the account: whether its users may is then decided by their own policies, see Delegates.
+// principalIs reports whether value, of a type such as AWS, refers to the caller. An account's root ARN and its
+// number refer to the account. The account's own policies then decide which of its users have access.
 func principalIs(kind, value string, c Caller) bool {
 	switch kind {
 	case "", "AWS":

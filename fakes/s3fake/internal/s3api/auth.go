@@ -98,8 +98,9 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	return iampolicy.Decide(in, req)
 }
 
-// forwarded are the conditions of the request that S3 makes for the caller ("Forward access sessions" in the IAM User
-// Guide). AWS does not say whether it has a time of issue, as other sessions have: here it has.
+// forwarded returns the condition keys of the request that S3 makes on behalf of the caller ("Forward access
+// sessions" in the IAM User Guide). AWS does not document whether the request has a token issue time, like other
+// sessions. In the fake it has.
 func (q *request) forwarded() iampolicy.Context {
 	conditions := maps.Clone(q.conditions())
 	conditions.Set("aws:ViaAWSService", "true")

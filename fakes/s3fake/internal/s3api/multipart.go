@@ -137,8 +137,8 @@ func (q *request) uploadPart() error {
 	return q.status(http.StatusOK)
 }
 
-// decryptParts asks for the key of an upload under SSE-KMS: its parts are decrypted when they are joined ("Multipart
-// upload API and permissions" in the Amazon S3 User Guide).
+// decryptParts checks the permission for the key of an upload with SSE-KMS, because S3 decrypts the parts when it
+// joins them ("Multipart upload API and permissions" in the Amazon S3 User Guide).
 func (q *request) decryptParts(u *store.Upload) error {
 	if u.Encryption.KeyID == "" {
 		return nil

@@ -71,8 +71,8 @@ func (q *request) putObject() error {
 	return q.status(http.StatusOK)
 }
 
-// requireUploadChecksum is S3's demand on uploads into a lock, be it the request's, the upload's or the bucket's
-// default (PutObject in the API Reference, Content-MD5).
+// requireUploadChecksum rejects an upload without a checksum if the object gets an object lock: from the request, the
+// upload or the bucket's default (PutObject in the API Reference, Content-MD5).
 func (q *request) requireUploadChecksum(kind string, lock store.Lock) error {
 	defaultLock(q.state, &lock, q.Now())
 	if lock.Mode == "" && lock.LegalHold == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// refusedHeaders maps headers for unimplemented features to the features. Ignoring one would do something else than
-// requested.
+// refusedHeaders maps headers of unimplemented features to the features. If the fake ignored such a header, the
+// operation would not do what the client requested.
 var refusedHeaders = map[string]string{ //nolint:gosec // names of headers, no credentials
 	"x-amz-mfa":                                   "Deletion with a second factor is not served by this fake.",
 	"x-amz-bucket-object-lock-token":              "Tokens for Object Lock are not served by this fake.",

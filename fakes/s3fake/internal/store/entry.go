@@ -31,8 +31,8 @@ func (e *entry) current() *Version {
 	return e.newest()
 }
 
-// index finds a version by ID, -1 for none. A null version is looked for from the newest on: it is the newest itself as
-// long as versioning is suspended.
+// index returns the index of a version by ID, or -1. It searches for a null version from the newest version on,
+// because the null version is the newest while versioning is suspended.
 func (e *entry) index(id string) int {
 	if id == NullVersion {
 		for i, v := range slices.Backward(e.versions) {
