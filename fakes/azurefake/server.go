@@ -11,9 +11,9 @@
 // account's keys, and AddPrincipal creates an application that can log in with a secret. Azure clients send tokens
 // only over HTTPS. If clients log in, set Options.TLS, for example with SelfSigned.
 //
-// All methods are safe for concurrent use. Changes of keys, policies and role assignments take effect immediately,
+// All methods are safe for concurrent use. Changes to keys, policies and role assignments take effect immediately,
 // unless a fault rule makes reads stale (Options.Past). If a request uses a call, header or parameter that the fake
-// does not implement, the fake responds with status 400 and a message that names this input.
+// does not implement, the fake responds with status 400 and a message that names the call, header or parameter.
 package azurefake
 
 import (

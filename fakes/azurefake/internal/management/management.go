@@ -144,8 +144,8 @@ func (c *Call) body() []byte {
 	return raw
 }
 
-// attributes returns the attributes of role assignments that conditions can refer to: of the requested or the
-// existing one. Azure looks up nothing for them: without a principal type in the request, the attribute is missing.
+// attributes returns the attributes of the requested or existing role assignment for conditions. Azure does not look
+// up attributes: if the request has no principal type, the attribute is missing.
 func (c *Call) attributes() access.Attributes {
 	switch c.route.action {
 	case roles + "roleAssignments/write":
