@@ -20,7 +20,8 @@ for argument; do
     *) patterns+=("$argument") ;;
   esac
 done
-mapfile -t modules < <(bash hack/modules.sh)
+found=$(bash hack/modules.sh) # fails the script, which a process substitution would not
+mapfile -t modules <<<"$found"
 
 # patterns_of prints the patterns for the packages of a module, from its directory.
 patterns_of() {

@@ -47,7 +47,8 @@ api_changes() { # says also what breaks
   return "$status"
 }
 
-mapfile -t modules < <(bash hack/modules.sh)
+found=$(bash hack/modules.sh) # fails the script, which a process substitution would not
+mapfile -t modules <<<"$found"
 in_modules() { # in_modules <command...>: runs a command of Go in each module, except the tools'
   local module status=0
   for module in . "${modules[@]}"; do

@@ -72,9 +72,8 @@ const (
 	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
 	// CreatedAnnotation is set on a Bucket by the controller that creates it. The
-	// value is the time in RFC 3339. If it differs from
-	// metadata.creationTimestamp, the Bucket was restored from a backup. It is not
-	// in the KEP.
+	// value is the time in RFC 3339. A Bucket that was restored from a backup has a
+	// later metadata.creationTimestamp. It is not in the KEP.
 	CreatedAnnotation = "cooper.dev/created"
 
 	// AskedForAnnotation is set on a Bucket by the sidecar of a one-phase driver

@@ -34,8 +34,11 @@ func (n *Node) LoadImages(ctx context.Context, dir string) error {
 		return nil
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
-	if err != nil || len(archives) == 0 {
-		return fmt.Errorf("no archive of an image in %s (%w)", dir, err)
+	if err != nil {
+		return fmt.Errorf("find the archives of images in %s: %w", dir, err)
+	}
+	if len(archives) == 0 {
+		return fmt.Errorf("directory %s has no archive of an image (*.tar)", dir)
 	}
 	for _, archive := range archives {
 		if err := n.LoadImage(ctx, archive); err != nil {

@@ -59,7 +59,7 @@ func ofController() map[conditions.Reason]explained {
 		conditions.BucketClaimMissing: {
 			"The BucketClaim of an access or of a Bucket no longer exists.",
 			"The claim's finalizer was removed manually, or the cluster was restored from a backup.",
-			"Delete the BucketAccess. An administrator must follow the condition ReleaseHeld of the Bucket.",
+			"Delete the BucketAccess. An administrator must decide what happens to the Bucket, as its condition ReleaseHeld describes.",
 		},
 		conditions.ProtocolUnsupported: {
 			"The Bucket does not support a requested protocol.",

@@ -53,7 +53,7 @@ func ofWords() map[Word]explained {
 		Deleting: {
 			"The object is being deleted.",
 			"It waits for objects that use it, for the driver, or for another component's finalizer.",
-			"Wait a minute. If the word remains, follow the message next to it.",
+			"Follow the message next to the word. A claim that is in use shows one after five minutes.",
 		},
 		NotFound: {"The object does not exist.", "Its name is misspelt, it is in another namespace, or it has not been created yet.", "Follow the message next to the word."},
 		Unreadable: {

@@ -281,8 +281,11 @@ func (c *Ceph) MakeUser(ctx context.Context, id, capabilities string) (CephUser,
 			Secret string `json:"secret_key"`
 		} `json:"keys"`
 	}
-	if err := json.Unmarshal(out, &made); err != nil || len(made.Keys) == 0 {
+	if err := json.Unmarshal(out, &made); err != nil {
 		return CephUser{}, fmt.Errorf("read the user %s: %w", id, err)
+	}
+	if len(made.Keys) == 0 {
+		return CephUser{}, fmt.Errorf("radosgw-admin created the user %s without a key", id)
 	}
 	return CephUser{AccessKey: made.Keys[0].ID, SecretKey: made.Keys[0].Secret}, nil
 }

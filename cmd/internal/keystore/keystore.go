@@ -45,7 +45,7 @@ func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (cred
 	if err != nil {
 		return nil, err
 	}
-	encrypted, err := credentials.Encrypted(store, p.keyFile)
+	encrypted, err := credstore.Encrypted(store, p.keyFile)
 	if err != nil {
 		return nil, serve.Usagef("--credential-key-file: %w", err)
 	}

@@ -155,7 +155,7 @@ func heldMessage(bucket *cosiapi.Bucket) string {
 		loss = "deleted without the backend bucket, which was imported"
 	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
-		"COSI deletes nothing until an administrator decides. An administrator must set the annotation %s to %q to have the Bucket %s.",
+		"COSI holds this Bucket. An administrator must decide: the annotation %s with the value %q has the Bucket %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 

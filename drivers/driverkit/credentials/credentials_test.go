@@ -218,3 +218,11 @@ func TestStoreOfFiles(t *testing.T) {
 		t.Errorf("a store that is opened again returns another key: %v", ids)
 	}
 }
+
+// An empty name, for example from a lost environment variable, must not turn encryption off.
+func TestEncryptedNeedsAKeyFile(t *testing.T) {
+	t.Parallel()
+	if _, err := credentials.Encrypted(credentials.NewMemory(), ""); err == nil {
+		t.Error("a store without a key file was accepted")
+	}
+}

@@ -55,9 +55,12 @@ func OpenSidecar(address string) (Store, error) {
 }
 
 // Encrypted returns a store that encrypts the secrets of credentials with keys from a file before it writes them to
-// the given store. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. If keyFile
-// is empty, the returned store encrypts nothing and refuses encrypted secrets.
+// the given store. See docs/howto/encrypt-credentials.md for the format of the file and for key rotation. An empty keyFile
+// is an error, because the secrets would not be encrypted.
 func Encrypted(store Store, keyFile string) (Store, error) {
+	if keyFile == "" {
+		return nil, errors.New("the name of the key file is empty")
+	}
 	return credstore.Encrypted(store, keyFile)
 }
 

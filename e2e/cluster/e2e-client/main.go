@@ -145,8 +145,11 @@ func use(ctx context.Context, source string) error {
 		return fmt.Errorf("read the object: %w", err)
 	}
 	content, err := io.ReadAll(object)
-	if err != nil || string(content) != text {
-		return fmt.Errorf("read the object: got %q, want %q, %w", content, text, err)
+	if err != nil {
+		return fmt.Errorf("read the object: %w", err)
+	}
+	if string(content) != text {
+		return fmt.Errorf("read the object: got %q, want %q", content, text)
 	}
 	fmt.Println("stored and read in", bucket)
 	return nil

@@ -55,7 +55,7 @@ func Requirements(required map[string]bool) []Violation {
 		}
 	}
 	if direct > maxRequirements {
-		found = append(found, Violation(fmt.Sprintf("go.mod has %d direct requirements, at most %d: move a test that needs another module to judges or e2e (docs/adr/0060)", direct, maxRequirements)))
+		found = append(found, Violation(fmt.Sprintf("go.mod has %d direct requirements, at most %d: move a test that needs another module to judges or e2e (docs/adr/0058)", direct, maxRequirements)))
 	}
 	return found
 }

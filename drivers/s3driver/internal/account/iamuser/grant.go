@@ -36,7 +36,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if apierror.Is(err, "NoSuchEntity") && !found.isNew {
 		// The read was stale, or the user was removed since: manually, or by another process that revoked the account.
 		// The latter must not be undone, so this call does not create the user again.
-		err = driverkit.Aborted("user %s was removed during this call; the driver tries again", request.Name)
+		err = driverkit.Aborted("user %s or its policy was removed during this call, or is not visible yet; the driver tries again", request.Name)
 	}
 	if err != nil {
 		return credentials.Credential{}, err
