@@ -302,7 +302,7 @@ func TestObjectsOfOtherOwnersAreNotChanged(t *testing.T) {
 		claim := w.claim(strings.TrimPrefix(object.GetName(), "obc-"+w.namespace+"-"), class)
 		version := object.GetResourceVersion()
 		w.Create(claim)
-		w.phase(claim, objectbucket.PhaseFailed, "belongs to")
+		w.phase(claim, objectbucket.PhaseFailed, "this claim with another name")
 		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.GetResourceVersion() != version {
 			t.Errorf("%T was changed: %v, %v", object, object, err)
 		}

@@ -40,7 +40,7 @@ func TestShipped(t *testing.T) {
 		t.Errorf("kubectl is %q (%v), want the one in the directory of cooper", kubectl, err)
 	}
 	up.interrupt(t)
-	if want := "using the kube-apiserver and etcd of " + dir; !strings.Contains(up.stderr.String(), want) {
+	if want := "using kube-apiserver and etcd from " + dir; !strings.Contains(up.stderr.String(), want) {
 		t.Errorf("it does not say %q:\n%s", want, up.stderr)
 	}
 }

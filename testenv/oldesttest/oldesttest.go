@@ -39,7 +39,7 @@ func Again(t *testing.T, tests ...string) {
 	again := exec.CommandContext(t.Context(), self, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
 	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets) // without -short, so that all of these tests run
 	output, err := again.CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "using the kube-apiserver and etcd of "+assets) {
+	if err != nil || !strings.Contains(string(output), "using kube-apiserver and etcd from "+assets) {
 		t.Errorf("on Kubernetes %s: %v\n%s", binaries.Oldest, err, output)
 	}
 	for _, name := range tests {

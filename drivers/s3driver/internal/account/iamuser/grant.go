@@ -32,11 +32,17 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, err
 	}
+	var held []string // the keys before another process may revoke the account
+	if !found.isNew {
+		if held, err = credentials.StoredIDs(ctx, u.Store, request.ID); err != nil {
+			return credentials.Credential{}, err
+		}
+	}
 	err = u.putPolicy(ctx, request.Name, found, document)
 	if apierror.Is(err, "NoSuchEntity") && !found.isNew {
-		// The read was stale, or the user was removed since: manually, or by another process that revoked the account.
-		// The latter must not be undone, so this call does not create the user again.
-		err = driverkit.Aborted("user %s or its policy was removed during this call, or is not visible yet; the driver tries again", request.Name)
+		if found, err = u.replaceUser(ctx, request, storeID, held); err == nil {
+			err = u.putPolicy(ctx, request.Name, found, document)
+		}
 	}
 	if err != nil {
 		return credentials.Credential{}, err
@@ -66,6 +72,20 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than requested", request.ID)
 	}
 	return found, nil
+}
+
+// replaceUser recreates a user that was read earlier in this call and is missing now. The user was removed manually,
+// or the read was stale. If the store held keys of the user and no longer does, another process has revoked the
+// account in the meantime.
+func (u *Users) replaceUser(ctx context.Context, request account.Request, storeID string, held []string) (user, error) {
+	ids, err := credentials.StoredIDs(ctx, u.Store, request.ID)
+	if err != nil {
+		return user{}, err
+	}
+	if len(held) > 0 && len(ids) == 0 {
+		return user{}, driverkit.Aborted("user %s was removed during this call; the driver tries again", request.Name)
+	}
+	return u.createUser(ctx, request, storeID)
 }
 
 func (u *Users) createUser(ctx context.Context, request account.Request, storeID string) (user, error) {
