@@ -150,12 +150,12 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 
 // heldMessage returns why the Bucket is held and how to release it.
 func heldMessage(bucket *cosiapi.Bucket) string {
-	loss := "deleted with its data, or deletionPolicy: Retain to keep them"
+	loss := "delete the Bucket with its data, or set deletionPolicy: Retain to keep the data"
 	if bucket.Spec.ExistingBucketID != "" {
-		loss = "deleted without the backend bucket, which was imported"
+		loss = "delete the Bucket without the backend bucket, which was imported"
 	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
-		"COSI holds this Bucket. An administrator must decide: the annotation %s with the value %q has the Bucket %s.",
+		"COSI holds this Bucket. An administrator must decide, and set the annotation %s to %q to %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
