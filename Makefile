@@ -94,7 +94,7 @@ e2e-node: ## install, use, break and repair Cooper on a node of this machine (as
 
 .PHONY: e2e-cluster
 e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY (KUBECONFIG=..., TESTFLAGS=)
-	$(if $(filter command line,$(origin KUBECONFIG)),,$(error which cluster? That of your shell is not taken, as Cooper is installed and removed there: make e2e-cluster KUBECONFIG=...))
+	$(if $(filter command line,$(origin KUBECONFIG)),,$(error which cluster? Cooper is installed and removed there, so the kubeconfig of the shell is not used: make e2e-cluster KUBECONFIG=...))
 	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go -C e2e test ./cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak

@@ -221,8 +221,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestUnavailableDriver verifies that the command reports at once what it waits for, and reports the
-// timeout at the end.
+// TestUnavailableDriver verifies that the command reports at the start that it waits for the driver, and at the end
+// that the wait timed out.
 func TestUnavailableDriver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sanity.yaml")

@@ -200,7 +200,7 @@ func TestWhatIsWrong(t *testing.T) {
 		reason(tc.name, tc.reason)
 		cosi(t, s.tenant, "status", tc.name).expect(t, tc.code, tc.words...)
 	}
-	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "It does not exist, so its holder has never run")
+	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "The Lease does not exist, so no process has ever held it")
 	cosi(t, s.admin, "drivers").expect(t, 0, nobody+" NotInstalled - - BucketClass/nobody-"+s.Namespace)
 	cosi(t, s.tenant, "drivers").expect(t, 0, s.driver+" Unreadable")
 	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects in namespace")

@@ -59,7 +59,7 @@ func readKeys(path string) (*keyring, error) {
 		}
 	}
 	if k.first == "" {
-		return nil, fmt.Errorf("%s holds no key: give each a line with an ID and 32 random bytes in base64", path)
+		return nil, fmt.Errorf("%s contains no key: write each key on a line of its own, with an ID and 32 random bytes in base64", path)
 	}
 	return k, nil
 }
@@ -206,12 +206,12 @@ func (k *keyring) unseal(account, id string, secret cosi.Secret) (cosi.Secret, e
 	case !isSealed && k.plain:
 		return secret, nil
 	case !isSealed:
-		return cosi.Secret{}, fmt.Errorf("%w: its secret is not encrypted, and the key file does not allow that by a line with the word %s", ErrCorrupt, plainWord)
+		return cosi.Secret{}, fmt.Errorf("%w: its secret is not encrypted; to accept such entries, add a line with the word %s to the key file", ErrCorrupt, plainWord)
 	}
 	keyID, text, _ := strings.Cut(rest, ":")
 	sealer, known := k.keys[keyID]
 	if !known {
-		return cosi.Secret{}, fmt.Errorf("%w: it is encrypted by key %q, which no key file has that the driver was given", ErrCorrupt, keyID)
+		return cosi.Secret{}, fmt.Errorf("%w: it is encrypted with key %q, which is not in the key file of the driver", ErrCorrupt, keyID)
 	}
 	sealed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -153,7 +153,7 @@ const slack = 30 * time.Second
 // cannot distinguish clock skew from an expired Lease.
 func Holder(lease *coordinationv1.Lease, now time.Time) Hold {
 	if lease == nil {
-		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "It does not exist, so its holder has never run."}
+		return Hold{State: Failed, Status: reasons.NotInstalled, Never: true, Message: "The Lease does not exist, so no process has ever held it."}
 	}
 	h := Hold{By: ptr.Deref(lease.Spec.HolderIdentity, ""), Owner: lease.Annotations[cosiapi.LeaseOwnerAnnotation]}
 	if lease.Spec.RenewTime == nil {

@@ -136,7 +136,7 @@ func (s *Secrets) ID(ctx context.Context) (string, error) {
 	id, err := s.readID(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", fmt.Errorf("secret %s is gone: %w; restore it from a backup", s.idName(), credstore.ErrStoreID)
+		return "", fmt.Errorf("secret %s does not exist: %w; restore it from a backup", s.idName(), credstore.ErrStoreID)
 	case err != nil:
 		return "", err
 	case id != first:

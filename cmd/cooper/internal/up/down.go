@@ -20,7 +20,7 @@ import (
 const downPoll = 50 * time.Millisecond
 
 // Down ends the process that uses the directory and waits until it has exited. If the process was killed
-// earlier, Down removes what it left behind. It succeeds if there is nothing to do.
+// earlier, Down removes its leftovers. It succeeds if there is nothing to do.
 func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 	info, ok, err := dir.Holder()
 	if err != nil {
