@@ -159,7 +159,7 @@ func particularReasons() map[string]map[codes.Code]string {
 		Provisioner_DriverGetBucket_FullMethodName: {
 			codes.NotFound:        "the backend has no bucket with this ID yet",
 			codes.AlreadyExists:   "the existing bucket does not match the parameters",
-			codes.InvalidArgument: "the existing bucket does not match the parameters, or they are not supported",
+			codes.InvalidArgument: "the existing bucket does not match the parameters, or the driver does not support the parameters",
 			codes.OutOfRange:      notRange,
 		},
 		Provisioner_DriverDeleteBucket_FullMethodName: {
