@@ -83,11 +83,11 @@ func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	switch {
 	case info.OnePhase && !askedFor(b):
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
-			errors.New("a two-phase driver assigned this Bucket's ID. An administrator must start that driver again"))
+			errors.New("a two-phase driver assigned this Bucket's ID, but the current driver is a one-phase driver. An administrator must start the two-phase driver again"))
 	case !info.OnePhase && b.Status.BucketID == "":
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"a one-phase driver was asked for the bucket %q, and its ID is unknown. An administrator must start that driver again, or look "+
-				"for the bucket and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
+			"a one-phase driver may have created bucket %q, but its ID is unknown, and the current driver is a two-phase driver. An administrator must start the one-phase driver again, or look "+
+				"for the bucket in the backend and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
 	default:
 		return nil
 	}
