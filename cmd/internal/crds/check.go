@@ -86,7 +86,7 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 	case err != nil:
 		fmt.Fprintf(out, "cannot check the admission policies: %v\n", err)
 	case len(missing) > 0:
-		fmt.Fprintf(out, "admission policies are missing or do not deny: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
+		fmt.Fprintf(out, "admission policies are missing or do not deny requests: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
 	}
 }
 

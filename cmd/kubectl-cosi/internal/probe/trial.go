@@ -145,7 +145,7 @@ func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sani
 	case outcome.Verdict != sanity.Refused && wanted == mustNot:
 		return "the store allows the request, although the access has objectData: " + string(grant.Modes.ObjectData)
 	case attempt.Action == sanity.GetObject && allowed && !bytes.Equal(outcome.Body, attempt.Body):
-		return "the returned object differs from the stored one"
+		return "the returned object differs from the stored object"
 	case attempt.Action == sanity.ListObjects && allowed && there && len(outcome.Keys) < page && !slices.Contains(outcome.Keys, attempt.Key):
 		return "the stored object is not in the list"
 	default:
