@@ -115,7 +115,7 @@ func generalRules() map[codes.Code]rule {
 		codes.Unimplemented:      {Terminal, "the driver does not implement this call; check that it is a two-phase driver of COSI v1alpha2"},
 		codes.Canceled:           {Retryable, "the call was cancelled"},
 		codes.Unknown:            {Retryable, "the driver failed with an unspecified error"},
-		codes.DeadlineExceeded:   {Retryable, "the call exceeded its deadline; the next call continues"},
+		codes.DeadlineExceeded:   {Retryable, "the call exceeded its deadline; the next call continues the work"},
 		codes.NotFound:           {Retryable, "the backend lacks a resource that the call needs"},
 		codes.PermissionDenied:   {Retryable, "the backend denies this action to the driver's own account"},
 		codes.ResourceExhausted:  {Retryable, "the backend throttles the driver, or a quota is used up"},

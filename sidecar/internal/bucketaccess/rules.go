@@ -145,7 +145,7 @@ func bucketDeleting(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b 
 			b.Name, accessed.BucketClaimName)
 	}
 	p := unusable("Bucket %q is being deleted and remains until its BucketClaim %q is deleted. This BucketAccess works until then. "+
-		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
+		"Create another BucketAccess for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
 	p.Policy = conditions.Degrades
 	return p
 }
