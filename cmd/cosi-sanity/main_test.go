@@ -190,7 +190,7 @@ func TestWrongUsage(t *testing.T) {
 		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
 		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},
 		"a focus on nothing":       {[]string{"--exec", "x", "--focus", "NOSUCH"}, exitUsage, "--focus NOSUCH: no case ID matches; see --list"},
-		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should or advice"},
+		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should, advice"},
 		"a TCP address":            {[]string{"--endpoint", "tcp://x"}, exitUsage, "only UNIX sockets"},
 		"an unknown case":          {[]string{"--explain", "BKT-999"}, exitUsage, "--list"},
 		"a journal that is taken":  {[]string{"--exec", "x", "--journal", taken}, exitUsage, "sweep it first"},

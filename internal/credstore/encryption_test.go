@@ -101,7 +101,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		},
 		"no key where there was one": {
 			func(*credstore.Entry, credstore.Entry) {},
-			"", `encrypted by key "2026"`,
+			"", `encrypted with key "2026"`,
 		},
 		"another key of the same ID": {
 			func(*credstore.Entry, credstore.Entry) {},
@@ -134,8 +134,8 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 func TestBadKeyFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ content, want string }{
-		"nothing":               {"", "holds no key"},
-		"no key but plain":      {"plain\n", "holds no key"},
+		"nothing":               {"", "contains no key"},
+		"no key but plain":      {"plain\n", "contains no key"},
 		"a key without an ID":   {"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: want an ID"},
 		"an ID with a colon":    {"a:b AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: want an ID"},
 		"a key that is short":   {"# mine\n2026 AQEBAQ==\n", "line 2: key 2026 is not 32 bytes"},

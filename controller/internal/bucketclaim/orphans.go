@@ -150,12 +150,12 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 
 // heldMessage returns why the Bucket is held and how to release it.
 func heldMessage(bucket *cosiapi.Bucket) string {
-	loss := "deleted with its data, or deletionPolicy: Retain to keep them"
+	loss := "delete the Bucket with its data, or set deletionPolicy: Retain to keep the data"
 	if bucket.Spec.ExistingBucketID != "" {
-		loss = "deleted without the backend bucket, which was imported"
+		loss = "delete the Bucket without the backend bucket, which was imported"
 	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
-		"COSI holds this Bucket. An administrator must decide: the annotation %s with the value %q has the Bucket %s.",
+		"COSI holds this Bucket. An administrator must decide, and set the annotation %s to %q to %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
@@ -187,7 +187,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	r.Events.Warn(bucket, reconciler.BucketHeld, "ReleaseBucket", message)
 	if w.claim.UID != "" {
 		r.Events.Warn(w.claim, reconciler.BucketHeld, "ReleaseBucket", fmt.Sprintf(
-			"Bucket %q of an earlier BucketClaim of this name is held with its data. An administrator must delete it or keep it; see its conditions.", bucket.Name))
+			"Bucket %q of an earlier BucketClaim of this name was kept with its data. An administrator must delete or retain the data; see the conditions of the Bucket.", bucket.Name))
 	}
 	return nil
 }
