@@ -294,7 +294,7 @@ func ParseTime(value string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: %w", value, err)
+	return time.Time{}, fmt.Errorf("%q is not a valid time: %w", value, err)
 }
 
 // covers checks that the signature allows the operation on the target.
