@@ -115,7 +115,7 @@ func (c *Call) xmlAttributes() (store.Attributes, error) {
 		a.CustomTime = &t
 	}
 	if h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
-		return a, gcserr.Unimplemented.Say("This fake takes customer-supplied encryption keys in headers x-goog-encryption- only.")
+		return a, gcserr.Unimplemented.Say("This fake accepts customer-supplied encryption keys only in x-goog-encryption- headers.")
 	}
 	return a, checkClass(a.StorageClass)
 }
