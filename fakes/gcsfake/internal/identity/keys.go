@@ -262,7 +262,7 @@ func (d *Directory) CreateHMAC(project, email string) (HMACKey, error) {
 		return HMACKey{}, gcserr.NotFound.Say("Service account %s not found.", email)
 	}
 	if a.Project != p.ID {
-		return HMACKey{}, gcserr.Invalid.Say("The service account %s is not of project %s.", email, p.ID)
+		return HMACKey{}, gcserr.Invalid.Say("The service account %s does not belong to project %s.", email, p.ID)
 	}
 	n := 0
 	for _, k := range d.hmac {
