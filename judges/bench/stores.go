@@ -85,7 +85,7 @@ func azurite(ctx context.Context) ([]string, error) {
 	install.Stderr = os.Stderr
 	out, err := install.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w: run bash ../hack/npm.sh azurite: %w", errMissing, err)
+		return nil, fmt.Errorf("%w, and its installation with bash ../hack/npm.sh azurite failed: %w", errMissing, err)
 	}
 	return []string{"node", filepath.Join(strings.TrimSpace(string(out)), "azurite", "dist", "src", "blob", "main.js")}, nil
 }
