@@ -57,7 +57,7 @@ func New(options Options) (*Driver, error) {
 		return nil, err
 	}
 	if options.Credentials == nil {
-		return nil, errors.New("create the driver for existing buckets: it needs a credential store")
+		return nil, errors.New("create the driver for existing buckets: Options.Credentials is required")
 	}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
 		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
@@ -295,7 +295,7 @@ func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.A
 	case len(offered) == 0:
 		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
 	default:
-		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly these access modes; configured are: %s",
+		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; configured are: %s",
 			wanted.BucketID, strings.Join(offered, "; "))
 	}
 }

@@ -47,7 +47,7 @@ func TestTranslate(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		"a code of the table":                          {answered(failure{Codes: []string{"Locked"}}), codes.PermissionDenied, "bucket b: the shelf denies the driver this action; an administrator has to allow it (Locked)"},
+		"a code of the table":                          {answered(failure{Codes: []string{"Locked"}}), codes.PermissionDenied, "bucket b: the shelf denies the driver this action; an administrator has to grant the permission to the driver's own account (Locked)"},
 		"a code that means something else in the call": {answered(failure{Operation: "Clear", Codes: []string{"Gone", "Locked"}}), codes.FailedPrecondition, "bucket b: the shelf prevents this change (Locked)"},
 		"the first of several codes counts":            {answered(failure{Codes: []string{"Gone", "Locked"}}), codes.NotFound, "bucket b: it does not exist at the shelf (Gone)"},
 		"an unknown code shows itself":                 {answered(failure{Codes: []string{"Odd"}, Status: 418}), codes.Internal, "bucket b: the shelf returned an unexpected response; see the driver's log for details (Odd)"},
