@@ -83,7 +83,7 @@ func parseSizes(text string) ([]int, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: set comma-separated positive numbers", text)
+			return nil, fmt.Errorf("%q is not a list of positive numbers, separated by commas", text)
 		}
 		sizes = append(sizes, n)
 	}
@@ -142,7 +142,7 @@ func (o *settings) tables(ctx context.Context) ([]table, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("own program: %w", err)
+		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
 	s, err := start(ctx, what, func(dir string) []driver { return o.drivers(dir, self) })
 	if err != nil {
