@@ -244,6 +244,6 @@ func runNothingGenerated(c *C) {
 // sameInfo requires that two responses about a bucket are equal.
 func (c *C) sameInfo(first, again *cosi.ObjectProtocolAndBucketInfo, when string) {
 	if !proto.Equal(first, again) {
-		c.Fail("the bucket is described as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))
+		c.Fail("the driver describes the bucket as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))
 	}
 }
