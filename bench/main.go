@@ -58,7 +58,7 @@ func (o *settings) flags() {
 	})
 	flag.IntVar(&o.singles, "singles", 30, "number of single, consecutive pairs")
 	flag.BoolVar(&o.timeline, "timeline", false, "print the requests of a single pair")
-	flag.BoolVar(&o.traces, "traces", false, "make controller and sidecars send all traces, to a collector that discards them")
+	flag.BoolVar(&o.traces, "traces", false, "let controller and sidecars send all traces to a collector that discards them")
 	flag.StringVar(&o.json, "json", "", "file to which the results are also written")
 	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
 	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "readiness of a claim: condition:TYPE, or .path.of.a.field=VALUE")

@@ -179,7 +179,7 @@ func (c *C) refusedInEither(request *cosi.DriverGenerateBucketIdRequest, want co
 		b := &bucket{id: named.GetBucketId(), request: request}
 		refused(c, c.provisioner.DriverCreateBucket, b.create(), want)
 	default:
-		c.Fail("DriverGenerateBucketId must return %s, or leave it to DriverCreateBucket, but not return %s", want, code)
+		c.Fail("DriverGenerateBucketId must return %s, or OK if DriverCreateBucket returns the error, but not %s", want, code)
 	}
 }
 

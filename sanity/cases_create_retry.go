@@ -53,7 +53,7 @@ func createRetryCases() []Case {
 			Run: runCreateAgain,
 		},
 		{
-			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
+			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets separate",
 			Rule: advice("Two bucket IDs belong to two buckets: an object in one is not in the other."),
 			Why:  "no specification states this, because it is obvious", Fix: "create a separate backend bucket for each bucket_id",
 			Run: runApart,

@@ -56,7 +56,7 @@ var (
 )
 
 var (
-	unreachable = Meaning{driverkit.Unavailable, "{backend} cannot be reached"}
+	unreachable = Meaning{driverkit.Unavailable, "{backend} cannot be reached; the driver tries again; if this persists, check its endpoint and the network"}
 	untrusted   = Meaning{driverkit.Unavailable, "the certificate of {backend} is not trusted; an administrator has to configure its certificate authority (caFile)"}
 	failed      = Meaning{driverkit.Internal, "the driver failed; see its log for details"}
 )

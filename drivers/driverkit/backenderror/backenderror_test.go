@@ -54,7 +54,7 @@ func TestTranslate(t *testing.T) {
 		"a status that means something else here":      {answered(failure{Status: 404}), codes.Unavailable, "(HTTP status 404)"},
 		"a meaning of the driver's own":                {answered(failure{Codes: []string{"Locked"}, Meaning: own, Label: "no token"}), codes.OutOfRange, "bucket b: as the shelf is (no token)"},
 		"an error of the driver itself":                {errors.New("defect"), codes.Internal, "bucket b: the driver failed; see its log for details"},
-		"a backend that cannot be reached":             {errors.New("dial tcp"), codes.Unavailable, "bucket b: the shelf cannot be reached"},
+		"a backend that cannot be reached":             {errors.New("dial tcp"), codes.Unavailable, "bucket b: the shelf cannot be reached; the driver tries again; if this persists, check its endpoint and the network"},
 		"a certificate that is not trusted":            {errors.New("dial tcp: x509: unknown authority"), codes.Unavailable, "caFile"},
 		"an error that is for the user already":        {fmt.Errorf("wrapped: %w", driverkit.AlreadyExists("as it is")), codes.AlreadyExists, "as it is"},
 		"the status 401 is about the login":            {answered(failure{Status: 401}), codes.Unauthenticated, ""},

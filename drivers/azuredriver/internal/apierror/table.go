@@ -13,7 +13,7 @@ var (
 	protected = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "an immutability policy or a legal hold prevents this change"}
 	leased    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the container or blob has an active lease; the driver can change it after the lease ends"}
 	disabled  = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account is disabled; an administrator has to enable it"}
-	keyOff    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account does not accept its account keys; an administrator has to allow shared key access, or configure the driver without it"}
+	keyOff    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account does not accept its account keys; an administrator has to allow shared key access, or set signing to userDelegation in the driver's configuration"}
 	spreading = backenderror.Meaning{Kind: driverkit.Unavailable, Text: "the new identity has not propagated in Azure yet; the driver tries again"}
 	full      = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the subscription has the maximum number of role assignments (4000, which Azure does not raise), and each access of a service account " +
 		"needs one for each of its containers; an administrator has to remove some, or use a storage account of another subscription"}

@@ -11,7 +11,7 @@ var table = backenderror.Table{Backend: "Google Cloud", Read: read, Codes: byCod
 
 // Meanings that are specific to Google Cloud.
 var (
-	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the organization forbids this; an administrator has to allow it"}
+	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the Google Cloud organization forbids this call; an administrator has to change the policy"}
 
 	// The limits in "Quotas and limits" of IAM and in "HMAC keys".
 	tooManyHMACKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has the maximum number of HMAC keys (ten); delete unused keys"}

@@ -58,7 +58,7 @@ func (r Request) Supplied() credentials.SuppliedRequest {
 // keep them.
 func ForgetsTags(kind string) *driverkit.Error {
 	return driverkit.FailedPrecondition("the store discards the tags of %s, so the driver cannot mark its accounts and could not revoke them later. "+
-		"An administrator has to set the type of the backend to rgw if the store is Ceph, otherwise to static, or use a store with tags in its IAM", kind)
+		"An administrator has to configure the backend as type rgw if the store is Ceph, otherwise as type static, or use a store with tags in its IAM", kind)
 }
 
 // NewKey generates a key for a store that accepts secrets chosen by the driver. The key's public half contains the
