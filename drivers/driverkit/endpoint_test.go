@@ -131,7 +131,7 @@ func TestSocketMode(t *testing.T) {
 		})
 	}
 	wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: drivertest.Endpoint(t), SocketMode: 0o666}),
-		"socket mode 0666 gives access to other users than owner and group; use 0660 or 0600")
+		"socket mode 0666 allows users other than the owner and group to connect; use 0660 or 0600")
 }
 
 func TestServeRefusesABadDeclaration(t *testing.T) {
