@@ -102,7 +102,7 @@ func serveDriver(ctx context.Context, name, socket string) error {
 	d := memdriver.New(memdriver.Options{Name: name, ServerOptions: []grpc.ServerOption{grpc.ChainUnaryInterceptor(counts.intercept)}})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", countsOf(socket))
 	if err != nil {
-		return fmt.Errorf("numbers of calls: %w", err)
+		return fmt.Errorf("serve or request the call counts: %w", err)
 	}
 	server := &http.Server{Handler: counts, ReadHeaderTimeout: grace}
 	go func() { _ = server.Serve(listener) }()
@@ -129,14 +129,14 @@ func (d driver) ask(ctx context.Context, method string) (map[string]int, error) 
 	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://driver/", http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("numbers of calls: %w", err)
+		return nil, fmt.Errorf("serve or request the call counts: %w", err)
 	}
 	response, err := (&http.Transport{DialContext: dial, DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
-		return nil, fmt.Errorf("numbers of calls of the driver %s: %w", d.name, err)
+		return nil, fmt.Errorf("get the call counts of driver %s: %w", d.name, err)
 	}
 	if err := errors.Join(json.NewDecoder(response.Body).Decode(&counts), response.Body.Close()); err != nil {
-		return nil, fmt.Errorf("numbers of calls of the driver %s: %w", d.name, err)
+		return nil, fmt.Errorf("get the call counts of driver %s: %w", d.name, err)
 	}
 	return counts, nil
 }

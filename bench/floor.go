@@ -54,7 +54,7 @@ func floorCRDs() (map[string][]byte, error) {
 func floorScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("scheme: %w", err)
+		return nil, fmt.Errorf("add types to the scheme: %w", err)
 	}
 	version := schema.GroupVersion{Group: floorGroup, Version: cosiapi.Version}
 	scheme.AddKnownTypes(version, &cosiapi.BucketClaim{}, &cosiapi.Bucket{}, &cosiapi.BucketAccess{})
@@ -297,7 +297,7 @@ func (s *system) singleFloor(ctx context.Context, m move, pairs []*floorPair) (t
 func (s *system) write(ctx context.Context, writes []write) error {
 	for _, one := range writes {
 		if err := one(ctx, s.bare); err != nil {
-			return fmt.Errorf("floor: %w", err)
+			return fmt.Errorf("write an object for the floor: %w", err)
 		}
 	}
 	return nil

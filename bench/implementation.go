@@ -59,7 +59,7 @@ type command struct{ role, line string }
 func ofCooper() (implementation, error) {
 	files, err := fs.Sub(cooper, "cooper")
 	if err != nil {
-		return implementation{}, fmt.Errorf("embedded templates: %w", err)
+		return implementation{}, fmt.Errorf("open the embedded templates: %w", err)
 	}
 	i, err := describedBy(files)
 	if err != nil {
@@ -83,7 +83,7 @@ func ofDirectory(dir string) (implementation, error) {
 	i.dir, i.crds = absolute, map[string][]byte{}
 	names, err := fs.Glob(files, "crds/*.yaml")
 	if err != nil || len(names) == 0 {
-		return i, errors.Join(fmt.Errorf("-other %s: there are no CRDs; put them into crds/*.yaml, one per file", dir), err)
+		return i, errors.Join(fmt.Errorf("-other %s: the directory contains no CRDs; put each CRD into its own file crds/*.yaml", dir), err)
 	}
 	for _, name := range names {
 		if i.crds[name], err = fs.ReadFile(files, name); err != nil {
@@ -119,7 +119,7 @@ func parseCommands(text string) ([]command, error) {
 		}
 		role, rest, _ := strings.Cut(line, " ")
 		if rest = strings.TrimSpace(rest); rest == "" {
-			return nil, fmt.Errorf("commands: %q: set the component, followed by a space and its command", line)
+			return nil, fmt.Errorf("file commands: the line %q needs a component, followed by a space and its command", line)
 		}
 		all = append(all, command{role: role, line: rest})
 	}
@@ -154,7 +154,7 @@ func decode(manifest []byte) ([]*unstructured.Unstructured, error) {
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err != nil:
-			return nil, fmt.Errorf("manifest: %w", err)
+			return nil, fmt.Errorf("decode a manifest: %w", err)
 		case len(object.Object) > 0:
 			all = append(all, object)
 		}
@@ -175,7 +175,7 @@ func parseReadiness(text string) (readiness, error) {
 	}
 	path, value, found := strings.Cut(text, "=")
 	if !found || !strings.HasPrefix(path, ".") || len(path) < 2 {
-		return readiness{}, fmt.Errorf("%q: set condition:TYPE or .path.of.a.field=VALUE", text)
+		return readiness{}, fmt.Errorf("%q is neither condition:TYPE nor .path.of.a.field=VALUE", text)
 	}
 	return readiness{path: strings.Split(path[1:], "."), value: value}, nil
 }

@@ -58,7 +58,7 @@ func (o *settings) flags() {
 	})
 	flag.IntVar(&o.singles, "singles", 30, "number of single, consecutive pairs")
 	flag.BoolVar(&o.timeline, "timeline", false, "print the requests of a single pair")
-	flag.BoolVar(&o.traces, "traces", false, "make controller and sidecars send all traces, to a collector that discards them")
+	flag.BoolVar(&o.traces, "traces", false, "let controller and sidecars send all traces to a collector that discards them")
 	flag.StringVar(&o.json, "json", "", "file to which the results are also written")
 	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
 	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "readiness of a claim: condition:TYPE, or .path.of.a.field=VALUE")
@@ -83,7 +83,7 @@ func parseSizes(text string) ([]int, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: set comma-separated positive numbers", text)
+			return nil, fmt.Errorf("%q is not a list of positive numbers, separated by commas", text)
 		}
 		sizes = append(sizes, n)
 	}
@@ -142,7 +142,7 @@ func (o *settings) tables(ctx context.Context) ([]table, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("own program: %w", err)
+		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
 	s, err := start(ctx, what, func(dir string) []driver { return o.drivers(dir, self) })
 	if err != nil {

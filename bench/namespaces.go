@@ -141,7 +141,7 @@ func (s *system) deleteNamespace(ctx context.Context, name string) error {
 func (s *system) namespaceGone(ctx context.Context, name string) error {
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		if err := s.client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the namespace %s still exists: %w", name, err)
+			return fmt.Errorf("namespace %s still exists, or cannot be read: %w", name, err)
 		}
 		return nil
 	})

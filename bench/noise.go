@@ -47,7 +47,7 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 	} {
 		took, steady, err := s.measureDuring(ctx, n, o.singles, o.idle)
 		if err != nil {
-			return []table{t}, fmt.Errorf("%s: %w", n.name, err)
+			return []table{t}, fmt.Errorf("measure %s: %w", n.name, err)
 		}
 		if len(t.columns) == 0 {
 			alone = took
@@ -140,11 +140,11 @@ func (s *system) connect(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(s.kinds[k])
 		if err := s.client.List(ctx, list); err != nil {
-			return fmt.Errorf("list: %w", err)
+			return fmt.Errorf("list objects: %w", err)
 		}
 		watching, err := s.client.Watch(ctx, list)
 		if err != nil {
-			return fmt.Errorf("watch: %w", err)
+			return fmt.Errorf("watch objects: %w", err)
 		}
 		context.AfterFunc(ctx, watching.Stop)
 		go func() {
@@ -188,7 +188,7 @@ func (s *system) tried(ctx context.Context) error {
 		made := now[string(memdriver.GenerateBucketID)] - before
 		before += made
 		if err == nil && made > 0 {
-			err = fmt.Errorf("%d more claims were tried within two seconds", made)
+			err = fmt.Errorf("the driver was still called for %d more claims within two seconds", made)
 		}
 		return err
 	})

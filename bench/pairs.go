@@ -173,10 +173,10 @@ func (s *system) object(k kind, of pair) (*unstructured.Unstructured, error) {
 	manifest := map[kind]string{claim: s.what.claim, access: s.what.access}[k]
 	objects, err := of.values().objects(manifest)
 	if err != nil {
-		return nil, fmt.Errorf("%s.yaml: %w", k, err)
+		return nil, fmt.Errorf("read %s.yaml: %w", k, err)
 	}
 	if len(objects) != 1 {
-		return nil, fmt.Errorf("%s.yaml: %d objects instead of one", k, len(objects))
+		return nil, fmt.Errorf("%s.yaml contains %d objects instead of one", k, len(objects))
 	}
 	return objects[0], nil
 }

@@ -38,7 +38,7 @@ func (s *system) newPrograms(ctx context.Context) (func() *programs, error) {
 	if of := s.drivers[0]; s.what.servesOurs() && of.counts() {
 		conn, err := grpc.NewClient("unix://"+of.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
-			return nil, fmt.Errorf("the driver of the floor: %w", err)
+			return nil, fmt.Errorf("connect to the driver of the floor: %w", err)
 		}
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
 		driver = cosi.NewProvisionerClient(conn)

@@ -139,7 +139,7 @@ func (s *system) settle(ctx context.Context) (tally, error) {
 func wait(ctx context.Context, span time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("wait: %w", ctx.Err())
+		return fmt.Errorf("stop waiting: %w", ctx.Err())
 	case <-time.After(span):
 		return nil
 	}

@@ -30,7 +30,7 @@ const (
 // atScale measures the cost of many existing pairs.
 func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 	if o.scale <= few {
-		return nil, fmt.Errorf("-scale=%d: set more than %d", o.scale, few)
+		return nil, fmt.Errorf("-scale=%d is too small: set more than %d", o.scale, few)
 	}
 	grows := table{title: fmt.Sprintf("%d pairs in %d namespaces", o.scale, o.namespaces)}
 	rests := table{title: fmt.Sprintf("%d idle pairs", o.scale)}
@@ -166,14 +166,14 @@ func (s *system) restarts(ctx context.Context) ([]column, error) {
 func (p *program) isReady(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.health+"/readyz", http.NoBody)
 	if err != nil {
-		return fmt.Errorf("readiness: %w", err)
+		return fmt.Errorf("request /readyz: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("readiness: %w", err)
+		return fmt.Errorf("request /readyz: %w", err)
 	}
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		return fmt.Errorf("readiness: %s", response.Status)
+		return fmt.Errorf("/readyz returned %s", response.Status)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (s *system) watch(ctx context.Context, kinds map[kind]schema.GroupVersionKi
 			for event := range watching.ResultChan() {
 				seen.note(kind, states, event)
 			}
-			seen.end(fmt.Errorf("the watch of %s objects ended", kind))
+			seen.end(fmt.Errorf("the API server ended the watch of %s objects", kind))
 		}()
 	}
 	return seen, nil

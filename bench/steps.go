@@ -82,20 +82,20 @@ func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
 				return err
 			})
 			if err != nil {
-				return phases, fmt.Errorf("%s: %w", of.name, err)
+				return phases, fmt.Errorf("measure %s: %w", of.name, err)
 			}
 		}
 		for _, p := range phases {
 			took, err := s.floor(ctx, p.move, floor, of.single)
 			if err != nil {
-				return phases, fmt.Errorf("%s: %w", of.name, err)
+				return phases, fmt.Errorf("measure %s: %w", of.name, err)
 			}
 			p.floor.add(took)
 		}
 		if of.single {
 			took, err := s.programsFloor(ctx, pairs)
 			if err != nil {
-				return phases, fmt.Errorf("%s: %w", of.name, err)
+				return phases, fmt.Errorf("measure %s: %w", of.name, err)
 			}
 			phases[0].programs.add(took)
 		}

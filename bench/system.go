@@ -68,7 +68,7 @@ func start(ctx context.Context, what implementation, drivers func(dir string) []
 	s := &system{what: what, kinds: map[kind]schema.GroupVersionKind{}}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "bench-"); err != nil {
-		return s, fmt.Errorf("directory: %w", err)
+		return s, fmt.Errorf("create a directory: %w", err)
 	}
 	s.drivers = drivers(s.dir)
 	for _, k := range []kind{claim, access} {
@@ -129,7 +129,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
-		return fmt.Errorf("client: %w", err)
+		return fmt.Errorf("create the client: %w", err)
 	}
 	scheme, err := floorScheme()
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	if s.bare, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("bare client: %w", err)
+		return fmt.Errorf("create the client for the floor: %w", err)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (s *system) complete(p *program, line string) error {
 func (s *system) launch(p *program) error {
 	log, err := os.OpenFile(filepath.Join(s.dir, p.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("log of the %s: %w", p.name, err)
+		return fmt.Errorf("open the log of the %s: %w", p.name, err)
 	}
 	command := exec.Command(p.arguments[0], p.arguments[1:]...)
 	command.Stdout, command.Stderr = log, log
@@ -258,7 +258,7 @@ func (s *system) prepare(ctx context.Context) error {
 func (s *system) createClasses(ctx context.Context, class, driver, parameters string) error {
 	objects, err := values{"CLASS": class, "DRIVER": driver, "PARAMETERS": parameters}.objects(s.what.classes)
 	if err != nil {
-		return fmt.Errorf("classes.yaml: %w", err)
+		return fmt.Errorf("read classes.yaml: %w", err)
 	}
 	for _, object := range objects {
 		if err := s.create(ctx, object); err != nil {

@@ -200,10 +200,10 @@ func writeJSON(path string, tables []table) error {
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		return fmt.Errorf("JSON: %w", err)
+		return fmt.Errorf("encode the results: %w", err)
 	}
 	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("-json: %w", err)
+		return fmt.Errorf("write the file of -json: %w", err)
 	}
 	return nil
 }

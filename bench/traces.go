@@ -18,7 +18,7 @@ import (
 func (o *settings) traced(ctx context.Context) ([]table, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("collector of traces: %w", err)
+		return nil, fmt.Errorf("start the collector of traces: %w", err)
 	}
 	var received atomic.Int64
 	collector := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -28,11 +28,11 @@ func (o *settings) traced(ctx context.Context) ([]table, error) {
 	go func() { _ = collector.Serve(listener) }() // returns when the listener is closed
 	defer collector.Close()
 	if err := os.Setenv("COOPER_TRACES_ENDPOINT", "http://"+listener.Addr().String()); err != nil {
-		return nil, fmt.Errorf("collector of traces: %w", err)
+		return nil, fmt.Errorf("start the collector of traces: %w", err)
 	}
 	tables, err := o.tables(ctx)
 	if err == nil && received.Load() == 0 {
-		err = errors.New("no program has sent a trace: the result is the cost without traces")
+		err = errors.New("no program sent a trace, so the result does not include the cost of traces")
 	}
 	return tables, err
 }

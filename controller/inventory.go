@@ -31,7 +31,7 @@ func inventory(mgr ctrl.Manager, s reconciler.Scope) func() metrics.Inventory {
 		buckets, claims, accesses := &cosiapi.BucketList{}, &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}
 		for _, list := range []client.ObjectList{buckets, claims, accesses} {
 			if err := mgr.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-				mgr.GetLogger().Info("Cannot count the objects for a scrape", "reason", err.Error())
+				mgr.GetLogger().Info("Cannot count the objects for the metrics", "reason", err.Error())
 				return none
 			}
 		}

@@ -168,7 +168,7 @@ func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
 		return strings.ReplaceAll(state, memdriver.OldAccountPrefix, "acct"+escapedColon)
 	})
 	said := w.condition(bucketFor(begun), cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
-	if !strings.Contains(said, "a one-phase driver was asked") {
+	if !strings.Contains(said, "a one-phase driver may have created") {
 		t.Errorf("want the reason why the bucket waits, got %s", said)
 	}
 	account := get(w, access).Status.AccountID

@@ -4,7 +4,6 @@ package obc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,15 +40,19 @@ type Adoption struct {
 func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) error {
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
-		return fmt.Errorf("plan: %w", err)
+		return fmt.Errorf("create the plan: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("plan: cannot reach the API server at %s: %w", config.Host, err)
+		return fmt.Errorf("cannot reach the API server at %s: %w", config.Host, err)
 	}
 	access := &cosiapi.BucketAccessClass{}
-	if found, err := read(ctx, c, "", a.AccessClass, access); err != nil || !found {
-		return errors.Join(fmt.Errorf("there is no BucketAccessClass %q: create it first", a.AccessClass), err)
+	found, err := read(ctx, c, "", a.AccessClass, access)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("there is no BucketAccessClass %q: create it first", a.AccessClass)
 	}
 	claims := &objectbucket.ObjectBucketClaimList{}
 	if err := c.List(ctx, claims, client.InNamespace(a.Namespace)); err != nil {
@@ -71,7 +74,7 @@ func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) er
 		}
 	}
 	if planned == 0 {
-		return fmt.Errorf("no ObjectBucketClaim of StorageClass %q was found", a.StorageClass)
+		return fmt.Errorf("no ObjectBucketClaim of StorageClass %q was found: check --from, --namespace and --name", a.StorageClass)
 	}
 	return nil
 }
@@ -107,7 +110,7 @@ func (a Adoption) survey(ctx context.Context, reader client.Reader, claim *objec
 		return m, nil
 	}
 	if _, ours := decisionOf(bucket); ours {
-		m.skip = "COSI serves it already"
+		m.skip = "COSI already serves this claim"
 		return m, nil
 	}
 	m.bucket = bucket
@@ -154,16 +157,16 @@ func (m move) write(to io.Writer) error {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s has bucket %q.\n", name, m.bucket.Spec.Endpoint.BucketName)
-	fmt.Fprintf(&text, "# 1. %sIts old provisioner must not delete the bucket:\n", done(m.bucket.Spec.ReclaimPolicy == string(corev1.PersistentVolumeReclaimRetain)))
+	fmt.Fprintf(&text, "# 1. %sPrevent the old provisioner from deleting the bucket:\n", done(m.bucket.Spec.ReclaimPolicy == string(corev1.PersistentVolumeReclaimRetain)))
 	fmt.Fprintf(&text, "#      kubectl patch objectbuckets.objectbucket.io %s --type=merge -p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'\n", m.bucket.Name)
 	fmt.Fprintf(&text, "# 2. %sApply the manifests below, and wait until claim %q is bound.\n", done(m.has != nil && m.has.Status.Phase == objectbucket.PhaseBound), m.made.Name)
-	fmt.Fprintf(&text, "# 3. Let applications read Secret and ConfigMap %q instead of %q. The old credential keeps working.\n", m.made.Name, m.claim.Name)
-	text.WriteString("# 4. Delete the old claim manually when nothing uses it, but not before step 1 is done:\n")
+	fmt.Fprintf(&text, "# 3. Configure applications to read Secret and ConfigMap %q instead of %q. The old credential keeps working.\n", m.made.Name, m.claim.Name)
+	text.WriteString("# 4. When step 1 is done and no application uses the old claim, delete it manually:\n")
 	fmt.Fprintf(&text, "#      kubectl -n %s delete objectbucketclaims.objectbucket.io %s\n", m.claim.Namespace, m.claim.Name)
 	for _, object := range []client.Object{m.storage, m.made} {
 		manifest, err := reconciler.Manifest(object)
 		if err != nil {
-			return fmt.Errorf("manifest: %w", err)
+			return fmt.Errorf("write the manifests: %w", err)
 		}
 		text.WriteString("---\n" + manifest)
 	}

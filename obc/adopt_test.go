@@ -83,7 +83,7 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 
 	plan := w.plan(class)
 	for _, part := range []string{
-		"/photos has bucket \"ceph-bkt-1\".", "# 1. Its old provisioner must not delete the bucket:", "-p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'",
+		"/photos has bucket \"ceph-bkt-1\".", "# 1. Prevent the old provisioner from deleting the bucket:", "-p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'",
 		"/unbound is skipped: it is not bound.", "/thief is skipped: ObjectBucket \"" + claim.Spec.ObjectBucketName + "\" does not belong to this claim.",
 		"namespaces: " + w.namespace,
 	} {

@@ -67,7 +67,7 @@ func (r *claimReconciler) deliver(ctx context.Context, w *work, object client.Ob
 		return reconciler.Verdict{}, err
 	}
 	if found && !ownedBy(object, w.uid) {
-		_, err := r.report(ctx, w, refuse("%s was not created for this claim. Delete or rename it, or create this claim with another name.", reconciler.ObjectName(object)))
+		_, err := r.report(ctx, w, refuse("%s was not created for this claim. Delete it, or create this claim with another name.", reconciler.ObjectName(object)))
 		return reconciler.WaitAtMost(poll, "the deletion of "+reconciler.ObjectName(object)), err
 	}
 	if found && object.GetDeletionTimestamp() != nil {

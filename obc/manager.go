@@ -84,7 +84,7 @@ func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 		options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 			c, err := client.New(config, options)
 			if err != nil {
-				return nil, fmt.Errorf("client: %w", err)
+				return nil, fmt.Errorf("create a client for the API server: %w", err)
 			}
 			return o.WrapClient(c), nil
 		}

@@ -36,7 +36,7 @@ func UnescapeID(text string) (string, error) {
 		digits := part[:min(2, len(part))]
 		b, err := hex.DecodeString(digits)
 		if err != nil || len(b) == 0 {
-			return "", fmt.Errorf("%q is not an ID: two dots must precede two hexadecimal digits", text)
+			return "", fmt.Errorf("%q is not a valid ID: two hexadecimal digits must follow each pair of dots", text)
 		}
 		parts[i+1] = string(b) + part[len(digits):]
 	}

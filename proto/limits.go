@@ -108,7 +108,7 @@ func ValidateParameters(parameters map[string]string) error {
 		size += utf8.RuneCountInString(key) + utf8.RuneCountInString(value)
 	}
 	if size > MaxParametersSize {
-		return fieldErrorf(field, "holds %d characters, more than %d", size, MaxParametersSize)
+		return fieldErrorf(field, "has %d characters, more than %d", size, MaxParametersSize)
 	}
 	return nil
 }

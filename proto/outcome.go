@@ -115,7 +115,7 @@ func generalRules() map[codes.Code]rule {
 		codes.Unimplemented:      {Terminal, "the driver does not implement this call; check that it is a two-phase driver of COSI v1alpha2"},
 		codes.Canceled:           {Retryable, "the call was cancelled"},
 		codes.Unknown:            {Retryable, "the driver failed with an unspecified error"},
-		codes.DeadlineExceeded:   {Retryable, "the call exceeded its deadline; the next call continues"},
+		codes.DeadlineExceeded:   {Retryable, "the call exceeded its deadline; the next call continues the work"},
 		codes.NotFound:           {Retryable, "the backend lacks a resource that the call needs"},
 		codes.PermissionDenied:   {Retryable, "the backend denies this action to the driver's own account"},
 		codes.ResourceExhausted:  {Retryable, "the backend throttles the driver, or a quota is used up"},
@@ -159,7 +159,7 @@ func particularReasons() map[string]map[codes.Code]string {
 		Provisioner_DriverGetBucket_FullMethodName: {
 			codes.NotFound:        "the backend has no bucket with this ID yet",
 			codes.AlreadyExists:   "the existing bucket does not match the parameters",
-			codes.InvalidArgument: "the existing bucket does not match the parameters, or they are not supported",
+			codes.InvalidArgument: "the existing bucket does not match the parameters, or the driver does not support the parameters",
 			codes.OutOfRange:      notRange,
 		},
 		Provisioner_DriverDeleteBucket_FullMethodName: {

@@ -76,7 +76,7 @@ func TestValidateParameters(t *testing.T) {
 		"none":                          {nil, ""},
 		"64 Ki characters of two bytes": {map[string]string{"k": strings.Repeat("é", 64<<10-1)}, ""},
 		"64 Ki characters":              {map[string]string{"k": strings.Repeat("v", 64<<10-1)}, ""},
-		"one more":                      {map[string]string{"k": strings.Repeat("v", 64<<10)}, "parameters holds 65537 characters, more than 65536"},
+		"one more":                      {map[string]string{"k": strings.Repeat("v", 64<<10)}, "parameters has 65537 characters, more than 65536"},
 		"too many":                      {many, "parameters has 513 entries, more than 512"},
 		"an empty key":                  {map[string]string{"": "v"}, "parameters has an empty key"},
 		"an empty value":                {map[string]string{"k": ""}, ""},

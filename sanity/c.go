@@ -223,7 +223,7 @@ func (c *C) listsBucket(before []string) {
 		if c.grown(KindBucket, before) > 0 {
 			return ""
 		}
-		return "the inventory hook lists no new bucket after DriverCreateBucket returned OK: fix the hook, or the driver if it created none"
+		return "the inventory hook lists no new bucket after DriverCreateBucket returned OK: fix the hook, or the driver if it created no bucket"
 	})
 }
 

@@ -195,7 +195,7 @@ func (c *C) refusedAccess(request *cosi.DriverGenerateBucketAccessIdRequest, wan
 	case code == codes.OK:
 		refused(c, c.provisioner.DriverGrantBucketAccess, grantOf(named.GetAccountId(), request), want...)
 	default:
-		c.Fail("DriverGenerateBucketAccessId must return %s, or leave it to DriverGrantBucketAccess, but not return %s", orList(want), code)
+		c.Fail("DriverGenerateBucketAccessId must return %s, or OK if DriverGrantBucketAccess returns the error, but not %s", orList(want), code)
 	}
 }
 

@@ -179,7 +179,7 @@ func (c *C) refusedInEither(request *cosi.DriverGenerateBucketIdRequest, want co
 		b := &bucket{id: named.GetBucketId(), request: request}
 		refused(c, c.provisioner.DriverCreateBucket, b.create(), want)
 	default:
-		c.Fail("DriverGenerateBucketId must return %s, or leave it to DriverCreateBucket, but not return %s", want, code)
+		c.Fail("DriverGenerateBucketId must return %s, or OK if DriverCreateBucket returns the error, but not %s", want, code)
 	}
 }
 
@@ -244,6 +244,6 @@ func runNothingGenerated(c *C) {
 // sameInfo requires that two responses about a bucket are equal.
 func (c *C) sameInfo(first, again *cosi.ObjectProtocolAndBucketInfo, when string) {
 	if !proto.Equal(first, again) {
-		c.Fail("the bucket is described as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))
+		c.Fail("the driver describes the bucket as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))
 	}
 }

@@ -199,10 +199,10 @@ func runNoCredentialInInfo(c *C) {
 	response := ok(c, c.provisioner.DriverCreateBucket, b.create())
 	eachString(response.ProtoReflect(), func(field protoreflect.FieldDescriptor, value string) {
 		if parsed, err := url.Parse(value); err == nil && parsed.User != nil {
-			c.Fail("the field %s holds a URL with user information", field.Name())
+			c.Fail("the field %s contains a URL with user information", field.Name())
 		}
 		if signedQuery.MatchString(value) || strings.Contains(value, "PRIVATE KEY") {
-			c.Fail("the field %s holds a credential", field.Name())
+			c.Fail("the field %s contains a credential", field.Name())
 		}
 	})
 }
@@ -235,7 +235,7 @@ func runPrivate(c *C) {
 		anonymous := Attempt{BucketID: b.id, Info: a.response.GetBuckets()[0].GetBucketInfo(), Action: action, Key: key}
 		// A store that does not even accept a request without a credential is closed, too.
 		if outcome, err := c.try(c.protocol(), anonymous); err == nil && outcome.Verdict == Allowed {
-			c.Fail("without any credential the store allows to %s", action)
+			c.Fail("the store allows requests without a credential to %s", action)
 		}
 	}
 	c.can(a, b, DeleteObject, key)
@@ -246,7 +246,7 @@ func (c *C) bucketsMore(before []string, want int) {
 	switch n := c.grown(KindBucket, before); n {
 	case want:
 	case 0:
-		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: fix the hook, or the driver if it created none", want)
+		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: fix the hook, or the driver if it created no bucket", want)
 	default:
 		c.Fail("the inventory hook lists %d new buckets for %d bucket IDs", n, want)
 	}

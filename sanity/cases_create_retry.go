@@ -53,7 +53,7 @@ func createRetryCases() []Case {
 			Run: runCreateAgain,
 		},
 		{
-			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
+			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets separate",
 			Rule: advice("Two bucket IDs belong to two buckets: an object in one is not in the other."),
 			Why:  "no specification states this, because it is obvious", Fix: "create a separate backend bucket for each bucket_id",
 			Run: runApart,
@@ -84,7 +84,7 @@ func (c *C) takeName(fixture ForeignFixture, id string) {
 		c.Fail("%v", err)
 	}
 	if err := fixture.TakeName(c.ctx, id); err != nil {
-		c.Fail("the fixture hook failed: %v", err)
+		c.Fail("the fixture hook did not create a bucket of another owner: %v", err)
 	}
 	if err := c.confirm(n); err != nil {
 		c.Fail("%v", err)
@@ -94,7 +94,7 @@ func (c *C) takeName(fixture ForeignFixture, id string) {
 // dropped makes a call whose response is lost.
 func (c *C) dropped(call func(context.Context) codes.Code) {
 	if code := call(withWire(c.ctx, wireDropResponse)); code != codes.Unavailable {
-		c.Fail("the suite tried to drop the response of a call, but it returned %s", code)
+		c.Fail("the suite dropped the response of a call, but the call returned %s", code)
 	}
 }
 

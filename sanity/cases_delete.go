@@ -84,7 +84,7 @@ func deleteCases() []Case {
 		},
 		{
 			ID: "BKT-DEL-008", Level: Advice, Needs: []Need{NeedCreation}, Title: "deletes or rejects a bucket with an active access, which can still be revoked",
-			Rule: advice("COSI deletes in any order: the deletion of a bucket with an active access returns OK or FailedPrecondition, and the revocation afterwards returns OK."),
+			Rule: advice("COSI deletes Buckets and accesses in any order: the deletion of a bucket with an active access returns OK or FailedPrecondition, and the revocation afterwards returns OK."),
 			Why:  "no specification covers the order", Fix: "do not require the bucket in the revocation",
 			Run: func(c *C) {
 				b := c.created()
@@ -171,7 +171,7 @@ func runNonEmpty(c *C) {
 			c.can(a, b, DeleteObject, key)
 		}
 	default:
-		c.Fail("the configuration declares %q; use %s", policy, nonEmptyRefuse+" or "+nonEmptyDelete)
+		c.Fail("the value of nonEmptyDelete in the configuration is %q; use %s", policy, nonEmptyRefuse+" or "+nonEmptyDelete)
 	}
 }
 

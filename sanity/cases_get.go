@@ -149,6 +149,6 @@ func (c *C) makeStatic(b *bucket) {
 		c.Fail("%v", err)
 	}
 	if err := c.suite.config.Fixture.MakeBucket(c.ctx, b.request.GetName()); err != nil {
-		c.Fail("the fixture hook failed: %v", err)
+		c.Fail("the fixture hook did not create the bucket: %v", err)
 	}
 }

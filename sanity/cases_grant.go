@@ -108,7 +108,7 @@ func grantRefusalCases() []Case {
 				c.suite.useServiceAccount(request)
 				a := c.grant(c.accessAs(request))
 				eachSecret(a.response.ProtoReflect(), func(field, _ string) {
-					c.Fail("an access of type SERVICE_ACCOUNT returns the secret %s", field)
+					c.Fail("the response to a grant with type SERVICE_ACCOUNT contains the secret %s", field)
 				})
 			},
 		},
@@ -174,11 +174,11 @@ func runExactProtocol(c *C) {
 		a := c.grantedBy(protocol)
 		want := []cosi.ObjectProtocol_Type{protocol}
 		if got := credentialProtocols(a.response.GetCredentials()); !slices.Equal(got, want) {
-			c.Fail("an access by %s returns credentials for %v", protocol, got)
+			c.Fail("the response to a grant with protocol %s contains credentials for %v", protocol, got)
 		}
 		for _, granted := range a.response.GetBuckets() {
 			if got := cosi.ProtocolsOf(granted.GetBucketInfo()); !slices.Equal(got, want) {
-				c.Fail("an access by %s returns the bucket info of %v", protocol, got)
+				c.Fail("the response to a grant with protocol %s contains bucket info for %v", protocol, got)
 			}
 		}
 	}

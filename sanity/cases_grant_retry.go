@@ -71,7 +71,7 @@ func grantRetryCases() []Case {
 				first := a.response
 				for range c.suite.limits.Repeats {
 					if c.grant(a); !proto.Equal(first.GetCredentials(), a.response.GetCredentials()) {
-						c.Fail("a repeated grant returns another credential: %s differ",
+						c.Fail("a repeated grant returns another credential; the differing fields are: %s",
 							strings.Join(differing(first.GetCredentials().ProtoReflect(), a.response.GetCredentials().ProtoReflect()), ", "))
 					}
 				}

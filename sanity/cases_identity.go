@@ -159,12 +159,12 @@ func (c *C) broken(fault Fault) (mend func()) {
 		return backend.Mend(ctx, fault)
 	})
 	if err := backend.Break(c.ctx, fault); err != nil {
-		c.Fail("the backend hook failed: %v", err)
+		c.Fail("the hook that stops or restores the backend failed: %v", err)
 	}
 	return func() {
 		mended = true
 		if err := backend.Mend(c.ctx, fault); err != nil {
-			c.Fail("the backend hook failed: %v", err)
+			c.Fail("the hook that stops or restores the backend failed: %v", err)
 		}
 	}
 }

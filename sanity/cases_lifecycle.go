@@ -145,7 +145,7 @@ func (c *C) life(n int) {
 	for i, step := range l.steps() {
 		for range n {
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of the lifecycle returns %s", i+1, code)
+				c.Fail("call %d of the lifecycle must return OK, not %s", i+1, code)
 			}
 		}
 		l.after(i)
@@ -166,7 +166,7 @@ func (c *C) interrupted(interrupt func(*life, func(context.Context) codes.Code))
 				interrupt(l, step)
 			}
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of a lifecycle in which call %d was interrupted returns %s", i+1, at+1, code)
+				c.Fail("call %d of a lifecycle in which call %d was interrupted must return OK, not %s", i+1, at+1, code)
 			}
 			l.after(i)
 		}
@@ -199,7 +199,7 @@ func runUsage(c *C) {
 	c.eventually(func() string {
 		for what, n := range count() {
 			if n > before[what]+slack {
-				return fmt.Sprintf("%s grew from %d to %d over %d lifecycles of a bucket", what, before[what], n, c.suite.limits.Repeats)
+				return fmt.Sprintf("the number of %s grew from %d to %d over %d lifecycles of a bucket", what, before[what], n, c.suite.limits.Repeats)
 			}
 		}
 		return ""

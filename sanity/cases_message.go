@@ -108,7 +108,7 @@ func messageCases() []Case {
 		},
 		{
 			ID: "RPC-011", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores an unknown field",
-			Rule: advice("In proto3, a newer sidecar may send fields that an older driver does not know. Rejecting them would break upgrades."),
+			Rule: advice("In proto3, a newer sidecar may send fields that an older driver does not define. Rejecting them would break upgrades."),
 			Why:  "no specification covers this", Fix: "do not reject unknown fields",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
@@ -138,7 +138,7 @@ func (c *C) eachRefusal(problem func(exchange) string) {
 	refusals, _, _ := c.suite.traffic.copy()
 	for _, x := range refusals {
 		if what := problem(x); what != "" {
-			c.Fail("%s refused %s", x.method+" "+cosi.RedactedString(x.request), what)
+			c.Fail("%s returned an error %s", x.method+" "+cosi.RedactedString(x.request), what)
 		}
 	}
 }

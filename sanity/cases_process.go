@@ -130,7 +130,7 @@ func processCases() []Case {
 				for range 3 {
 					if err := c.suite.driver.connect(c.ctx); err != nil {
 						c.suite.driver.revive(c.ctx)
-						c.Fail("after the client closed its connection: %v", err)
+						c.Fail("the driver does not respond after the client closed its connection: %v", err)
 					}
 				}
 			},
@@ -193,7 +193,7 @@ func runUnsetEndpoint(c *C) {
 	text, exited, code := c.attemptStart(nil)
 	switch {
 	case exited && (code == 0 || strings.TrimSpace(text) == ""):
-		c.Fail("without COSI_ENDPOINT, the driver exits with code %d and prints %q: it must print the reason and fail", code, text)
+		c.Fail("without COSI_ENDPOINT, the driver exits with code %d and prints %q; it must print the reason and exit with a code other than 0", code, text)
 	case !exited && !strings.Contains(text, ".sock"):
 		c.Fail("without COSI_ENDPOINT, the driver still runs after %s and does not print its address", c.suite.limits.Start)
 	}

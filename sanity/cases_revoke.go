@@ -93,7 +93,7 @@ func revokeCornerCases() []Case {
 	return []Case{
 		{
 			ID: "ACC-RVK-007", Level: Must, Title: "returns OK after the bucket was deleted",
-			Rule: kep(sectionRevoke, textRevoke), Why: "COSI deletes in any order; it must be possible to revoke an access to a deleted bucket", Fix: "handle a missing bucket like a bucket without this account",
+			Rule: kep(sectionRevoke, textRevoke), Why: "COSI deletes Buckets and accesses in any order; it must be possible to revoke an access to a deleted bucket", Fix: "handle a missing bucket like a bucket without this account",
 			Run: runRevokeWithoutBucket,
 		},
 		{

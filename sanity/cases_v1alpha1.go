@@ -40,7 +40,7 @@ func oldIdentityCases() []Case {
 			Why:  "the quoted text uses MUST, and the field is REQUIRED", Fix: "use a domain name such as s3.example.com",
 			Run: func(c *C) {
 				if name := c.identify().GetName(); len(name) > maxDriverName || !driverNamePattern.MatchString(name) {
-					c.Fail("the name is %q", name)
+					c.Fail("the name %q is not 1 to 63 letters, digits, dashes and dots", name)
 				}
 			},
 		},
@@ -64,7 +64,7 @@ func oldIdentityCases() []Case {
 			Run: func(c *C) {
 				_, code := try(c.ctx, c, c.old().DriverDeleteBucket, &v1alpha1.DriverDeleteBucketRequest{})
 				if code == codes.Unimplemented || code == codes.Unavailable {
-					c.Fail("DriverDeleteBucket returns %s", code)
+					c.Fail("the Provisioner service is missing: DriverDeleteBucket returns %s", code)
 				}
 			},
 		},
@@ -141,7 +141,7 @@ func oldBucketCases() []Case {
 						c.notApplicable("the driver rejects names of 60 characters")
 					}
 					if code != codes.OK || slices.Contains(ids, response.GetBucketId()) {
-						c.Fail("for the name %s the driver returns %s and the ID %q", request.GetName(), code, response.GetBucketId())
+						c.Fail("for the name %s, DriverCreateBucket returns %s and the ID %q; it must return OK and another ID for each name", request.GetName(), code, response.GetBucketId())
 					}
 					ids = append(ids, response.GetBucketId())
 				}
@@ -244,7 +244,7 @@ func oldGrantCases() []Case {
 			Why:  "the code MUST be returned under its condition", Fix: "return InvalidArgument for IAM, because no request contains a service account",
 			Run: func(c *C) {
 				if c.suite.lacks([]Need{NeedServiceAccount}) == "" {
-					c.notApplicable("the configuration declares that the driver supports it (authentication)")
+					c.notApplicable("the configuration declares that the driver supports authentication with IAM (authentication)")
 				}
 				c.refusesType(v1alpha1.AuthenticationType_IAM)
 			},

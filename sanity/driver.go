@@ -56,7 +56,7 @@ func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterce
 	}
 	switch {
 	case config.Launcher == nil && config.Endpoint == "":
-		return nil, errors.New("no driver to test: set the address of a running driver, or a command that starts one")
+		return nil, errors.New("no driver is configured: set the address of a running driver, or a command that starts one")
 	case config.Launcher != nil && config.Endpoint != "":
 		return nil, errors.New("set either the address of a running driver or a command that starts one, not both")
 	case config.Endpoint != "":
@@ -98,7 +98,7 @@ func (d *driver) launchWith(ctx context.Context, out *output, arguments []string
 		Environment: environment, Arguments: arguments, Directory: d.work, Stdout: out, Stderr: out,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
+		return nil, fmt.Errorf("start the driver: %w", err)
 	}
 	return instance, nil
 }
@@ -127,7 +127,7 @@ func (d *driver) connect(ctx context.Context) error {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: d.start}),
 		grpc.WithChainUnaryInterceptor(d.interceptor))
 	if err != nil {
-		return fmt.Errorf("address %q of the driver: %w", d.endpoint, err)
+		return fmt.Errorf("connect to the driver at %q: %w", d.endpoint, err)
 	}
 	d.mu.Lock()
 	d.conn = conn

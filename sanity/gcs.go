@@ -118,7 +118,7 @@ func selfSignedToken(credentials *cosi.GcsCredentialInfo, now time.Time) (string
 	}
 	header, err := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": credentials.GetPrivateKeyName()})
 	if err != nil {
-		return "", fmt.Errorf("token header: %w", err)
+		return "", fmt.Errorf("encode the header of a token: %w", err)
 	}
 	claims, err := json.Marshal(map[string]any{
 		"iss": credentials.GetClientEmail(), "sub": credentials.GetClientEmail(),
@@ -126,7 +126,7 @@ func selfSignedToken(credentials *cosi.GcsCredentialInfo, now time.Time) (string
 		"iat":   now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	})
 	if err != nil {
-		return "", fmt.Errorf("token claims: %w", err)
+		return "", fmt.Errorf("encode the claims of a token: %w", err)
 	}
 	toSign := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(claims)
 	hash := sha256.Sum256([]byte(toSign))

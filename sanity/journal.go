@@ -67,12 +67,12 @@ func (j *journal) write(n note) error {
 	}
 	line, err := json.Marshal(n)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("write the journal: %w", err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, err := j.out.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("write the journal: %w", err)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func noteOf(request proto.Message) (n note, makes bool, err error) {
 	}
 	body, err := protojson.Marshal(request)
 	if err != nil {
-		return note{}, false, fmt.Errorf("journal: %w", err)
+		return note{}, false, fmt.Errorf("encode a request for the journal: %w", err)
 	}
 	n.Request, n.message = body, proto.Clone(request)
 	return n, true, nil
@@ -256,29 +256,29 @@ func (c *C) remove(ctx context.Context, n note) error {
 	case noteAccount:
 		grant, isGrant := n.message.(*cosi.DriverGrantBucketAccessRequest)
 		if !isGrant {
-			return errors.New("the journal does not contain its request")
+			return errors.New("the journal does not contain the request that created it")
 		}
 		return c.removeAccount(ctx, grant)
 	case noteBucket:
 		create, isCreate := n.message.(*cosi.DriverCreateBucketRequest)
 		if !isCreate {
-			return errors.New("the journal does not contain its request")
+			return errors.New("the journal does not contain the request that created it")
 		}
 		return c.removeBucket(ctx, create)
 	case noteOldBucket, noteOldAccount:
 		return c.removeOld(ctx, n)
 	case noteFixture:
 		if c.suite.config.Fixture == nil {
-			return errors.New("there is no fixture hook to remove it with")
+			return errors.New("no fixture hook is configured that can remove the bucket")
 		}
 		return c.suite.config.Fixture.RemoveBucket(ctx, n.ID)
 	case noteForeign:
 		fixture, can := c.suite.config.Fixture.(ForeignFixture)
 		if !can {
-			return errors.New("there is no fixture hook to remove it with")
+			return errors.New("no fixture hook is configured that can remove the bucket")
 		}
 		if n.Unsure {
-			return errors.New("the fixture hook did not confirm that it created it, so it may have another owner and remains")
+			return errors.New("the fixture hook did not confirm the creation, so the bucket may have another owner and was not removed")
 		}
 		return fixture.FreeName(ctx, n.ID)
 	default:
@@ -301,7 +301,7 @@ func (c *C) removeBucket(ctx context.Context, create *cosi.DriverCreateBucketReq
 	_, code := try(ctx, c, c.provisioner.DriverDeleteBucket, request)
 	if code == codes.FailedPrecondition {
 		if err := c.empty(ctx, create.GetBucketId()); err != nil {
-			return fmt.Errorf("it contains data that cannot be deleted: %w", err)
+			return fmt.Errorf("delete the data of the bucket: %w", err)
 		}
 		_, code = try(ctx, c, c.provisioner.DriverDeleteBucket, request)
 	}
@@ -316,7 +316,7 @@ func (c *C) empty(ctx context.Context, bucketID string) error {
 	protocol := c.protocol()
 	prober := c.suite.config.Probers[protocol]
 	if prober == nil {
-		return errors.New("there is no prober for its protocol")
+		return errors.New("no prober supports the protocol")
 	}
 	phase1 := c.accessRequest(c.name(), protocol, []*cosi.AccessedBucket{readWrite(bucketID)})
 	named, code := try(ctx, c, c.provisioner.DriverGenerateBucketAccessId, phase1)

@@ -233,7 +233,7 @@ func (c *C) attempt(a *access, bucketID string, action Action, key string, body 
 func (c *C) try(protocol cosi.ObjectProtocol_Type, attempt Attempt) (Outcome, error) {
 	prober := c.suite.config.Probers[protocol]
 	if prober == nil {
-		return Outcome{}, fmt.Errorf("there is no prober for protocol %s", protocol)
+		return Outcome{}, fmt.Errorf("no prober supports protocol %s", protocol)
 	}
 	return prober.Try(c.ctx, attempt)
 }
@@ -247,7 +247,7 @@ func (c *C) can(a *access, b *bucket, action Action, key string) Outcome {
 			return fmt.Sprintf("the granted credential cannot %s: %v", action, err)
 		}
 		if outcome.Verdict != Allowed {
-			return fmt.Sprintf("the granted credential must be able to %s, but the store returns %s: %s", action, outcome.Verdict, outcome.Detail)
+			return fmt.Sprintf("the granted credential must be able to %s, but the result is %s: %s", action, outcome.Verdict, outcome.Detail)
 		}
 		return ""
 	})
@@ -259,10 +259,10 @@ func (c *C) cannot(a *access, b *bucket, action Action, key, why string) {
 	c.eventually(func() string {
 		outcome, err := c.attempt(a, b.id, action, key, contents(key))
 		if err != nil {
-			return fmt.Sprintf("%s: the store must deny the attempt to %s, but the attempt fails: %v", why, action, err)
+			return fmt.Sprintf("%s: the store must deny the attempt to %s, but the attempt failed with another error: %v", why, action, err)
 		}
 		if outcome.Verdict != Refused {
-			return fmt.Sprintf("%s: the store must deny the attempt to %s, but returns %s", why, action, outcome.Verdict)
+			return fmt.Sprintf("%s: the store must deny the attempt to %s, but the result is %s", why, action, outcome.Verdict)
 		}
 		return ""
 	})

@@ -50,10 +50,10 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		s.run = strconv.FormatUint(rand.Uint64()%(36*36*36*36*36*36), 36) //nolint:gosec // a name, not a secret
 	}
 	if config.CreatesNothing && config.Fixture == nil {
-		return Report{}, errors.New("a driver that creates no buckets needs a fixture that creates the buckets of the cases (hooks.makeBucket)")
+		return Report{}, errors.New("the configuration declares that the driver creates no buckets, so a fixture hook must create the buckets of the cases (hooks.makeBucket)")
 	}
 	if !runIDPattern.MatchString(s.run) {
-		return Report{}, fmt.Errorf("run ID %q: use 1 to 8 characters of a-z and 0-9", s.run)
+		return Report{}, fmt.Errorf("run ID %q is not valid: use 1 to 8 characters of a-z and 0-9", s.run)
 	}
 	var err error
 	if s.driver, err = newDriver(config, s.limits, s.intercept); err != nil {
@@ -90,7 +90,7 @@ func (s *suite) begin(ctx context.Context) error {
 	}
 	info, err := identify(ctx, s.config.Contract, s.driver)
 	if err != nil {
-		return fmt.Errorf("DriverGetInfo: %w", err)
+		return fmt.Errorf("call DriverGetInfo: %w", err)
 	}
 	s.info = info
 	if s.config.Contract == V1Alpha1 {

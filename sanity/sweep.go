@@ -67,7 +67,7 @@ func readJournal(journal io.Reader) ([]note, error) {
 			break
 		}
 		if notes, err = addLine(notes, line); err != nil {
-			return nil, fmt.Errorf("line %d of the journal: %w", number, err)
+			return nil, fmt.Errorf("read line %d of the journal: %w", number, err)
 		}
 	}
 	return notes, nil
@@ -107,7 +107,7 @@ func (n *note) decode() error {
 		return nil
 	}
 	if err := protojson.Unmarshal(n.Request, n.message); err != nil {
-		return fmt.Errorf("request of %s %s: %w", n.Kind, n.ID, err)
+		return fmt.Errorf("decode the request of %s %s: %w", n.Kind, n.ID, err)
 	}
 	return nil
 }

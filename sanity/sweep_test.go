@@ -97,7 +97,7 @@ func TestRunRefusesAConfigurationWithoutSense(t *testing.T) {
 		config sanity.Config
 		want   string
 	}{
-		"no target":                 {sanity.Config{}, "no driver to test"},
+		"no target":                 {sanity.Config{}, "no driver is configured"},
 		"two targets":               {sanity.Config{Endpoint: "unix:///x.sock", Launcher: sanity.Exec{Command: []string{"x"}}}, "not both"},
 		"a TCP address":             {sanity.Config{Endpoint: "tcp://localhost:1"}, "only UNIX sockets"},
 		"a run ID that is too long": {sanity.Config{Endpoint: "unix:///x.sock", RunID: "123456789"}, "1 to 8 characters"},

@@ -35,7 +35,7 @@ func (t *transport) client(authority string) (*http.Client, error) {
 	}
 	base, isTransport := http.DefaultTransport.(*http.Transport)
 	if !isTransport {
-		return nil, errors.New("the default HTTP transport was replaced")
+		return nil, errors.New("http.DefaultTransport is not an *http.Transport")
 	}
 	own := base.Clone()
 	if pem := append(append([]byte(authority), '\n'), t.authority...); len(bytes.TrimSpace(pem)) > 0 {
@@ -71,7 +71,7 @@ func (c call) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {
 		// The URL may contain a signature, so the error of net/http must not be returned.
-		return nil, fmt.Errorf("the driver's response results in an invalid address: %s", c.url.Host)
+		return nil, fmt.Errorf("the address of the store in the driver's response is not valid: %s", c.url.Host)
 	}
 	if c.header != nil {
 		request.Header = c.header.Clone()

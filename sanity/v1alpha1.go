@@ -93,7 +93,7 @@ func (c *C) oldAttempt(a *oldAccess, name string) (cosi.ObjectProtocol_Type, Att
 func (c *C) oldProbed(a *oldAccess, name string, action Action, key string, want Permission, why string) {
 	protocol, attempt := c.oldAttempt(a, name)
 	if c.suite.config.Probers[protocol] == nil {
-		c.notApplicable("there is no prober for protocol %s", protocol)
+		c.notApplicable("no prober supports protocol %s", protocol)
 	}
 	attempt.Action, attempt.Key, attempt.Body = action, key, contents(key)
 	c.eventually(func() string {
@@ -102,7 +102,7 @@ func (c *C) oldProbed(a *oldAccess, name string, action Action, key string, want
 			return fmt.Sprintf("%s: the attempt to %s failed without a response of the store: %v", why, action, err)
 		}
 		if outcome.Verdict != want {
-			return fmt.Sprintf("%s: the attempt to %s in bucket %s must be %s, but is %s: %s", why, action, name, want, outcome.Verdict, outcome.Detail)
+			return fmt.Sprintf("%s: the result of the attempt to %s in bucket %s must be %s, but is %s: %s", why, action, name, want, outcome.Verdict, outcome.Detail)
 		}
 		return ""
 	})
@@ -160,5 +160,5 @@ func removed(_ proto.Message, code codes.Code) error {
 	if code == codes.OK || code == codes.NotFound {
 		return nil
 	}
-	return fmt.Errorf("its removal returns %s", code)
+	return fmt.Errorf("the call that removes it returns %s", code)
 }

@@ -179,7 +179,7 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 		}, "not bucketMetadata=ReadOnly"},
 		"v1alpha1: a mapping that is none": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = map[string]string{"cooper.dev/access-modes": "ReadWrite"}
-		}, "it must list those of objectData"},
+		}, "it must list the categories (objectData"},
 		"v1alpha1: too many parameters": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters["policy"] = strings.Repeat("p", 4<<10)
 		}, "allows 4096"},
@@ -492,7 +492,7 @@ func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
 	b.Annotations = map[string]string{cosiapi.AskedForAnnotation: b.Name}
 	s.Create(b)
 	said := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
-	if !strings.Contains(said, "a one-phase driver was asked") {
+	if !strings.Contains(said, "a one-phase driver may have created") {
 		t.Errorf("want the reason, got %s", said)
 	}
 	if got := s.calls(); slices.Contains(got, memdriver.CreateBucket) {

@@ -56,7 +56,7 @@ type lease struct {
 
 func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
 	if o.Owner == "" {
-		return nil, errors.New("ManagerOptions.Owner is empty: give the namespace and name of the deployment, such as store/s3-driver")
+		return nil, errors.New("ManagerOptions.Owner is not set: pass the namespace and name of the deployment, such as store/s3-driver")
 	}
 	identity := o.Identity
 	if identity == "" {
@@ -71,7 +71,7 @@ func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("client for the Lease: %w", err)
+		return nil, fmt.Errorf("create a client for the Lease: %w", err)
 	}
 	name := o.Sidecar.Driver.Name()
 	return &lease{
@@ -113,7 +113,7 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}, metav1.CreateOptions{})
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("Lease %q does not exist, and this account may not create it: an administrator must apply the Lease and its Role "+
+		return fmt.Errorf("Lease %q does not exist, and this account does not have permission to create it: an administrator must apply the Lease and its Role "+
 			"from the manifests of the driver: %w", l.name, err)
 	}
 	return l.store(made, err)

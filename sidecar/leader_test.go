@@ -148,7 +148,7 @@ func TestLeaderNeedsOwner(t *testing.T) {
 	_, err = sidecar.NewManager(s.Config(), sidecar.ManagerOptions{
 		Sidecar: sidecar.Options{Driver: driver, Registerer: prometheus.NewRegistry()}, LeaderNamespace: s.namespace,
 	})
-	if err == nil || !strings.Contains(err.Error(), "Owner is empty") {
+	if err == nil || !strings.Contains(err.Error(), "Owner is not set") {
 		t.Errorf("want an error about the owner, got %v", err)
 	}
 }

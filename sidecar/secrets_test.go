@@ -166,7 +166,7 @@ func TestSecretWithForeignFinalizerIsRecreated(t *testing.T) {
 	testenv.Change(s.Env, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
 	s.Delete(original.DeepCopy())
 	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	if !strings.Contains(message, "example.com/backup") || !strings.Contains(message, "once it is deleted") {
+	if !strings.Contains(message, "example.com/backup") || !strings.Contains(message, "after the deletion") {
 		t.Errorf("the message does not say what holds the Secret: %s", message)
 	}
 	testenv.Change(s.Env, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = nil })

@@ -41,10 +41,10 @@ func UntilCondition(e *Env, obj client.Object, want metav1.Condition) string {
 	Until(e, obj, fmt.Sprintf("%T %s has %s=%s (%s)", obj, obj.GetName(), want.Type, want.Status, want.Reason), func(o client.Object) error {
 		c := Condition(o, want.Type)
 		if c.Status != want.Status || c.Reason != want.Reason {
-			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
+			return fmt.Errorf("the condition is %s (%s): %s", c.Status, c.Reason, c.Message)
 		}
 		if c.ObservedGeneration != o.GetGeneration() {
-			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
+			return fmt.Errorf("observedGeneration of the condition is %d, want generation %d", c.ObservedGeneration, o.GetGeneration())
 		}
 		message = c.Message
 		return nil

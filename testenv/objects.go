@@ -50,9 +50,9 @@ func (e *Env) Gone(obj client.Object) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read it: %w", err)
+			return fmt.Errorf("read the object: %w", err)
 		}
-		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
+		return fmt.Errorf("the object still exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
 	})
 }
 
@@ -70,7 +70,7 @@ func Change[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return fmt.Errorf("read it: %w", err)
+			return fmt.Errorf("read the object: %w", err)
 		}
 		change(obj)
 		return e.Client.Update(ctx, obj)
@@ -82,7 +82,7 @@ func ChangeStatus[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return fmt.Errorf("read it: %w", err)
+			return fmt.Errorf("read the object: %w", err)
 		}
 		change(obj)
 		return e.Client.Status().Update(ctx, obj)
@@ -114,7 +114,7 @@ func (e *Env) ApplyClusterRoles() {
 	}
 	for name, manifest := range manifests {
 		if err := e.applyClusterRoles(manifest); err != nil {
-			e.tb.Fatalf("%s: %v", name, err)
+			e.tb.Fatalf("apply %s: %v", name, err)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (e *Env) applyClusterRoles(manifest []byte) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("decode: %w", err)
+			return fmt.Errorf("decode the manifest: %w", err)
 		}
 		if obj.GetNamespace() != "" {
 			continue

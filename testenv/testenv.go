@@ -170,7 +170,7 @@ func (e *Env) ClientFor(config *rest.Config) client.Client {
 	e.tb.Helper()
 	c, err := client.New(config, client.Options{Scheme: e.scheme})
 	if err != nil {
-		e.tb.Fatalf("testenv: client: %v", err)
+		e.tb.Fatalf("testenv: cannot create a client: %v", err)
 	}
 	return c
 }

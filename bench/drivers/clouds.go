@@ -100,7 +100,7 @@ func newGCSStore() (server, func() (place, error), error) {
 func newGCSDriver(name string, at place) (driverkit.Driver, error) {
 	file := filepath.Join(at.dir, "key.json")
 	if err := os.WriteFile(file, at.Key, 0o600); err != nil {
-		return nil, fmt.Errorf("key: %w", err)
+		return nil, fmt.Errorf("write the key file: %w", err)
 	}
 	return gcsdriver.New(gcsdriver.Options{
 		Config: gcsdriver.Config{DriverName: name, Backends: map[string]gcsdriver.BackendConfig{
@@ -114,7 +114,7 @@ func newGCSDriver(name string, at place) (driverkit.Driver, error) {
 func serveStore(name string, in io.Reader, out io.Writer) error {
 	of, known := clouds[name]
 	if !known {
-		return fmt.Errorf("-cloud=%s: set S3, Azure or GCS", name)
+		return fmt.Errorf("-cloud=%s is not one of: S3, Azure, GCS", name)
 	}
 	store, where, err := of.store()
 	if err != nil {
@@ -141,18 +141,18 @@ func startStore(ctx context.Context, dir, program string, arguments ...string) (
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches only the parent
 	in, err := command.StdinPipe()
 	if err != nil {
-		return at, nil, fmt.Errorf("store: %w", err)
+		return at, nil, fmt.Errorf("start the store: %w", err)
 	}
 	out, err := command.StdoutPipe()
 	if err != nil {
-		return at, nil, fmt.Errorf("store: %w", err)
+		return at, nil, fmt.Errorf("start the store: %w", err)
 	}
 	if err := command.Start(); err != nil {
-		return at, nil, fmt.Errorf("store: %w", err)
+		return at, nil, fmt.Errorf("start the store: %w", err)
 	}
 	end = func() error { return errors.Join(in.Close(), command.Wait()) }
 	if err := json.NewDecoder(out).Decode(&at); err != nil {
-		return at, nil, errors.Join(fmt.Errorf("store: %w", err), end())
+		return at, nil, errors.Join(fmt.Errorf("start the store: %w", err), end())
 	}
 	at.dir = dir
 	return at, end, nil

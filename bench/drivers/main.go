@@ -38,12 +38,12 @@ func run(ctx context.Context) error {
 	}
 	dir, err := os.MkdirTemp("", "bench-driver-")
 	if err != nil {
-		return fmt.Errorf("directory: %w", err)
+		return fmt.Errorf("create a directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("own program: %w", err)
+		return fmt.Errorf("find the path of this program: %w", err)
 	}
 	at, end, err := startStore(ctx, dir, self, "-cloud="+*name)
 	if err != nil {

@@ -348,7 +348,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"a directory that is not cooper's": {
 			args: []string{"up", "--data", foreign}, code: 1,
-			want: []string{foreign, "was not changed"},
+			want: []string{foreign, "did not create"},
 		},
 		"a busy port for S3": {
 			args: []string{"up", "--data", newData(t), "--s3-port", busyPort}, code: 1,
@@ -372,7 +372,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"a manifest that the API server refuses": {
 			args: []string{"up", "--data", newData(t), "--manifests", refused}, code: 1,
-			want: []string{"refused.yaml, document 1: BucketClaim a was rejected", "bucketClassName"},
+			want: []string{"refused.yaml, document 1: apply BucketClaim a: ", "bucketClassName"},
 		},
 		"a manifest that is not there": {
 			args: []string{"up", "--data", newData(t), "--manifests", "/does/not/exist"}, code: 1,

@@ -103,7 +103,7 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		"an access with a Secret name in use": {
 			"bucketaccess/taken", "ResourcesValidated", "False", "SecretTaken",
 			[]string{
-				`Secret "password" was not created for this BucketAccess. COSI does not touch it.`,
+				`Secret "password" was not created for this BucketAccess. COSI does not change it.`,
 				"Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.",
 			},
 		},

@@ -71,7 +71,7 @@ func command() serve.Command {
 				return err
 			}
 			if err := mgr.Start(ctx); err != nil {
-				return fmt.Errorf("stopped: %w", err)
+				return fmt.Errorf("run the controller: %w", err)
 			}
 			return nil
 		},

@@ -112,7 +112,7 @@ func TestBadStarts(t *testing.T) {
 	project := map[string]string{"GCS_DRIVER_PROJECT": "example"}
 	mistake := map[string]string{"GCS_DRIVER_PROJECT": "example", "GCS_DRIVER_ENDPOINT": "localhost:9000"}
 	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
-		"no credential store":       {Launch: drivercmdtest.Launch{Environment: project}, Code: 2, Want: "--credential-store is needed"},
+		"no credential store":       {Launch: drivercmdtest.Launch{Environment: project}, Code: 2, Want: "--credential-store is not set"},
 		"no project":                {Code: 1, Want: "backends.default.project"},
 		"a file with a mistake":     {Launch: drivercmdtest.Launch{Arguments: []string{"--config=" + file}}, Code: 1, Want: `backends.a.project: "A"`},
 		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "backends.default.endpoint"},

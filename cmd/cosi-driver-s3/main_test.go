@@ -44,7 +44,7 @@ func TestBadStarts(t *testing.T) {
 	write(t, file, "backends: {a: {type: azure}}")
 	mistake := map[string]string{"S3_DRIVER_ENDPOINT": "localhost:9000"}
 	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
-		"no credential store":       {Code: 2, Want: "--credential-store is needed"},
+		"no credential store":       {Code: 2, Want: "--credential-store is not set"},
 		"an unknown store":          bad(2, `"vault:x" is not one of`, "--credential-store=vault:x"),
 		"a store without its path":  bad(2, "directory:/path", "--credential-store=directory:"),
 		"a store without a socket":  bad(2, "is not a UNIX socket address", "--credential-store=sidecar:localhost:1"),

@@ -60,7 +60,7 @@ func server() serve.Command {
 				return err
 			}
 			if err := mgr.Start(ctx); err != nil {
-				return fmt.Errorf("stopped: %w", err)
+				return fmt.Errorf("run cosi-obc: %w", err)
 			}
 			return nil
 		},

@@ -190,7 +190,7 @@ func TestWrongUsage(t *testing.T) {
 		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
 		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},
 		"a focus on nothing":       {[]string{"--exec", "x", "--focus", "NOSUCH"}, exitUsage, "--focus NOSUCH: no case ID matches; see --list"},
-		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should or advice"},
+		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should, advice"},
 		"a TCP address":            {[]string{"--endpoint", "tcp://x"}, exitUsage, "only UNIX sockets"},
 		"an unknown case":          {[]string{"--explain", "BKT-999"}, exitUsage, "--list"},
 		"a journal that is taken":  {[]string{"--exec", "x", "--journal", taken}, exitUsage, "sweep it first"},
@@ -198,7 +198,7 @@ func TestWrongUsage(t *testing.T) {
 		"a sweep of nothing":       {[]string{"sweep", "--exec", "x"}, exitUsage, "--journal"},
 		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///path/to/driver.sock"},
 		"a store on TCP":           {[]string{"credential-store", "--endpoint", "tcp://x"}, exitUsage, "--endpoint"},
-		"a store that is absent":   {[]string{"credential-store", "--endpoint", "unix:///no/such.sock"}, exitNotTested, "cannot be used now"},
+		"a store that is absent":   {[]string{"credential-store", "--endpoint", "unix:///no/such.sock"}, exitNotTested, "the store is unavailable"},
 		"a missing configuration":  {[]string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
 		"help is no mistake":       {[]string{"--help"}, exitConformant, "serve-strict"},
 	}
@@ -296,7 +296,7 @@ func TestAStoreThatDoesNothing(t *testing.T) {
 	if code != exitNotConformant || problems != "" {
 		t.Errorf("want exit code %d, got %d\n%s", exitNotConformant, code, problems)
 	}
-	for _, want := range []string{"FAILED CST-GET-001 says NOT_FOUND of an entry that is not there\n  contract: NOT_FOUND: there is none.\n", "not conformant: MUST 0/12"} {
+	for _, want := range []string{"FAILED CST-GET-001 returns NOT_FOUND for a missing entry\n  contract: NOT_FOUND: there is no entry.\n", "not conformant: MUST 0/12"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

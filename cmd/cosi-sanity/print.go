@@ -19,7 +19,7 @@ func list(out io.Writer, contract sanity.Contract) error {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Level, c.Title)
 	}
 	if err := table.Flush(); err != nil {
-		return fmt.Errorf("list: %w", err)
+		return fmt.Errorf("print the list of cases: %w", err)
 	}
 	return nil
 }

@@ -56,13 +56,13 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 	case <-ctx.Done():
 		server.GracefulStop()
 	case err := <-ended:
-		return exitNotTested, fmt.Errorf("serve: %w", err)
+		return exitNotTested, fmt.Errorf("serve the strict driver: %w", err)
 	}
 	violations, calls := checker.Violations(), checker.Calls()
 	_, _ = fmt.Fprintf(problems, "%d calls, %d violations\n", calls, len(violations))
 	switch {
 	case calls == 0:
-		return exitNotTested, errors.New("no calls were received")
+		return exitNotTested, errors.New("the strict driver received no calls: connect a sidecar to its socket")
 	case len(violations) > 0:
 		return exitNotConformant, nil
 	}

@@ -123,7 +123,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 		"must": {sanity.Must}, "should": {sanity.Must, sanity.Should}, "advice": {sanity.Must, sanity.Should, sanity.Advice},
 	}[o.failOn]
 	if !known {
-		return exitUsage, fmt.Errorf("--fail-on %s: use must, should or advice", o.failOn)
+		return exitUsage, fmt.Errorf("--fail-on %s is not one of must, should, advice", o.failOn)
 	}
 	config, err := o.load()
 	if err != nil {
@@ -240,7 +240,7 @@ func openJournal(path string) (journalFile, error) {
 	if path == "" {
 		file, err := os.CreateTemp("", "cosi-sanity-*.journal")
 		if err != nil {
-			return journalFile{}, fmt.Errorf("journal: %w", err)
+			return journalFile{}, fmt.Errorf("create the journal: %w", err)
 		}
 		return journalFile{file: file}, nil
 	}
@@ -249,7 +249,7 @@ func openJournal(path string) (journalFile, error) {
 		return journalFile{}, fmt.Errorf("journal %s exists: sweep it first (cosi-sanity sweep --journal %s ...), or use another file", path, path)
 	}
 	if err != nil {
-		return journalFile{}, fmt.Errorf("journal: %w", err)
+		return journalFile{}, fmt.Errorf("create the journal: %w", err)
 	}
 	return journalFile{file: file}, nil
 }
@@ -261,7 +261,7 @@ func (j journalFile) close(remove bool) error {
 		err = errors.Join(err, os.Remove(j.file.Name()))
 	}
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("close the journal: %w", err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 	}
 	text, err := os.Open(path)
 	if err != nil {
-		return exitUsage, fmt.Errorf("journal: %w", err)
+		return exitUsage, fmt.Errorf("open the journal: %w", err)
 	}
 	defer func() { _ = text.Close() }()
 	config.Waiting = waiting(problems)
@@ -46,10 +46,10 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 		_, _ = fmt.Fprintln(out, "failed ", failed)
 	}
 	if len(swept.Failed) > 0 {
-		return exitNotConformant, fmt.Errorf("%d of %d objects could not be removed; the journal is kept", len(swept.Failed), len(swept.Failed)+len(swept.Removed))
+		return exitNotConformant, fmt.Errorf("%d of %d objects could not be removed; the journal is kept for another sweep", len(swept.Failed), len(swept.Failed)+len(swept.Removed))
 	}
 	if err := os.Remove(path); err != nil {
-		return exitConformant, fmt.Errorf("journal: %w", err)
+		return exitConformant, fmt.Errorf("delete the journal: %w", err)
 	}
 	_, _ = fmt.Fprintf(out, "%d removed; no objects of the run are left\n", len(swept.Removed))
 	return exitConformant, nil

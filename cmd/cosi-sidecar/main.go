@@ -156,7 +156,7 @@ func (s *settings) work(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("stopped: %w", err)
+		return fmt.Errorf("run the sidecar: %w", err)
 	}
 	return nil
 }

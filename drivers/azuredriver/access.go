@@ -86,7 +86,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 		return d.revokeSignatures(ctx, granted)
 	}
 	if d.identities == nil {
-		return driverkit.FailedPrecondition("account %s belongs to a service account, but this driver's configuration has no serviceAccounts; an administrator has to add it", request.AccountID)
+		return driverkit.FailedPrecondition("account %s belongs to a service account, but this driver's configuration has no serviceAccounts; an administrator has to restore serviceAccounts", request.AccountID)
 	}
 	return apierror.Translate("account "+request.AccountID, d.identities.Revoke(ctx, granted))
 }

@@ -113,5 +113,5 @@ func (d *Driver) splitID(id string) (*backend, string) {
 // unknownAccount returns the error for an ID whose storage account is not configured.
 func unknownAccount(id string) error {
 	owner, _, _ := strings.Cut(id, ".")
-	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which is not in this driver's configuration; an administrator has to add it", id, owner)
+	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which is not in this driver's configuration; an administrator has to add the storage account", id, owner)
 }

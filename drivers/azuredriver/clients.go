@@ -80,7 +80,7 @@ type application struct {
 func (a *application) GetToken(ctx context.Context, asked policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	login, err := a.current()
 	if err != nil {
-		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver has no usable secret for its application; an administrator has to provide it").WithDetail(err)
+		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver cannot read a valid client secret for its application; an administrator has to provide one (clientSecretFile)").WithDetail(err)
 	}
 	return login.GetToken(ctx, asked)
 }
@@ -99,7 +99,7 @@ func (a *application) current() (*azidentity.ClientSecretCredential, error) {
 	}
 	made, err := azidentity.NewClientSecretCredential(a.config.TenantID, a.config.ClientID, secret, &a.options)
 	if err != nil {
-		return nil, fmt.Errorf("use the driver's credentials: %w", err)
+		return nil, fmt.Errorf("create the credential of the driver's application: %w", err)
 	}
 	a.login, a.secret = made, secret
 	return made, nil
@@ -164,7 +164,7 @@ func (b *backend) use(ctx context.Context) error {
 	case b.config.Credentials.AccountKeyName != "":
 		return apierror.Translate("the keys of storage account "+b.name, err)
 	}
-	return driverkit.Unauthenticated("the driver has no usable key of storage account %s; an administrator has to provide it", b.name).WithDetail(err)
+	return driverkit.Unauthenticated("the driver cannot read a valid key of storage account %s; an administrator has to provide one", b.name).WithDetail(err)
 }
 
 // delegate configures an account that does not accept its keys.
@@ -174,7 +174,7 @@ func (b *backend) delegate(options azcore.ClientOptions) error {
 		return err
 	}
 	if b.buckets.API, err = service.NewClient(b.config.url(b.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
-		return fmt.Errorf("create the client: %w", err)
+		return fmt.Errorf("create the client for blobs: %w", err)
 	}
 	b.signatures.Delegator, err = signature.NewDelegation(b.name, b.config.url(b.name), login, options)
 	return err

@@ -90,12 +90,12 @@ func New(options Options) (*Driver, error) {
 		}
 	}
 	if driver.identities, err = newIdentities(config, wrapper(managementBackend)); err != nil {
-		return nil, fmt.Errorf("service accounts: %w", err)
+		return nil, fmt.Errorf("set up service accounts: %w", err)
 	}
 	for name := range config.Backends {
 		made, err := newBackend(config, name, options, wrapper)
 		if err != nil {
-			return nil, fmt.Errorf("storage account %s: %w", name, err)
+			return nil, fmt.Errorf("set up storage account %s: %w", name, err)
 		}
 		driver.backends.ByName[name] = made
 	}

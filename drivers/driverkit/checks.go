@@ -70,8 +70,8 @@ func (i Info) checkAccess(spec AccessSpec) error {
 	}
 	// This check is last because OUT_OF_RANGE means that the request would be valid with a single bucket.
 	if len(spec.Buckets) > 1 && !slices.Contains(i.MultiBucket, spec.AuthType) {
-		return OutOfRange("this driver cannot create one account with authentication type %s for %d buckets; "+
-			"use one BucketAccess for each bucket", spec.AuthType, len(spec.Buckets))
+		return OutOfRange("with authentication type %s, this driver cannot create one account for %d buckets; "+
+			"create one BucketAccess for each bucket", spec.AuthType, len(spec.Buckets))
 	}
 	return nil
 }

@@ -298,8 +298,8 @@ func TestRefusedRequests(t *testing.T) {
 		"two buckets for one key": {
 			grant(func(r *cosi.DriverGrantBucketAccessRequest) {
 				r.Buckets = append(r.Buckets, accessed("bc-2", cosi.AccessMode_ANY))
-			}), codes.OutOfRange, "this driver cannot create one account with authentication type Key for 2 buckets; " +
-				"use one BucketAccess for each bucket",
+			}), codes.OutOfRange, "with authentication type Key, this driver cannot create one account for 2 buckets; " +
+				"create one BucketAccess for each bucket",
 		},
 	}
 	for name, test := range tests {
@@ -339,7 +339,7 @@ func TestDriverErrors(t *testing.T) {
 		"a gRPC error of a backend's client is not ours": {status.Error(codes.InvalidArgument, "canary-value"), codes.Internal, neutral},
 		"a deadline of a backend's client": {
 			fmt.Errorf("canary-value: %w", context.DeadlineExceeded), codes.DeadlineExceeded,
-			"the call did not finish within its deadline; the next one continues",
+			"the call did not finish within its deadline; a repeated call continues the work",
 		},
 		"an exhausted quota": {driverkit.ResourceExhausted("quota"), codes.ResourceExhausted, "quota"},
 		"not empty":          {driverkit.FailedPrecondition("not empty"), codes.FailedPrecondition, "not empty"},

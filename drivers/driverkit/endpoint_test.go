@@ -34,7 +34,7 @@ func TestSocketPath(t *testing.T) {
 			"unix://" + long + ".sock", "",
 			"the path has 108 bytes, but the kernel allows 107 for a socket; use a shorter directory: " + long + ".sock",
 		},
-		"a zero byte": {"unix:///a\x00b.sock", "", `"unix:///a\x00b.sock" holds a zero byte; use unix:///path/to/driver.sock`},
+		"a zero byte": {"unix:///a\x00b.sock", "", `"unix:///a\x00b.sock" contains a zero byte; use unix:///path/to/driver.sock`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestSocketMode(t *testing.T) {
 		})
 	}
 	wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: drivertest.Endpoint(t), SocketMode: 0o666}),
-		"socket mode 0666 gives access to other users than owner and group; use 0660 or 0600")
+		"socket mode 0666 allows users other than the owner and group to connect; use 0660 or 0600")
 }
 
 func TestServeRefusesABadDeclaration(t *testing.T) {

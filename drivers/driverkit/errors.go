@@ -121,7 +121,7 @@ func classify(ctx context.Context, err error) *Error {
 	ended := ctx.Err()
 	switch {
 	case errors.Is(ended, context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-		return DeadlineExceeded("the call did not finish within its deadline; the next one continues").WithDetail(err)
+		return DeadlineExceeded("the call did not finish within its deadline; a repeated call continues the work").WithDetail(err)
 	case errors.Is(ended, context.Canceled) || errors.Is(err, context.Canceled):
 		return errorf(codes.Canceled, "the call was cancelled", nil).WithDetail(err)
 	default:

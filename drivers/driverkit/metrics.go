@@ -36,7 +36,7 @@ func newMetrics(registry prometheus.Registerer, driver string) (*metrics, error)
 	}
 	for _, collector := range []prometheus.Collector{made.duration, made.running} {
 		if err := registry.Register(collector); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
+			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return made, nil

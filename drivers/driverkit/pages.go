@@ -49,7 +49,7 @@ func (p *pages) serve(ctx context.Context, what, address string, handler http.Ha
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("serving %s: %w", what, err)
+		return fmt.Errorf("listen for %s over HTTP: %w", what, err)
 	}
 	made := page{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, done: make(chan struct{})}
 	go func() {
@@ -59,7 +59,7 @@ func (p *pages) serve(ctx context.Context, what, address string, handler http.Ha
 		}
 	}()
 	*p = append(*p, made)
-	options.Logger.InfoContext(ctx, "HTTP is served", "what", what, "address", listener.Addr().String())
+	options.Logger.InfoContext(ctx, "serving HTTP", "what", what, "address", listener.Addr().String())
 	return nil
 }
 

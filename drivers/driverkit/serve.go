@@ -75,7 +75,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.SocketMode = defaultSocketMode
 	}
 	if o.SocketMode&^0o770 != 0 {
-		return o, fmt.Errorf("socket mode %#o gives access to other users than owner and group; use 0660 or 0600", o.SocketMode)
+		return o, fmt.Errorf("socket mode %#o allows users other than the owner and group to connect; use 0660 or 0600", o.SocketMode)
 	}
 	if err := o.checkUpstream(); err != nil {
 		return o, err
@@ -103,7 +103,7 @@ func (o Options) checkUpstream() error {
 	}
 	second, err := SocketPath(o.UpstreamEndpoint)
 	if err != nil {
-		return fmt.Errorf("the endpoint for upstream's v1alpha2: %w", err)
+		return fmt.Errorf("read the endpoint for upstream's v1alpha2: %w", err)
 	}
 	first, err := SocketPath(o.Endpoint)
 	if err == nil && filepath.Dir(first) == filepath.Dir(second) {
@@ -234,7 +234,7 @@ func runServers(ctx context.Context, sockets []socket, healthy *health.Server, o
 	left := len(sockets)
 	select {
 	case err := <-served:
-		failed = fmt.Errorf("serving a socket: %w", err)
+		failed = fmt.Errorf("serve a socket: %w", err)
 		left--
 	case <-ctx.Done():
 	}

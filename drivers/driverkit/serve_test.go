@@ -64,7 +64,7 @@ func TestCallsHaveADeadline(t *testing.T) {
 		return fmt.Errorf("backend: %w", ctx.Err())
 	}}, driverkit.Options{CallTimeout: time.Millisecond})
 	_, err := client.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: "b"})
-	wantStatus(t, err, codes.DeadlineExceeded, "the call did not finish within its deadline; the next one continues")
+	wantStatus(t, err, codes.DeadlineExceeded, "the call did not finish within its deadline; a repeated call continues the work")
 }
 
 func TestNoSecretIsLogged(t *testing.T) {

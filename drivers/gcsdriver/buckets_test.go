@@ -126,7 +126,7 @@ func TestGetBucket(t *testing.T) {
 		return err
 	}
 	drivertest.WantCode(t, describe("made-by-hand", map[string]string{"location": "eu"}), codes.OK)
-	drivertest.WantCode(t, describe("made-by-hand", map[string]string{"location": "US", "versioning": "true"}), codes.AlreadyExists, "its location is EU", "no versioning")
+	drivertest.WantCode(t, describe("made-by-hand", map[string]string{"location": "US", "versioning": "true"}), codes.AlreadyExists, "its location is EU", "versioning is not enabled")
 	drivertest.WantCode(t, describe("nowhere", nil), codes.NotFound)
 }
 

@@ -124,11 +124,11 @@ func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, err
 	}
 	// The decoder's error could contain the key.
 	if json.Unmarshal(data, &file) != nil || file.Type == "" {
-		return nil, errors.New("it is not a Google credentials file")
+		return nil, errors.New("the file is not a Google credentials file")
 	}
 	credentials, err := google.CredentialsFromJSONWithType(ctx, data, file.Type, scope)
 	if err != nil {
-		return nil, fmt.Errorf("credentials of type %q: %w", file.Type, err)
+		return nil, fmt.Errorf("parse the credentials of type %q: %w", file.Type, err)
 	}
 	return credentials.TokenSource, nil
 }

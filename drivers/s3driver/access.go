@@ -106,7 +106,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	revoke := backend.accounts.Revoke
 	if request.AuthType == driverkit.ServiceAccount {
 		if backend.identities == nil {
-			return driverkit.FailedPrecondition("account %s was granted to a service account, but the configuration of backend %s no longer has iam.serviceAccounts; restore it until the account is revoked", name, backend.name)
+			return driverkit.FailedPrecondition("account %s was granted to a service account, but the configuration of backend %s no longer has iam.serviceAccounts; an administrator has to restore iam.serviceAccounts until the account is revoked", name, backend.name)
 		}
 		revoke = backend.identities.Revoke
 	}

@@ -145,7 +145,7 @@ func (a *awsAccount) expect(stack *middleware.Stack) error {
 		return next.HandleBuild(ctx, in)
 	}
 	if err := stack.Build.Add(middleware.BuildMiddlewareFunc("ExpectedBucketOwner", name), middleware.After); err != nil {
-		return fmt.Errorf("find the account of buckets: %w", err)
+		return fmt.Errorf("add the check of the bucket owner to requests: %w", err)
 	}
 	return nil
 }

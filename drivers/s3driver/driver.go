@@ -73,7 +73,7 @@ func New(options Options) (*Driver, error) {
 	}
 	options.Config = config
 	if options.Credentials == nil {
-		return nil, errors.New("create the S3 driver: it needs a credential store")
+		return nil, errors.New("create the S3 driver: Options.Credentials is required")
 	}
 	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}, usage: &usage{store: options.Credentials, config: config}}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
@@ -92,7 +92,7 @@ func New(options Options) (*Driver, error) {
 		}
 		made, err := newBackend(options, name, locks, wrap)
 		if err != nil {
-			return nil, fmt.Errorf("backend %s: %w", name, err)
+			return nil, fmt.Errorf("set up backend %s: %w", name, err)
 		}
 		driver.backends.ByName[name] = made
 	}

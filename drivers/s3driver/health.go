@@ -21,9 +21,9 @@ import (
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
-		problems := []error{silence("the store", err), silence("its accounts", b.accounts.Ping(ctx))}
+		problems := []error{silence("the store", err), silence("the accounts of the store", b.accounts.Ping(ctx))}
 		if b.identities != nil {
-			problems = append(problems, silence("roles of service accounts", b.identities.Ping(ctx)))
+			problems = append(problems, silence("the roles of service accounts", b.identities.Ping(ctx)))
 		}
 		return errors.Join(problems...)
 	})
@@ -34,5 +34,5 @@ func silence(what string, err error) error {
 	if err == nil || apierror.Denied(err) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("check %s: %w", what, err)
 }

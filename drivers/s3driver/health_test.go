@@ -52,15 +52,15 @@ func TestWhatDoesNotRespond(t *testing.T) {
 		fault  string
 		want   string
 	}{
-		"S3":                        {fault: "ListBuckets", want: "the store: "},
-		"IAM":                       {fault: "iam:GetUser", want: "its accounts: "},
-		"IAM for roles":             {fault: "iam:GetRole", want: "roles of service accounts: "},
-		"EKS":                       {fault: "eks:ListPodIdentityAssociations", want: "roles of service accounts: "},
-		"a cluster that is not one": {change: func(b *s3driver.BackendConfig) { b.IAM.ServiceAccounts.EKSCluster = "nowhere" }, want: "roles of service accounts: "},
+		"S3":                        {fault: "ListBuckets", want: "check the store: "},
+		"IAM":                       {fault: "iam:GetUser", want: "check the accounts of the store: "},
+		"IAM for roles":             {fault: "iam:GetRole", want: "check the roles of service accounts: "},
+		"EKS":                       {fault: "eks:ListPodIdentityAssociations", want: "check the roles of service accounts: "},
+		"a cluster that is not one": {change: func(b *s3driver.BackendConfig) { b.IAM.ServiceAccounts.EKSCluster = "nowhere" }, want: "check the roles of service accounts: "},
 		"the key for all": {change: func(b *s3driver.BackendConfig) {
 			b.Type, b.IAM = s3driver.TypeStatic, s3driver.IAMConfig{}
 			b.Workloads = s3driver.CredentialsConfig{AccessKeyIDFile: "/nowhere/id", SecretAccessKeyFile: "/nowhere/secret"}
-		}, want: "its accounts: the key for workloads cannot be read"},
+		}, want: "check the accounts of the store: the key for workloads cannot be read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

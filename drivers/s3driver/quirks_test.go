@@ -38,7 +38,7 @@ func TestStoreThatForgetsTags(t *testing.T) {
 			grantRequest(drivertest.NewAccount(), readWrite, bucket), shop.grantRequest(drivertest.NewAccount(), readWrite, bucket),
 		} {
 			_, err := w.DriverGrantBucketAccess(t.Context(), request)
-			drivertest.WantCode(t, err, codes.FailedPrecondition, "does not keep the tags", "type rgw", "type static")
+			drivertest.WantCode(t, err, codes.FailedPrecondition, "discards the tags", "type rgw", "type static")
 		}
 	}
 	if left := server.Inventory(); len(left.Users)+len(left.Roles)+len(left.Associations) != 0 {

@@ -369,10 +369,10 @@ func testLackingCapabilities(t *testing.T, on target) {
 	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: key[0].ID, SecretAccessKey: cosi.NewSecret(key[0].Secret)}
 	powerless, bucket := newWorld(t, on, worldOptions{}), "bc-"+drivertest.NewAccount()
 	_, err := powerless.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
+	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to grant the permission")
 	// The bucket exists at this point.
 	_, err = powerless.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
-	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
+	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to grant the permission")
 }
 
 // testKeyByHand has a key that an administrator added to one of the driver's users: the grant returns an error, and

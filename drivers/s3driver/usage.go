@@ -89,8 +89,8 @@ func (u *usage) read(ctx context.Context) (credentials.Entry, error) {
 		return credentials.Entry{}, unusableStore(err)
 	}
 	if was := entry.Notes[noteDefault]; was != u.config.DefaultBackend {
-		return credentials.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were created, and is %q now, "+
-			"but their IDs contain no backend and belong to the default one: set defaultBackend to %q again, and set the other backend in the classes", was, u.config.DefaultBackend, was)
+		return credentials.Entry{}, driverkit.FailedPrecondition("defaultBackend was changed from %q to %q, "+
+			"but the IDs of existing buckets and accounts of the default backend contain no backend name: set defaultBackend to %q again, and select the other backend in the classes", was, u.config.DefaultBackend, was)
 	}
 	for _, note := range slices.Sorted(maps.Keys(entry.Notes)) {
 		name, isBackend := strings.CutPrefix(note, noteBackend)
@@ -104,7 +104,7 @@ func (u *usage) read(ctx context.Context) (credentials.Entry, error) {
 }
 
 func unusableStore(err error) error {
-	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
+	return driverkit.Unavailable("the driver cannot use its credential store; see the driver's log for the reason").WithDetail(err)
 }
 
 // CheckConfiguration returns an error if the configuration does not fit resources that were created with an earlier
@@ -121,7 +121,7 @@ func (d *Driver) CheckConfiguration(ctx context.Context) error {
 // checkID returns an error for IDs that can no longer be created or used.
 func (d *Driver) checkID(ctx context.Context, id string) error {
 	if d.removed(id) {
-		return driverkit.FailedPrecondition("%s is at a permanently removed backend (removedBackends)", id)
+		return driverkit.FailedPrecondition("%s belongs to a backend that was removed permanently (removedBackends)", id)
 	}
 	return d.usage.check(ctx)
 }

@@ -57,7 +57,7 @@ func New(options Options) (*Driver, error) {
 		return nil, err
 	}
 	if options.Credentials == nil {
-		return nil, errors.New("create the driver for existing buckets: it needs a credential store")
+		return nil, errors.New("create the driver for existing buckets: Options.Credentials is required")
 	}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
 		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
@@ -223,11 +223,11 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 // accept returns an error for requests that no configured credential can satisfy.
 func (d *Driver) accept(spec driverkit.AccessSpec) error {
 	if !spec.Parameters.Bool(keyShared) {
-		return driverkit.InvalidArgument("credentials of driver %s are configured by an administrator: other accesses use the same one, and it is not revoked with the access; "+
+		return driverkit.InvalidArgument("an administrator configured the credentials of driver %s: other accesses use the same credential, and it is not revoked with the access; "+
 			"an administrator can accept this with the parameter %s: \"true\" of the BucketAccessClass", d.config.DriverName, keyShared)
 	}
 	if spec.Rotation != "" {
-		return driverkit.InvalidArgument("an administrator rotates the credentials of driver %s, in the store and in the driver's Secret", d.config.DriverName)
+		return driverkit.InvalidArgument("the driver cannot rotate credentials: an administrator rotates the credentials of driver %s, in the store and in the driver's Secret", d.config.DriverName)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.A
 	case len(offered) == 0:
 		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
 	default:
-		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly these access modes; configured are: %s",
+		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; configured are: %s",
 			wanted.BucketID, strings.Join(offered, "; "))
 	}
 }

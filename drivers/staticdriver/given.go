@@ -51,7 +51,7 @@ func read(directory string) (given, error) {
 	}
 	entries, err := os.ReadDir(directory)
 	if err != nil {
-		return given{}, fmt.Errorf("read the keys: %w", err)
+		return given{}, fmt.Errorf("read the keys of the credential: %w", err)
 	}
 	values := map[string]string{}
 	for _, entry := range entries {
@@ -60,7 +60,7 @@ func read(directory string) (given, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(directory, entry.Name()))
 		if err != nil {
-			return given{}, fmt.Errorf("read the keys: %w", err)
+			return given{}, fmt.Errorf("read the keys of the credential: %w", err)
 		}
 		values[entry.Name()] = string(text)
 		if !slices.Contains(pemKeys, entry.Name()) { // PEM files end with a line feed

@@ -153,7 +153,7 @@ func TestChoose(t *testing.T) {
 		"less":                                                           {data: ro, meta: open, bucket: open, want: "read"},
 		"metadata go with the object":                                    {data: open, meta: ro, bucket: open, want: "read"},
 		"one category alone":                                             {data: open, meta: open, bucket: rw, want: "all"},
-		"more than was asked for is refused":                             {data: ro, meta: rw, bucket: open, err: "no configured credential has exactly these"},
+		"more than was asked for is refused":                             {data: ro, meta: rw, bucket: open, err: "no configured credential has exactly the requested"},
 		"a mode that is not configured":                                  {data: wo, meta: open, bucket: open, err: "objectData and objectMetadata ReadOnly, bucketMetadata ReadOnly"},
 		"the modes that the class allows":                                {data: open, meta: open, bucket: open, disallowed: driverkit.DisallowedModes{ObjectData: []driverkit.Mode{rw, wo}}, want: "read"},
 		"nothing that the class leaves": {

@@ -117,7 +117,7 @@ func orGoogle(endpoint string) string {
 func s3URL(bucket driverkit.S3Bucket) (string, error) {
 	at, err := url.Parse(bucket.Endpoint)
 	if err != nil {
-		return "", fmt.Errorf("the endpoint: %w", err)
+		return "", fmt.Errorf("parse the endpoint: %w", err)
 	}
 	if bucket.Style == driverkit.VirtualStyle {
 		at.Host = bucket.Name + "." + at.Host

@@ -26,7 +26,7 @@ var baselineConfig = strings.Replace(driverConfig, "    insecure: true\n", "", 1
 func (w *world) older(t *testing.T) version {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", baseline+"^{commit}").CombinedOutput(); err != nil {
-		reason := fmt.Sprintf("this checkout does not go back to %s, which git fetch --unshallow may change: %v\n%s", baseline, err, out)
+		reason := fmt.Sprintf("the history of this checkout does not contain %s: run git fetch --unshallow: %v\n%s", baseline, err, out)
 		if os.Getenv(requireVariable) != "" {
 			t.Fatal(reason)
 		}

@@ -73,7 +73,7 @@ func start(tb testing.TB, s spec) *Container {
 	c.running = running
 	tb.Cleanup(c.remove)
 	if err != nil {
-		tb.Fatalf("container %s of %s: %v\n%s", s.name, image, err, c.logs())
+		tb.Fatalf("start container %s of image %s: %v\n%s", s.name, image, err, c.logs())
 	}
 	return c
 }
@@ -149,13 +149,13 @@ func (c *Container) Stop() {
 func (c *Container) end(signal string) {
 	c.tb.Helper()
 	if _, err := c.engine.client.ContainerKill(c.tb.Context(), c.running.GetContainerID(), client.ContainerKillOptions{Signal: signal}); err != nil {
-		c.tb.Fatalf("end %s by SIG%s: %v", c.Name, signal, err)
+		c.tb.Fatalf("stop %s with SIG%s: %v", c.Name, signal, err)
 	}
 	ended := c.engine.client.ContainerWait(c.tb.Context(), c.running.GetContainerID(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
 	select {
 	case <-ended.Result:
 	case err := <-ended.Error:
-		c.tb.Fatalf("the end of %s: %v", c.Name, err)
+		c.tb.Fatalf("wait until %s has stopped: %v", c.Name, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func (c *Container) Cut() {
 	c.tb.Helper()
 	options := client.NetworkDisconnectOptions{Container: c.running.GetContainerID(), Force: true}
 	if _, err := c.engine.client.NetworkDisconnect(c.tb.Context(), c.network.Name, options); err != nil {
-		c.tb.Fatalf("cut off %s: %v", c.Name, err)
+		c.tb.Fatalf("disconnect %s from its network: %v", c.Name, err)
 	}
 }
 
@@ -192,7 +192,7 @@ func (c *Container) Heal() {
 	c.tb.Helper()
 	options := client.NetworkConnectOptions{Container: c.running.GetContainerID(), EndpointConfig: &network.EndpointSettings{Aliases: []string{c.Name}}}
 	if _, err := c.engine.client.NetworkConnect(c.tb.Context(), c.network.Name, options); err != nil {
-		c.tb.Fatalf("reconnect %s: %v", c.Name, err)
+		c.tb.Fatalf("reconnect %s to its network: %v", c.Name, err)
 	}
 }
 
@@ -201,12 +201,12 @@ func (c *Container) File(path string) []byte {
 	c.tb.Helper()
 	file, err := c.running.CopyFileFromContainer(c.tb.Context(), path)
 	if err != nil {
-		c.tb.Fatalf("%s in %s: %v", path, c.Name, err)
+		c.tb.Fatalf("read %s in %s: %v", path, c.Name, err)
 	}
 	defer file.Close()
 	content, err := io.ReadAll(file)
 	if err != nil {
-		c.tb.Fatalf("%s in %s: %v", path, c.Name, err)
+		c.tb.Fatalf("read %s in %s: %v", path, c.Name, err)
 	}
 	return content
 }
@@ -216,11 +216,11 @@ func (c *Container) Run(command ...string) string {
 	c.tb.Helper()
 	code, output, err := c.running.Exec(c.tb.Context(), command, tcexec.Multiplexed())
 	if err != nil {
-		c.tb.Fatalf("%s in %s: %v", strings.Join(command, " "), c.Name, err)
+		c.tb.Fatalf("run %s in %s: %v", strings.Join(command, " "), c.Name, err)
 	}
 	text, err := io.ReadAll(output)
 	if err != nil || code != 0 {
-		c.tb.Fatalf("%s in %s: exit %d, %v\n%s", strings.Join(command, " "), c.Name, code, err, text)
+		c.tb.Fatalf("run %s in %s: exit code %d, %v\n%s", strings.Join(command, " "), c.Name, code, err, text)
 	}
 	return string(text)
 }
@@ -278,7 +278,7 @@ func NewNetwork(tb testing.TB) *Network {
 	e := need(tb)
 	made, err := tcnetwork.New(tb.Context(), tcnetwork.WithLabels(e.labels()))
 	if err != nil {
-		tb.Fatalf("network: %v", err)
+		tb.Fatalf("create a network: %v", err)
 	}
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), endTimeout)
@@ -296,7 +296,7 @@ func newVolume(tb testing.TB, purpose string) string {
 	e := need(tb)
 	name := "cooper-test-" + purpose + "-" + strings.ToLower(rand.Text()[:10])
 	if _, err := e.client.VolumeCreate(tb.Context(), client.VolumeCreateOptions{Name: name, Labels: e.labels()}); err != nil {
-		tb.Fatalf("volume: %v", err)
+		tb.Fatalf("create a volume: %v", err)
 	}
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), endTimeout)

@@ -59,7 +59,7 @@ func newEngine() (*engine, error) {
 	defer cancel()
 	c, err := client.New(client.FromEnv)
 	if err != nil {
-		return nil, fmt.Errorf("client of Docker: %w", err)
+		return nil, fmt.Errorf("create a Docker client: %w", err)
 	}
 	if _, err := c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -42,7 +42,7 @@ func Guard(tb testing.TB, label string) {
 	}
 	tb.Cleanup(func() {
 		if err := pipe.Close(); err != nil {
-			tb.Errorf("end the guard of %s: %v", label, err)
+			tb.Errorf("stop the guard of %s: %v", label, err)
 		}
 	})
 }
@@ -57,10 +57,10 @@ func startGuard(label string) (io.Closer, error) {
 	cmd.Env = append(os.Environ(), "COOPER_CI_MARK=")
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("start the guard: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("guard: %w", err), pipe.Close())
+		return nil, errors.Join(fmt.Errorf("start the guard: %w", err), pipe.Close())
 	}
 	return pipe, nil
 }

@@ -75,7 +75,7 @@ func (e *engine) needImage(tb testing.TB, i Image) string {
 	defer cancel()
 	name, err := e.find(ctx, i)
 	if err != nil {
-		absent(tb, "%v: build it with `%s`, or set %s to another image", err, i.Build, i.Variable)
+		absent(tb, "%v; build the image with `%s`, or set %s to another image", err, i.Build, i.Variable)
 	}
 	return name
 }
@@ -102,10 +102,10 @@ func (e *engine) find(ctx context.Context, i Image) (string, error) {
 		last = name
 	}
 	if last == i.built && i.published == "" {
-		return "", fmt.Errorf("there is no image %s", last)
+		return "", fmt.Errorf("the image %s does not exist", last)
 	}
 	if err := e.pull(ctx, last); err != nil {
-		return "", fmt.Errorf("there is no image %s, and pulling it failed (%w)", last, err)
+		return "", fmt.Errorf("the image %s does not exist locally, and pulling it failed (%w)", last, err)
 	}
 	return last, nil
 }

@@ -28,12 +28,12 @@ func Miscounted(tb testing.TB, network string, err error) bool {
 	defer cancel()
 	server, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
-		tb.Errorf("version of Docker: %v", err)
+		tb.Errorf("get the version of Docker: %v", err)
 		return false
 	}
 	inspected, err := e.client.NetworkInspect(ctx, network, client.NetworkInspectOptions{})
 	if err != nil {
-		tb.Errorf("network %s: %v", network, err)
+		tb.Errorf("inspect network %s: %v", network, err)
 		return false
 	}
 	if !counts(server.Version) || len(inspected.Network.Containers) > 0 {

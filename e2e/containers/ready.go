@@ -36,7 +36,7 @@ func (p *probing) once(ctx context.Context, target wait.StrategyTarget) error {
 	}
 	text, err := io.ReadAll(output)
 	if err != nil || code != 0 {
-		return errors.Join(fmt.Errorf("%s exits %d: %s", p.command, code, text), err)
+		return errors.Join(fmt.Errorf("run %s: exit code %d: %s", p.command, code, text), err)
 	}
 	return nil
 }

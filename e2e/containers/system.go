@@ -105,14 +105,14 @@ func (s *System) reachControlPlane() {
 	s.tb.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(s.ControlPlane.File(kubeDirectory + "/host.kubeconfig"))
 	if err != nil {
-		s.tb.Fatalf("kubeconfig: %v", err)
+		s.tb.Fatalf("read the kubeconfig: %v", err)
 	}
 	scheme, err := reconciler.NewScheme()
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 	if s.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		s.tb.Fatalf("client: %v", err)
+		s.tb.Fatalf("create a client: %v", err)
 	}
 	s.config = config
 }

@@ -43,7 +43,7 @@ const pauseImage = "localhost/pause:1"
 func (l layout) write() error {
 	for _, dir := range []string{"lib", "log", "logs", "cni"} {
 		if err := os.Mkdir(l.path(dir), 0o755); err != nil { // Pods that do not run as root read below it
-			return fmt.Errorf("directory of the node: %w", err)
+			return fmt.Errorf("create a directory of the node: %w", err)
 		}
 	}
 	for name, content := range map[string]string{
@@ -54,7 +54,7 @@ func (l layout) write() error {
 		"egress.yaml":          fmt.Sprintf(egressConfig, l.path("egress.sock")),
 	} {
 		if err := os.WriteFile(l.path(name), []byte(content), 0o600); err != nil {
-			return fmt.Errorf("configuration of the node: %w", err)
+			return fmt.Errorf("write the configuration of the node: %w", err)
 		}
 	}
 	return nil

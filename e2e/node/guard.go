@@ -35,7 +35,7 @@ type guard struct {
 func startGuard(l layout, server string) (*guard, error) {
 	log, err := os.Create(l.path("logs/guard.log"))
 	if err != nil {
-		return nil, fmt.Errorf("log of the guard: %w", err)
+		return nil, fmt.Errorf("create the log of the guard: %w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(l.program(binaries.Guard), "guard", l.dir, l.cgroup(), address, server) //nolint:noctx // it must outlive any context
@@ -43,14 +43,14 @@ func startGuard(l layout, server string) (*guard, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	input, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("start the guard of the node: %w", err)
 	}
 	output, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("start the guard of the node: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, fmt.Errorf("start the guard of the node: %w", err)
 	}
 	g := &guard{cmd: cmd, input: input}
 	line, err := bufio.NewReader(output).ReadString('\n')
@@ -59,7 +59,7 @@ func startGuard(l layout, server string) (*guard, error) {
 	}
 	if err != nil {
 		said, _ := os.ReadFile(log.Name()) // best effort: the directory may have been removed
-		return nil, errors.Join(fmt.Errorf("the node has no namespaces: %w\n%s", err, said), g.stop())
+		return nil, errors.Join(fmt.Errorf("create the namespaces of the node: %w\n%s", err, said), g.stop())
 	}
 	return g, nil
 }
@@ -68,7 +68,7 @@ func startGuard(l layout, server string) (*guard, error) {
 func (g *guard) stop() error {
 	err := g.input.Close()
 	if ended := g.cmd.Wait(); ended != nil {
-		err = errors.Join(err, fmt.Errorf("guard of the node: %w", ended))
+		err = errors.Join(err, fmt.Errorf("stop the guard of the node: %w", ended))
 	}
 	return err
 }

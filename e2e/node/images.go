@@ -22,7 +22,7 @@ import (
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
-		return fmt.Errorf("image: %w", err)
+		return fmt.Errorf("open the archive of an image: %w", err)
 	}
 	defer file.Close()
 	return n.ctr(ctx, file, "images", "import", "-")
@@ -52,19 +52,19 @@ func (n *Node) LoadImages(ctx context.Context, dir string) error {
 func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	dir, err := os.MkdirTemp("", "image-")
 	if err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("create the image %s: %w", name, err)
 	}
 	defer os.RemoveAll(dir)
 	content, err := os.ReadFile(program)
 	if err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("create the image %s: %w", name, err)
 	}
 	files, archive := filepath.Join(dir, "files"), filepath.Join(dir, "image.tar")
 	if err := os.Mkdir(files, 0o700); err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("create the image %s: %w", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(files, "main"), content, 0o755); err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("create the image %s: %w", name, err)
 	}
 	if err := imagefile.Write(archive, name, imagefile.Image{
 		Architecture: runtime.GOARCH, Config: ocispec.ImageConfig{Entrypoint: []string{"/main"}},
@@ -82,10 +82,10 @@ func (n *Node) ctr(ctx context.Context, input io.Reader, arguments ...string) er
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := inside(n.guard.pid, cmd.Start); err != nil {
-		return fmt.Errorf("ctr: %w", err)
+		return fmt.Errorf("run ctr in the node: %w", err)
 	}
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(arguments, " "), err, output.String())
+		return fmt.Errorf("run ctr %s: %w\n%s", strings.Join(arguments, " "), err, output.String())
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func inside(pid int, f func() error) error {
 // enter moves the current thread into the namespaces.
 func enter(pid int) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return fmt.Errorf("leave the directory of the process: %w", err)
+		return fmt.Errorf("unshare the working directory: %w", err)
 	}
 	for _, namespace := range []struct {
 		name string
@@ -73,12 +73,12 @@ func enter(pid int) error {
 	} {
 		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, namespace.name))
 		if err != nil {
-			return fmt.Errorf("namespace of the node: %w", err)
+			return fmt.Errorf("open a namespace of the node: %w", err)
 		}
 		err = unix.Setns(int(file.Fd()), namespace.kind)
 		_ = file.Close() // opened for reading
 		if err != nil {
-			return fmt.Errorf("namespace %s of the node: %w", namespace.name, err)
+			return fmt.Errorf("enter the namespace %s of the node: %w", namespace.name, err)
 		}
 	}
 	return nil

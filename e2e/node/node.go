@@ -86,11 +86,11 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	sweep(ctx, filepath.Join(bin, binaries.Guard))
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
-		return nil, fmt.Errorf("directory of the node: %w", err)
+		return nil, fmt.Errorf("create the directory of the node: %w", err)
 	}
 	// Pods that do not run as root read below it.
 	if err := os.Chmod(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("directory of the node: %w", err)
+		return nil, fmt.Errorf("create the directory of the node: %w", err)
 	}
 	n := &Node{layout: layout{dir: dir, bin: bin}, components: map[string]*controlplane.Process{}}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -125,7 +125,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	if n.client, err = kubernetes.NewForConfig(n.Config()); err != nil {
-		return fmt.Errorf("client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	if err := n.startRuntime(ctx); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (n *Node) cluster() (*controlplane.Cluster, error) {
 		"ca.crt": c.CA, "node.crt": node, "node.key": nodeKey, "client.crt": client, "client.key": clientKey,
 	} {
 		if err := os.WriteFile(n.layout.path(name), content, 0o600); err != nil {
-			return nil, fmt.Errorf("certificates of the node: %w", err)
+			return nil, fmt.Errorf("write the certificates of the node: %w", err)
 		}
 	}
 	return c, nil
@@ -241,7 +241,7 @@ func (n *Node) RestartKubelet() error {
 func (n *Node) startComponent(name, program string, arguments ...string) error {
 	log, err := os.OpenFile(filepath.Join(n.LogDir(), name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("log of %s: %w", name, err)
+		return fmt.Errorf("open the log of %s: %w", name, err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -257,7 +257,7 @@ func (n *Node) waitReady(ctx context.Context) error {
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		node, err := n.client.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("node: %w", err)
+			return fmt.Errorf("get the node: %w", err)
 		}
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {

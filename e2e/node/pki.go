@@ -30,11 +30,11 @@ type authority struct {
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("key: %w", err)
+		return nil, fmt.Errorf("generate a key: %w", err)
 	}
 	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "cooper-node"}, key)
 	if err != nil {
-		return nil, fmt.Errorf("certificate: %w", err)
+		return nil, fmt.Errorf("create the CA certificate: %w", err)
 	}
 	return &authority{key: key, certificate: certificate}, nil
 }
@@ -47,11 +47,11 @@ func (a *authority) pem() []byte { return encode(a.certificate.Raw) }
 func (a *authority) sign(subject pkix.Name, names []string, addresses ...string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("key: %w", err)
+		return nil, nil, fmt.Errorf("generate a key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
-		return nil, nil, fmt.Errorf("serial number: %w", err)
+		return nil, nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	template := &x509.Certificate{
 		Subject: subject, SerialNumber: serial, DNSNames: names,
@@ -64,7 +64,7 @@ func (a *authority) sign(subject pkix.Name, names []string, addresses ...string)
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("certificate: %w", err)
+		return nil, nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	key, err = keyutil.MarshalPrivateKeyToPEM(private)
 	return encode(signed), key, err

@@ -271,7 +271,7 @@ func TestFaultsAndCalls(t *testing.T) {
 	c := root(t, s, "data")
 	_, err := c.Create(t.Context(), nil)
 	if !bloberror.HasCode(err, bloberror.ServerBusy) {
-		t.Errorf("the fault did not hit: %v", err)
+		t.Errorf("the fault was not injected: %v", err)
 	}
 	if _, err := c.Create(t.Context(), nil); err != nil {
 		t.Error(err)

@@ -64,7 +64,7 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 	directory := s.state().directory
 	p, ok := directory.Principal(objectID)
 	if !ok {
-		return fmt.Errorf("add a federated credential: there is no principal %s", objectID)
+		return fmt.Errorf("add a federated credential: principal %s does not exist", objectID)
 	}
 	federated := map[string]access.Federation{issuer + " " + subject: {Issuer: issuer, Subject: subject, Audiences: audiences}}
 	maps.Copy(federated, p.Federated)
@@ -82,7 +82,7 @@ func (s *Server) Assign(objectID, role, scope string) (string, error) {
 func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, error) {
 	if condition != "" {
 		if _, err := access.Holds(condition, "", nil); err != nil {
-			return "", fmt.Errorf("assign %s: %w", role, err)
+			return "", fmt.Errorf("assign role %s: %w", role, err)
 		}
 	}
 	directory := s.state().directory
@@ -92,12 +92,12 @@ func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, er
 			id := uuid.NewString()
 			err := directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, User: principal.User, Role: known.ID, Scope: scope, Condition: condition})
 			if err != nil {
-				return "", fmt.Errorf("assign %s: %w", role, err)
+				return "", fmt.Errorf("assign role %s: %w", role, err)
 			}
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("assign %q: there is no such role", role)
+	return "", fmt.Errorf("assign role %q: the role does not exist", role)
 }
 
 // Unassign removes a role assignment by its ID.

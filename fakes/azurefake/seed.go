@@ -44,7 +44,7 @@ func (s *Server) Seed(raw []byte) error {
 	for _, c := range seed.Containers {
 		c.Account = s.accountOr(c.Account)
 		if key, _ := s.Keys(c.Account); key == "" {
-			return fmt.Errorf("container %s of the seed: there is no account %s", c.Name, c.Account)
+			return fmt.Errorf("container %s of the seed: account %s does not exist", c.Name, c.Account)
 		}
 		if err := s.state().blobs.Seed(c); err != nil && !errors.Is(err, azerr.ContainerAlreadyExists) {
 			return fmt.Errorf("container %s of the seed: %w", c.Name, err)
@@ -63,7 +63,7 @@ func (s *Server) accountOr(name string) string { return cmp.Or(name, s.options.A
 
 func (s *Server) seedPrincipal(p seedPrincipal) error {
 	if p.ClientID == "" || p.Secret == "" {
-		return errors.New("give clientID, a UUID, and secret")
+		return errors.New("set clientID (a UUID) and secret")
 	}
 	if slices.ContainsFunc(s.state().directory.Principals(), func(known access.Principal) bool { return known.ClientID == p.ClientID }) {
 		return nil

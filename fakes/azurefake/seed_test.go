@@ -71,10 +71,10 @@ func TestBadSeeds(t *testing.T) {
 	for name, test := range map[string]struct{ seed, want string }{
 		"a field that is not known":    {"buckets: [{name: photos}]", `unknown field "buckets"`},
 		"a name that no container has": {"containers: [{name: A_B}]", "container A_B of the seed: "},
-		"an account that is not there": {"containers: [{name: photos, account: other}]", "there is no account other"},
+		"an account that is not there": {"containers: [{name: photos, account: other}]", "account other does not exist"},
 		"a permission that is none":    {"containers: [{name: photos, policies: [{id: a, permission: q}]}]", "InvalidXmlNodeValue"},
-		"a principal without a secret": {"principals: [{name: p, clientID: x}]", "principal p of the seed: give clientID"},
-		"a role that is not there":     {"principals: [{name: p, clientID: x, secret: y, roles: [{role: King}]}]", "there is no such role"},
+		"a principal without a secret": {"principals: [{name: p, clientID: x}]", "principal p of the seed: set clientID"},
+		"a role that is not there":     {"principals: [{name: p, clientID: x, secret: y, roles: [{role: King}]}]", "the role does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -82,7 +82,7 @@ func injected(rule *fault.Rule) *azerr.Error {
 		"ContainerNotFound":               azerr.ContainerNotFound,
 		"ConditionNotMet":                 azerr.ConditionNotMet,
 		"AccountIsDisabled":               azerr.New(http.StatusForbidden, "AccountIsDisabled", "The specified account is disabled."),
-		"PrincipalNotFound":               azerr.New(http.StatusBadRequest, "PrincipalNotFound", "The principal does not exist in the directory. If it was made just now, it may take time to be known."),
+		"PrincipalNotFound":               azerr.New(http.StatusBadRequest, "PrincipalNotFound", "The principal does not exist in the directory. If the principal is new, replication may not be complete."),
 		"TooManyRequests":                 azerr.New(http.StatusTooManyRequests, "TooManyRequests", "The number of requests has exceeded the limit. Please retry later."),
 		"LeaseAlreadyPresent":             azerr.New(http.StatusConflict, "LeaseAlreadyPresent", "There is already a lease present."),
 	}

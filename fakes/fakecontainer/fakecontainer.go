@@ -109,7 +109,7 @@ func run(ctx context.Context, image, port string, command []string, options []te
 		return c, "", fmt.Errorf("run cooper fakes %s: %w", command[0], err)
 	}
 	if url, err = c.PortEndpoint(ctx, port+"/tcp", "http"); err != nil {
-		return c, "", fmt.Errorf("the address of cooper fakes %s: %w", command[0], err)
+		return c, "", fmt.Errorf("get the address of cooper fakes %s: %w", command[0], err)
 	}
 	return c, url, nil
 }
@@ -118,12 +118,12 @@ func run(ctx context.Context, image, port string, command []string, options []te
 func (g *GCS) adminKey(ctx context.Context) ([]byte, error) {
 	file, err := g.CopyFileFromContainer(ctx, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("the administrator's key: %w", err)
+		return nil, fmt.Errorf("read the administrator's key: %w", err)
 	}
 	defer file.Close()
 	raw, err := io.ReadAll(file)
 	if err != nil {
-		return nil, fmt.Errorf("the administrator's key: %w", err)
+		return nil, fmt.Errorf("read the administrator's key: %w", err)
 	}
 	return bytes.ReplaceAll(raw, []byte(inside), []byte(g.URL)), nil
 }

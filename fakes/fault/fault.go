@@ -80,7 +80,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := yaml.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("latency and lagTime are durations such as 250ms: %w", err)
+		return fmt.Errorf("latency and lagTime must be durations such as 250ms: %w", err)
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v < 0 {
@@ -120,7 +120,7 @@ func (p Plan) Validate() error {
 		case r.Effect == Delay && r.Latency == 0:
 			return fmt.Errorf("fault rule %d: effect delay needs a latency", i+1)
 		case (r.Effect == Stale) != (r.Lag > 0 || r.LagTime > 0):
-			return fmt.Errorf("fault rule %d: effect stale needs a lag or a lagTime, and no other effect has one", i+1)
+			return fmt.Errorf("fault rule %d: effect stale needs a lag or a lagTime, and other effects cannot have one", i+1)
 		case r.Nth < 0 || r.After < 0 || r.Times < 0 || r.Lag < 0:
 			return fmt.Errorf("fault rule %d: nth, after, times and lag cannot be negative", i+1)
 		case r.Nth > 0 && (r.After > 0 || r.Times > 0):
@@ -167,7 +167,7 @@ func (i *Injector) check(p Plan) error {
 			return fmt.Errorf("fault rule %d: operation %q matches no operation of this fake; did you mean %q?", n+1, r.Operation, nearest(r.Operation, i.operations))
 		}
 		if len(i.operations) > 0 && r.Effect == Stale && !i.past {
-			return fmt.Errorf("fault rule %d: this fake does not keep the past that effect stale returns; start it with --past, or with the option Past in Go", n+1)
+			return fmt.Errorf("fault rule %d: effect stale needs past states, which this fake does not keep; start the fake with --past, or with the option Past in Go", n+1)
 		}
 	}
 	return nil

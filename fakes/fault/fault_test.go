@@ -87,7 +87,7 @@ func TestParsePlan(t *testing.T) {
 		"an error without a code":     {"rules: [{effect: failAfter}]", nil, "effect failAfter needs a code"},
 		"a read that lags":            {"rules: [{operation: 'Get*', effect: stale, lag: 3, lagTime: 2s}]", []fault.Rule{{Operation: "Get*", Effect: fault.Stale, Lag: 3, LagTime: fault.Duration(2 * time.Second)}}, ""},
 		"a stale read without a lag":  {"rules: [{effect: stale}]", nil, "effect stale needs a lag"},
-		"a lag of another effect":     {"rules: [{effect: drop, lag: 1}]", nil, "no other effect has one"},
+		"a lag of another effect":     {"rules: [{effect: drop, lag: 1}]", nil, "other effects cannot have one"},
 		"a delay without a latency":   {"rules: [{effect: delay}]", nil, "delay needs a latency"},
 		"a negative count":            {"rules: [{effect: drop, after: -1}]", nil, "cannot be negative"},
 		"nth with times":              {"rules: [{effect: drop, nth: 1, times: 1}]", nil, "nth cannot be combined"},

@@ -34,7 +34,7 @@ func (s *state) openAdmin(project string) error {
 	case e.Reason == "alreadyExists":
 		return nil
 	default:
-		return fmt.Errorf("make the administrator of project %s: %w", project, err)
+		return fmt.Errorf("create the administrator of project %s: %w", project, err)
 	}
 	for _, email := range slices.Compact([]string{s.options.adminEmail(""), s.options.adminEmail(project)}) {
 		if err := s.grant(project, "serviceAccount:"+email, adminRoles...); err != nil {
@@ -83,7 +83,7 @@ func (s *Server) ProjectNumber(project string) string {
 func (s *Server) AdminKey(base string) ([]byte, error) {
 	base = cmp.Or(base, s.URL())
 	if base == "" {
-		return nil, errors.New("a key file has the server's address: start it first, or give the address")
+		return nil, errors.New("create a key file: the server's address is not known; start the server first, or pass the address")
 	}
 	directory := s.state().directory
 	a, err := directory.Account("-", s.AdminEmail(""))
@@ -98,7 +98,7 @@ func (s *Server) AdminKey(base string) ([]byte, error) {
 		return json.Marshal(adminKey{k.ID, private})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the administrator's key: %w", err)
+		return nil, fmt.Errorf("create the administrator's key: %w", err)
 	}
 	var k adminKey
 	if err := json.Unmarshal(raw, &k); err != nil {

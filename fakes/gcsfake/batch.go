@@ -66,7 +66,7 @@ func (a *batchResponse) Write(p []byte) (int, error) { return a.body.Write(p) }
 func (s *Server) batch(r *http.Request) ([]*batchResponse, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || err != nil || kind != "multipart/mixed" || params["boundary"] == "" {
-		return nil, errors.New("a batch is a POST of multipart/mixed with a boundary")
+		return nil, errors.New("a batch must be a POST request with the content type multipart/mixed and a boundary")
 	}
 	var calls []batchCall
 	for parts := multipart.NewReader(r.Body, params["boundary"]); ; {
@@ -82,7 +82,7 @@ func (s *Server) batch(r *http.Request) ([]*batchResponse, error) {
 			return nil, err
 		}
 		if calls = append(calls, one); len(calls) > maxBatch {
-			return nil, fmt.Errorf("a batch has at most %d calls", maxBatch)
+			return nil, fmt.Errorf("a batch can have at most %d calls", maxBatch)
 		}
 	}
 	if len(calls) == 0 {
@@ -104,7 +104,7 @@ type batchCall struct {
 
 func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error) {
 	if kind, _, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err != nil || kind != "application/http" {
-		return batchCall{}, errors.New("the parts of a batch have the content type application/http")
+		return batchCall{}, errors.New("the parts of a batch must have the content type application/http")
 	}
 	raw, err := io.ReadAll(part)
 	if err != nil {
@@ -114,7 +114,7 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 	line, headers, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\r\n"))
 	fields := strings.Fields(string(line))
 	if len(fields) < 2 || !strings.HasPrefix(fields[1], "/storage/v1/") {
-		return batchCall{}, fmt.Errorf("%q is no call of /storage/v1/", line)
+		return batchCall{}, fmt.Errorf("%q is not a call below /storage/v1/", line)
 	}
 	content := bytes.NewReader(bytes.TrimSuffix(body, []byte("\r\n")))
 	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // the URL is not used: this server handles the request
@@ -122,7 +122,7 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
 	}
 	if req.URL.Query().Get("alt") == "media" {
-		return batchCall{}, errors.New("a batch cannot hold uploads and downloads of media")
+		return batchCall{}, errors.New("a batch cannot contain uploads or downloads of media")
 	}
 	own, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, "\r\n\r\n"...)))).ReadMIMEHeader()
 	if err != nil {

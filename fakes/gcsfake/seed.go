@@ -62,7 +62,7 @@ func (s *state) seedAccount(a seedAccount) error {
 	project := s.options.projectOr(a.Project)
 	for _, role := range a.Roles {
 		if !s.directory.RoleExists(role) {
-			return fmt.Errorf("there is no role %s", role)
+			return fmt.Errorf("role %s does not exist", role)
 		}
 	}
 	made, err := s.administer(project, http.MethodPost, "/v1/projects/"+url.PathEscape(project)+"/serviceAccounts", map[string]any{"accountId": a.ID})
@@ -98,7 +98,7 @@ func (s *state) administer(project, method, path string, body any) (bool, error)
 	}
 	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(raw)) //nolint:noctx // the URL is not used: this server handles the request
 	if err != nil {
-		return false, fmt.Errorf("make the call: %w", err)
+		return false, fmt.Errorf("create the call: %w", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")

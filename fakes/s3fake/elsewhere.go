@@ -34,7 +34,7 @@ func (x *elsewhere) describe() description {
 }
 
 func (x *elsewhere) serve(w http.ResponseWriter, requestID string) *awserr.Error {
-	e := awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not served by this fake.", x.service)
+	e := awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not supported by this fake.", x.service)
 	x.fail(w, requestID, e)
 	return e
 }

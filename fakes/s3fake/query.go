@@ -73,10 +73,10 @@ var errMalformedQuery = awserr.New(http.StatusNotFound, "MalformedQueryString", 
 // single rejects a request with duplicate parameters or headers.
 func single(r *http.Request, form url.Values) error {
 	if _, name := once.Headers(r.Header, []string{"X-Amz-"}, nil); name != "" {
-		return awserr.Newf(http.StatusBadRequest, "MalformedHttpRequestException", "The header %s is there more than once.", name)
+		return awserr.Newf(http.StatusBadRequest, "MalformedHttpRequestException", "The header %s occurs more than once.", name)
 	}
 	if name := once.Parameter(form); name != "" {
-		return awserr.Newf(http.StatusBadRequest, "InvalidQueryParameter", "The parameter %s is there more than once.", name)
+		return awserr.Newf(http.StatusBadRequest, "InvalidQueryParameter", "The parameter %s occurs more than once.", name)
 	}
 	return nil
 }

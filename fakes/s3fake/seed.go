@@ -71,7 +71,7 @@ func (s *state) seedUsers(seed seed) error {
 			continue
 		}
 		if u.AccessKeyID == "" || u.SecretAccessKey == "" {
-			return fmt.Errorf("user %s of the seed: give accessKeyID and secretAccessKey", u.Name)
+			return fmt.Errorf("user %s of the seed: set accessKeyID and secretAccessKey", u.Name)
 		}
 		if err := s.importUser(ImportedUser{Name: u.Name, Credentials: Credentials{u.AccessKeyID, u.SecretAccessKey}, Policy: string(u.Policy)}); err != nil {
 			return err

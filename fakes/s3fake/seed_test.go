@@ -86,10 +86,10 @@ func TestBadSeeds(t *testing.T) {
 	for name, test := range map[string]struct{ seed, want string }{
 		"a field that is not known":      {"bucket: [{name: photos}]", `unknown field "bucket"`},
 		"a name that no bucket has":      {"buckets: [{name: A_B}]", "bucket A_B of the seed: InvalidBucketName"},
-		"a user without a key":           {"users: [{name: u}]", "user u of the seed: give accessKeyID"},
+		"a user without a key":           {"users: [{name: u}]", "user u of the seed: set accessKeyID"},
 		"a policy that is none":          {"policies: [{name: p, document: {}}]", "policy p of the seed: MalformedPolicy"},
 		"a policy that nobody has made":  {`users: [{name: u, accessKeyID: A, secretAccessKey: S, policies: ["arn:aws:iam::000000000000:policy/p"]}]`, "NoSuchEntity"},
-		"a public policy, as is blocked": {`buckets: [{name: photos, policy: {Statement: [{Effect: Allow, Principal: "*", Action: "s3:GetObject", Resource: "arn:aws:s3:::photos/*"}]}}]`, "its policy is public"},
+		"a public policy, as is blocked": {`buckets: [{name: photos, policy: {Statement: [{Effect: Allow, Principal: "*", Action: "s3:GetObject", Resource: "arn:aws:s3:::photos/*"}]}}]`, "the policy is public"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

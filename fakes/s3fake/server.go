@@ -134,7 +134,7 @@ func (s *state) openRoot() error {
 		o.RootAccessKeyID, o.RootSecretAccessKey = iam.NewRoot()
 	}
 	if o.RootSecretAccessKey == "" {
-		return errors.New("root access key without a secret: set RootSecretAccessKey as well, or neither")
+		return errors.New("RootAccessKeyID is set without RootSecretAccessKey; set both or neither")
 	}
 	if stored == s.root() {
 		return nil

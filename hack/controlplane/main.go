@@ -23,9 +23,9 @@ import (
 )
 
 func main() {
-	cooper := flag.String("cooper", "", "file that gets cooper; empty builds none")
+	cooper := flag.String("cooper", "", "output file of the program cooper; empty builds none")
 	tags := flag.String("tags", "", "build tags of cooper")
-	oldest := flag.Bool("oldest", false, "build the API server of the oldest Kubernetes that will do, too")
+	oldest := flag.Bool("oldest", false, "also build the API server of the oldest supported Kubernetes version")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *cooper, *tags, *oldest)

@@ -32,7 +32,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 	}
 	dir, err := os.MkdirTemp("", "image-")
 	if err != nil {
-		return fmt.Errorf("directory for the files: %w", err)
+		return fmt.Errorf("create a directory for the files: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	files := filepath.Join(dir, "files")

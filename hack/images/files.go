@@ -34,14 +34,14 @@ func (i image) layOut(ctx context.Context, dir, arch string, progress *gobuild.P
 		}
 	}
 	if err := os.Chmod(tmp, 0o777|fs.ModeSticky); err != nil {
-		return fmt.Errorf("lay out the image: %w", err)
+		return fmt.Errorf("create a directory of the image: %w", err)
 	}
 	return i.lay(ctx, place{root: filepath.Join(dir, "root"), arch: arch, progress: progress})
 }
 
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by the image's user
-		return fmt.Errorf("lay out the image: %w", err)
+		return fmt.Errorf("create a directory of the image: %w", err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func copyProgram(ctx context.Context, program, root, to string) error {
 func isLinked(program string) (bool, error) {
 	file, err := elf.Open(program)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", program, err)
+		return false, fmt.Errorf("check whether %s is dynamically linked: %w", program, err)
 	}
 	defer file.Close()
 	for _, header := range file.Progs {
@@ -92,12 +92,12 @@ func copyFile(from, to string) error {
 	}
 	in, err := os.Open(from)
 	if err != nil {
-		return fmt.Errorf("copy: %w", err)
+		return fmt.Errorf("copy a file into the image: %w", err)
 	}
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // an executable
 	if err != nil {
-		return fmt.Errorf("copy: %w", err)
+		return fmt.Errorf("copy a file into the image: %w", err)
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
@@ -125,14 +125,14 @@ func layAzurite(ctx context.Context, to place) error {
 		return fmt.Errorf("Azurite needs Node, which is not installed: apt-get install nodejs npm (%w)", err)
 	}
 	if node, err = filepath.EvalSymlinks(node); err != nil {
-		return fmt.Errorf("node: %w", err)
+		return fmt.Errorf("resolve the path of Node: %w", err)
 	}
 	if err := copyProgram(ctx, node, root, "bin/node"); err != nil {
 		return err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("find Azurite: %w", err)
+		return fmt.Errorf("find the cache directory with Azurite: %w", err)
 	}
 	installed := os.DirFS(filepath.Join(cache, "cooper", "stores", "azurite", "node_modules"))
 	if err := os.CopyFS(filepath.Join(root, "app", "node_modules"), installed); err != nil {

@@ -87,7 +87,7 @@ func (p place) compile(ctx context.Context, module, program string) error {
 	name := path.Base(program)
 	output, err := filepath.Abs(filepath.Join(p.root, name))
 	if err != nil {
-		return fmt.Errorf("image of %s: %w", name, err)
+		return fmt.Errorf("build the program of image %s: %w", name, err)
 	}
 	return gobuild.Command{
 		Name: "image of " + name, Dir: module, Packages: []string{program}, Output: output, LinkFlags: "-buildid=", Platform: "linux/" + p.arch,

@@ -61,7 +61,7 @@ func (o options) run(ctx context.Context) error {
 	if o.stage {
 		for _, i := range wanted {
 			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch, o.progress); err != nil {
-				return fmt.Errorf("image %s: %w", i.name, err)
+				return fmt.Errorf("build image %s: %w", i.name, err)
 			}
 		}
 		return nil
@@ -77,7 +77,7 @@ func (o options) run(ctx context.Context) error {
 	for _, i := range wanted {
 		name := repository + "/" + i.name + ":" + o.tag
 		if err := i.build(ctx, o, name, common); err != nil {
-			return fmt.Errorf("image %s: %w", i.name, err)
+			return fmt.Errorf("build image %s: %w", i.name, err)
 		}
 		if i.variable != "" {
 			name = i.variable + "=" + name
@@ -108,7 +108,7 @@ func (o options) wanted() ([]image, error) {
 		for name := range strings.SplitSeq(o.only, ",") {
 			at := slices.IndexFunc(all, func(i image) bool { return i.name == name })
 			if at < 0 {
-				return nil, fmt.Errorf("there is no image %q", name)
+				return nil, fmt.Errorf("image %q of flag -only does not exist", name)
 			}
 			found = append(found, all[at])
 		}
@@ -129,7 +129,7 @@ func commonLabels(ctx context.Context) (map[string]string, error) {
 		return found, nil // no git history, for example in a source archive
 	}
 	if err != nil {
-		return nil, fmt.Errorf("git: %w", err)
+		return nil, fmt.Errorf("run git: %w", err)
 	}
 	found["revision"] = strings.TrimSpace(string(revision))
 	return found, nil

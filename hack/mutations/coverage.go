@@ -64,7 +64,7 @@ func writeCoverage(root, page string, ds []defect, results map[string]outcome, w
 	if !whole {
 		old, err := os.ReadFile(path)
 		if err != nil {
-			return fmt.Errorf("page to update: %w", err)
+			return fmt.Errorf("read the page to update: %w", err)
 		}
 		shown := shownOn(string(old))
 		maps.Copy(shown, results)

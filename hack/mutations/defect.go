@@ -67,7 +67,7 @@ func read(root, path string) (defect, error) {
 	}
 	message, err := mail.ReadMessage(bytes.NewReader(text))
 	if err != nil {
-		return defect{}, fmt.Errorf("header: %w", err)
+		return defect{}, fmt.Errorf("parse the header of the patch: %w", err)
 	}
 	d := defect{Name: message.Header.Get("Defect"), Crash: message.Header.Get("Crash")}
 	if d.patch, err = filepath.Rel(root, path); err != nil {
@@ -87,7 +87,7 @@ func read(root, path string) (defect, error) {
 		d.changed = append(d.changed, string(match[1]))
 	}
 	if d.Name == "" || len(d.changed) == 0 {
-		return defect{}, errors.New("it needs a header Defect and a patch")
+		return defect{}, errors.New("the file needs a header Defect and a patch")
 	}
 	return d, nil
 }
@@ -128,7 +128,7 @@ func (d defect) apply(ctx context.Context, root, dir string) error {
 func (d defect) stale(why string) error {
 	return fmt.Errorf(`%s no longer applies:
 %s
-If the rule that it guards is gone, delete the patch. Otherwise make the same defect in the
+If the rule that the patch violates no longer exists, delete the patch. Otherwise create the same defect in the
 current code (git apply --3way %[1]s may help), put the output of "git diff HEAD -U2 -- '*.go'"
 below the header of the patch, and restore the code`, d.patch, why)
 }
@@ -142,7 +142,7 @@ func (d defect) refresh(ctx context.Context, root, dir string) error {
 	command.Dir = dir
 	diff, err := command.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 { // exit code 1: the files differ
-		return fmt.Errorf("%s: git diff: %w", d.patch, err)
+		return fmt.Errorf("run git diff to refresh %s: %w", d.patch, err)
 	}
 	path := filepath.Join(root, d.patch)
 	old, err := os.ReadFile(path)
@@ -165,7 +165,7 @@ func (d defect) overlay(ctx context.Context, root, dir string) (string, error) {
 	}
 	raw, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", fmt.Errorf("overlay: %w", err)
+		return "", fmt.Errorf("encode the overlay: %w", err)
 	}
 	path := filepath.Join(dir, "overlay.json")
 	return path, os.WriteFile(path, raw, 0o600)

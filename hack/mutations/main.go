@@ -53,7 +53,7 @@ func run(ctx context.Context) error {
 	flag.Parse()
 	root, err := os.Getwd()
 	if err != nil {
-		return fmt.Errorf("working directory: %w", err)
+		return fmt.Errorf("find the working directory: %w", err)
 	}
 	every, err := all(root)
 	if err != nil {
@@ -100,7 +100,7 @@ func withoutAny(ctx context.Context, root string, chosen []defect) error {
 	for _, some := range byPackage {
 		o, err := test(ctx, root, "", basePatience, some)
 		if err != nil || len(o.Failed) > 0 {
-			return errors.Join(fmt.Errorf("%q fail without a defect, so the run would have no meaning", o.Failed), err)
+			return errors.Join(fmt.Errorf("the tests %q already fail without a defect: fix them first", o.Failed), err)
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func each(ds []defect, do func(d defect, dir string) error) error {
 	for _, d := range ds {
 		dir, err := os.MkdirTemp("", "defect-")
 		if err != nil {
-			return fmt.Errorf("directory for a defect: %w", err)
+			return fmt.Errorf("create a directory for a defect: %w", err)
 		}
 		errs = append(errs, do(d, dir), os.RemoveAll(dir))
 	}

@@ -111,11 +111,11 @@ func policyRefusals(root string) ([]refusal, error) {
 	for _, name := range policyFiles {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
-			return nil, fmt.Errorf("find policies: %w", err)
+			return nil, fmt.Errorf("read the policies: %w", err)
 		}
 		found, err := refusalsIn(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("parse %s: %w", name, err)
 		}
 		all = append(all, found...)
 	}
@@ -132,7 +132,7 @@ func refusals() ([]refusal, error) {
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(manifests[name], crd); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("parse %s: %w", name, err)
 		}
 		said := map[refusal]bool{}
 		for _, version := range crd.Spec.Versions {
@@ -171,7 +171,7 @@ func refusalsIn(text []byte) ([]refusal, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decode: %w", err)
+			return nil, fmt.Errorf("decode a policy: %w", err)
 		}
 		for _, v := range policy.Spec.Validations {
 			message := strings.Join(strings.Fields(cmp.Or(v.Message, v.MessageExpression)), " ")

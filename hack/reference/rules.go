@@ -69,7 +69,7 @@ func rulesPage(root string) (string, error) {
 	}
 	var book ruleBook
 	if err := strictyaml.Unmarshal(text, &book); err != nil {
-		return "", fmt.Errorf("%s: %w", rulesFile, err)
+		return "", fmt.Errorf("parse %s: %w", rulesFile, err)
 	}
 	known, err := proofsOf(root)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r rule) outcome(known func(string) string) (string, error) {
 	for _, proof := range r.Proof {
 		shown := known(proof)
 		if shown == "" {
-			problems = append(problems, fmt.Errorf("there is no %s", proof))
+			problems = append(problems, fmt.Errorf("proof does not exist: %s", proof))
 		}
 		cells = append(cells, shown)
 	}
@@ -164,7 +164,7 @@ func (r rule) outcome(known func(string) string) (string, error) {
 		}
 	}
 	if len(cells) == 0 {
-		problems = append(problems, errors.New("it has neither a proof nor a reason why it has none"))
+		problems = append(problems, errors.New("the rule needs a proof, or one of superseded, because and open"))
 	}
 	return strings.Join(cells, "<br>"), errors.Join(problems...)
 }

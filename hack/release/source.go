@@ -48,7 +48,7 @@ func look(ctx context.Context, checkout, version string) (source, error) {
 		*into = out
 	}
 	if shallow, err := s.git(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
-		return source{}, errors.Join(err, fmt.Errorf("%s lacks the history, which the changelog and the API check need: git fetch --unshallow --tags", s.directory))
+		return source{}, errors.Join(err, fmt.Errorf("%s lacks the history, which the changelog and the API check need: run git fetch --unshallow --tags", s.directory))
 	}
 	dirty, err := s.git(ctx, "status", "--porcelain")
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		return err
 	}
 	if tagged, err := s.git(ctx, "rev-parse", "--quiet", "--verify", "refs/tags/"+version+"^{commit}"); err == nil && tagged != s.commit {
-		return fmt.Errorf("%s is already the tag of commit %s, but %s is checked out: check out the tag, or choose another version", version, tagged, s.commit)
+		return fmt.Errorf("tag %s already exists at commit %s, but %s is checked out: check out the tag, or choose another version", version, tagged, s.commit)
 	}
 	tags, err := s.git(ctx, "tag", "--merged", s.commit)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		switch {
 		case tag == version || err != nil:
 		case wanted.LessThan(parsed):
-			return fmt.Errorf("%s, which is part of %s, is later than %s: choose a later version", tag, s.commit, version)
+			return fmt.Errorf("tag %s in the history of commit %s is later than %s: choose a later version", tag, s.commit, version)
 		case parsed.PreRelease() == "" && previous.LessThan(parsed):
 			s.previous, previous = tag, parsed
 		}

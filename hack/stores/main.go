@@ -25,7 +25,7 @@ func main() {
 	found := flag.Bool("found", false, "only print the existing builds")
 	var ceph stores.CephOptions
 	flag.StringVar(&ceph.Directory, "ceph", "", "run Ceph in this directory, which is created")
-	flag.StringVar(&ceph.Address, "ceph-address", "", "address of its gateway; empty means a free port")
+	flag.StringVar(&ceph.Address, "ceph-address", "", "address of the gateway of Ceph; empty selects a free port")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
@@ -47,13 +47,13 @@ func runCeph(ctx context.Context, options stores.CephOptions) error {
 		return err
 	}
 	if err := os.Mkdir(options.Directory, 0o700); err != nil {
-		return fmt.Errorf("make the directory of Ceph: %w", err)
+		return fmt.Errorf("create the directory of Ceph: %w", err)
 	}
 	ceph, err := stores.StartCeph(ctx, options)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Ceph is up: its gateway is at %s, and CEPH_CONF=%s lets radosgw-admin find it\n", ceph.URL(), ceph.Configuration())
+	fmt.Printf("Ceph is up: its gateway is at %s, and radosgw-admin uses it with CEPH_CONF=%s\n", ceph.URL(), ceph.Configuration())
 	<-ctx.Done()
 	return ceph.Close()
 }

@@ -180,12 +180,12 @@ func TestFacts(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
 		"a Bucket of another claim": {
 			conditions.Belongs(`Bucket "a"`, conditions.ClaimOf(bucket), "this BucketClaim"),
-			`Bucket "a" belongs to BucketClaim "ns/b" with UID "u" and not to this BucketClaim.`,
+			`Bucket "a" belongs to BucketClaim "ns/b" with UID "u", not to this BucketClaim.`,
 		},
 		"a claim that has not bound": {reserved, `BucketClaim "ns/b"`},
 		"a protocol is missing": {
 			conditions.Lacks(`Bucket "a"`, has, []cosiapi.Protocol{cosiapi.ProtocolGCS, cosiapi.ProtocolS3}, "this BucketClaim"),
-			`Bucket "a" supports S3 and not GCS, which this BucketClaim asks for.`,
+			`Bucket "a" supports S3, but not GCS, which this BucketClaim requests.`,
 		},
 		"no protocol is missing": {conditions.Lacks(`Bucket "a"`, has, has, "this BucketClaim"), ""},
 	} {

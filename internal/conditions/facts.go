@@ -11,7 +11,7 @@ import (
 
 // Belongs returns the message for two objects that do not match. The arguments have the format of Names.
 func Belongs(what, to, notTo string) string {
-	return fmt.Sprintf("%s belongs to %s and not to %s.", what, to, notTo)
+	return fmt.Sprintf("%s belongs to %s, not to %s.", what, to, notTo)
 }
 
 // AnotherClaim replaces, in messages, the name of a claim that the reader may not be allowed to see.
@@ -36,7 +36,7 @@ func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
 	if len(lacking) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s supports %s and not %s, which %s asks for.", what, List(has), List(lacking), by)
+	return fmt.Sprintf("%s supports %s, but not %s, which %s requests.", what, List(has), List(lacking), by)
 }
 
 // RepeatedSecret returns the message for an access that uses the same Secret name for two claims. It returns an empty
@@ -45,7 +45,7 @@ func RepeatedSecret(access *cosiapi.BucketAccess) string {
 	seen := map[string]bool{}
 	for _, c := range access.Spec.BucketClaims {
 		if seen[c.AccessSecretName] {
-			return fmt.Sprintf("Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", c.AccessSecretName)
+			return fmt.Sprintf("spec.bucketClaims names Secret %q for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", c.AccessSecretName)
 		}
 		seen[c.AccessSecretName] = true
 	}

@@ -50,7 +50,7 @@ func (e entries) Get(ctx context.Context, account string) (Entry, error) {
 	}
 	entry, err := Decode(account, []byte(blob.Data.Reveal()))
 	if err != nil {
-		return Entry{}, fmt.Errorf("read %s: %w; restore it from a backup, or delete it to have a new credential issued", blob.Place, err)
+		return Entry{}, fmt.Errorf("read %s: %w; restore the entry from a backup, or delete it so that the driver creates a new credential", blob.Place, err)
 	}
 	entry.Version = blob.Version
 	return entry, nil

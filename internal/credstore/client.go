@@ -56,7 +56,7 @@ func Dial(endpoint string) (*Remote, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}))
 	if err != nil {
-		return nil, fmt.Errorf("client of the credential store at %s: %w", endpoint, err)
+		return nil, fmt.Errorf("create a client of the credential store at %s: %w", endpoint, err)
 	}
 	return &Remote{connection: connection, client: cosi.NewCredentialStoreClient(connection), endpoint: endpoint}, nil
 }
@@ -123,5 +123,5 @@ func call[Request, Response any](
 	if sentinel, ok := statusCodes[status.Code(err)]; ok {
 		return response, fmt.Errorf("%w (%s)", sentinel, status.Convert(err).Message())
 	}
-	return response, fmt.Errorf("the sidecar's credential store at %s: %w", r.endpoint, err)
+	return response, fmt.Errorf("call the sidecar's credential store at %s: %w", r.endpoint, err)
 }

@@ -68,7 +68,7 @@ func Decode(account string, data []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: it is not complete JSON (%d bytes)", ErrCorrupt, len(data))
 	}
 	if outer.Format != codecFormat {
-		return Entry{}, fmt.Errorf("%w: it has format %d, this driver reads format %d", ErrCorrupt, outer.Format, codecFormat)
+		return Entry{}, fmt.Errorf("%w: it has format %d, but this driver reads format %d", ErrCorrupt, outer.Format, codecFormat)
 	}
 	if checksum(outer.Body) != outer.SHA256 {
 		return Entry{}, fmt.Errorf("%w: its checksum does not match", ErrCorrupt)

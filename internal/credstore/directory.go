@@ -66,7 +66,7 @@ func (d *Directory) ID(context.Context) (string, error) {
 		return "", err
 	}
 	if id != d.id {
-		return "", fmt.Errorf("%s was exchanged while the driver runs: %w; restart the driver after checking the directory", d.path, ErrStoreID)
+		return "", fmt.Errorf("directory %s was replaced while the driver was running: %w; check the directory, and then restart the driver", d.path, ErrStoreID)
 	}
 	return id, nil
 }
@@ -200,7 +200,7 @@ func (d *Directory) readOrMakeID() (string, error) {
 		return "", fmt.Errorf("open the credential store %s: %w", d.path, err)
 	}
 	if len(entries) > 0 {
-		return "", fmt.Errorf("%s holds %d credentials but no %s: %w; restore that file from a backup", d.path, len(entries), idFile, ErrStoreID)
+		return "", fmt.Errorf("directory %s contains %d credentials, but not the file %s: %w; restore that file from a backup", d.path, len(entries), idFile, ErrStoreID)
 	}
 	id = NewID()
 	return id, d.write(filepath.Join(d.path, idFile), fmt.Appendf(nil, "{\"format\":%d,\"id\":%q}\n", codecFormat, id))

@@ -123,7 +123,7 @@ func TestLostID(t *testing.T) {
 		damage func(t *testing.T, idFile string)
 		want   string
 	}{
-		"the ID file is gone":  {func(t *testing.T, f string) { t.Helper(); must(t, os.Remove(f)) }, "holds 1 credentials but no store.json"},
+		"the ID file is gone":  {func(t *testing.T, f string) { t.Helper(); must(t, os.Remove(f)) }, "contains 1 credentials, but not the file store.json"},
 		"the ID file is empty": {func(t *testing.T, f string) { t.Helper(); writeFile(t, f, nil) }, "store.json is damaged"},
 	}
 	for name, test := range tests {

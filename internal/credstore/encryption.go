@@ -59,13 +59,13 @@ func readKeys(path string) (*keyring, error) {
 		}
 	}
 	if k.first == "" {
-		return nil, fmt.Errorf("%s contains no key: write each key on a line of its own, with an ID and 32 random bytes in base64", path)
+		return nil, fmt.Errorf("%s contains no key: write one line for each key, with an ID and 32 random bytes in base64", path)
 	}
 	return k, nil
 }
 
 func (k *keyring) add(fields []string) error {
-	const form = "want an ID of letters, digits, '-', '_' and '.', a space, and 32 bytes in base64"
+	const form = "expected an ID (of letters, digits, '-', '_' and '.'), a space, and 32 bytes in base64"
 	if len(fields) != 2 || strings.ContainsFunc(fields[0], func(r rune) bool { return !isKeyIDRune(r) }) {
 		return errors.New(form)
 	}
@@ -206,12 +206,12 @@ func (k *keyring) unseal(account, id string, secret cosi.Secret) (cosi.Secret, e
 	case !isSealed && k.plain:
 		return secret, nil
 	case !isSealed:
-		return cosi.Secret{}, fmt.Errorf("%w: its secret is not encrypted; to accept such entries, add a line with the word %s to the key file", ErrCorrupt, plainWord)
+		return cosi.Secret{}, fmt.Errorf("%w: its secret is not encrypted; to allow unencrypted secrets, add a line with the word %s to the key file", ErrCorrupt, plainWord)
 	}
 	keyID, text, _ := strings.Cut(rest, ":")
 	sealer, known := k.keys[keyID]
 	if !known {
-		return cosi.Secret{}, fmt.Errorf("%w: it is encrypted with key %q, which is not in the key file of the driver", ErrCorrupt, keyID)
+		return cosi.Secret{}, fmt.Errorf("%w: it is encrypted with key %q, which is not in the driver's key file; add that key", ErrCorrupt, keyID)
 	}
 	sealed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -219,7 +219,7 @@ func (k *keyring) unseal(account, id string, secret cosi.Secret) (cosi.Secret, e
 	}
 	opened, err := sealer.Open(nil, nil, sealed, bound(account, id))
 	if err != nil {
-		return cosi.Secret{}, fmt.Errorf("%w: its secret was changed, or was encrypted for another account or by another key of the ID %s", ErrCorrupt, keyID)
+		return cosi.Secret{}, fmt.Errorf("%w: its secret was changed, or was encrypted for another account or with another key of the ID %s", ErrCorrupt, keyID)
 	}
 	return cosi.NewSecret(string(opened)), nil
 }

@@ -23,7 +23,7 @@ const defaultRenewDeadline = 10 * time.Second
 func Identity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("host name for the Lease: %w", err)
+		return "", fmt.Errorf("get the host name for the identity in the Lease: %w", err)
 	}
 	return host + "_" + string(uuid.NewUUID()), nil
 }
@@ -83,7 +83,7 @@ func elect(config *rest.Config, o *ctrl.Options, lost func(error)) (bind func(ct
 		inner, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.LeaderElectionNamespace, o.LeaderElectionID,
 			resourcelock.ResourceLockConfig{Identity: identity, EventRecorder: recorder}, config, ptr.Deref(o.RenewDeadline, defaultRenewDeadline))
 		if err != nil {
-			return nil, fmt.Errorf("lock for the Lease: %w", err)
+			return nil, fmt.Errorf("create the lock for the Lease: %w", err)
 		}
 	}
 	o.LeaderElectionResourceLockInterface = &lock{Interface: inner, lost: lost}

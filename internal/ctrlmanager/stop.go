@@ -21,7 +21,7 @@ func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	o.NewCache = func(config *rest.Config, o cache.Options) (cache.Cache, error) {
 		inner, err := cache.New(config, o)
 		if err != nil {
-			return nil, fmt.Errorf("make a cache: %w", err)
+			return nil, fmt.Errorf("create a cache: %w", err)
 		}
 		return &yielding{Cache: inner, stopping: stopping}, nil
 	}

@@ -180,12 +180,12 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
 	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		existing, ok := there.ExistingCollector.(C)
 		if !ok {
-			return c, fmt.Errorf("metric is registered as another kind: %w", err)
+			return c, fmt.Errorf("a metric of this name is registered with another type: %w", err)
 		}
 		return existing, nil
 	}
 	if err != nil {
-		return c, fmt.Errorf("register metric: %w", err)
+		return c, fmt.Errorf("register a metric: %w", err)
 	}
 	return c, nil
 }

@@ -25,11 +25,11 @@ type MapperProvider func(*rest.Config, *http.Client) (meta.RESTMapper, error)
 func Kinds(config *rest.Config, kinds ...string) (MapperProvider, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("client for the API server at %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for the API server at %s: %w", config.Host, err)
 	}
 	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("mapper for the API server at %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a REST mapper for the API server at %s: %w", config.Host, err)
 	}
 	if err := look(mapper, config.Host, kinds); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func look(mapper meta.RESTMapper, host string, kinds []string) error {
 		case meta.IsNoMatchError(err):
 			return fmt.Errorf("the API server at %s has no kind %s in %s: install the CRDs of COSI there first", host, kind, known.GroupVersion())
 		case errors.As(err, &status):
-			return fmt.Errorf("the API server at %s rejected the discovery of its kinds: %w", host, err)
+			return fmt.Errorf("the API server at %s rejected the request for its kinds: %w", host, err)
 		default:
 			return fmt.Errorf("cannot reach the API server at %s: %w", host, err)
 		}

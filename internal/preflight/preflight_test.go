@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 			responses: map[string]any{"/api": complete["/api"], "/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps"}}}},
 			ask:       "BucketClaim", want: "has no kind BucketClaim in objectstorage.k8s.io/v1alpha2",
 		},
-		"unauthorized": {status: http.StatusUnauthorized, ask: "BucketClaim", want: "rejected the discovery of its kinds"},
+		"unauthorized": {status: http.StatusUnauthorized, ask: "BucketClaim", want: "rejected the request for its kinds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

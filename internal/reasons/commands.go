@@ -55,7 +55,7 @@ func ofCluster() []alike {
 		{"Its bucket or its account has not been created yet, or its creation failed.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
 			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … After ten rotations in a row, COSI performs one per minute (…)",
 		}},
-		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …, but …"}},
+		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …: set --claim to one of …"}},
 		{"The Secret was deleted or emptied manually.", "Wait a few minutes. If the error persists, run kubectl cosi doctor.", []string{
 			"Secret … of BucketAccess … does not exist: COSI writes it again within minutes", "Secret … of BucketAccess … is empty: COSI fills it again within minutes",
 		}},
@@ -64,7 +64,7 @@ func ofCluster() []alike {
 			"BucketAccess … authenticates by ServiceAccount: it has no credential to rotate",
 			"Secret … contains no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account",
 		}},
-		{"A BucketAccess that is being deleted gets no new credential.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted with its credentials"}},
+		{"A BucketAccess that is being deleted gets no new credential.", "Create another BucketAccess.", []string{"BucketAccess … is being deleted, so it gets no new credential"}},
 		{"Two users or programs rotate the same access.", "Run kubectl cosi status, and rotate again if the credential is too old.", []string{
 			"another rotation was requested in the meantime; see kubectl cosi status",
 		}},
@@ -88,7 +88,7 @@ func ofCluster() []alike {
 // ofSecrets returns the texts of errors about credentials that an output format of kubectl cosi env cannot represent.
 func ofSecrets() []alike {
 	return []alike{
-		{"Each format supports only some protocols, and some support only one bucket.", "Choose another format or one bucket, as the message says.", []string{
+		{"Each format supports only some protocols, and some support only one bucket.", "Choose another format or one bucket, as the message describes.", []string{
 			"unknown format …: use one of …", "the format … supports one bucket, but the access has …: select one with --claim",
 			"…, but the protocol of claim … is …: use one of …",
 			"Secret … contains a service account key, but an S3 client requires an HMAC key: use gcloud or rclone",
@@ -96,8 +96,8 @@ func ofSecrets() []alike {
 			"s3cmd does not support endpoints with a path, such as …",
 		}},
 		{"The Secret contains a value that the format cannot represent safely.", "Choose the format that the message names, or json. If the value does not come from a driver, find out which user or program wrote it.", []string{
-			"Secret …: its … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature",
-			"Secret …: the value of … contains characters that no driver delivers, and is not printed: check which client writes that Secret, or read it with -o json",
+			"Secret …: the value of … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature",
+			"Secret …: the value of … contains characters that no driver delivers, so it is not printed: check which client writes that Secret, or print the value with -o json",
 			"Secret …: the value of … contains a character that other programs may misinterpret: use shell or json",
 			"the value of … contains a character that programs may misinterpret in such a file: use shell or json",
 			"Secret …: the value of … does not name the container: use shell or json",
@@ -109,7 +109,7 @@ func ofSecrets() []alike {
 
 // ofFlags returns the texts of errors in the command line.
 func ofFlags() []alike {
-	return []alike{{"A flag or an argument is missing or misspelt, or contradicts another one.", "Correct it as the message says. --help lists all flags and arguments.", []string{
+	return []alike{{"A flag or an argument is missing or misspelt, or contradicts another one.", "Correct it as the message describes. --help lists all flags and arguments.", []string{
 		"…: … is not …", "… is not a reason of COSI; see docs/reference/reasons.md", "… is not an access: use access/NAME",
 		"names and --all-namespaces are mutually exclusive", "… is not one of claim/NAME, access/NAME, bucket/NAME",
 		"--output … is not one of wide, json, yaml, dot", "--store-administrator and --secret are mutually exclusive",
@@ -123,8 +123,8 @@ func ofFlags() []alike {
 		"… is not a valid driver name: use a DNS name of at most … bytes, such as acme.example.com",
 		"--module … is not a valid Go module path: use one such as example.com/…",
 		"address … of the page: …: use one such as 127.0.0.1:8080",
-		"address … of the page is not a loopback address: the page shows all that you may read, so use an address such as 127.0.0.1:8080",
-		"manifests: no .yaml files found: pass a file, or a directory that contains some",
+		"address … of the page is not a loopback address: the page shows everything that you have permission to read, so use an address such as 127.0.0.1:8080",
+		"manifests: no .yaml files found: pass a .yaml file, or a directory with .yaml files",
 		"find the cache directory: …; pass a directory with --data",
 		"… is not a Kubernetes object: apiVersion, kind and metadata.name are required",
 	}}}
@@ -145,9 +145,9 @@ func ofCooper() []alike {
 			"… cannot be provisioned: …", "… is still not provisioned: … (…)",
 			"Secret … does not exist; check whether its access is provisioned with kubectl get bucketaccess -n …: …",
 		}},
-		{"A new driver needs a new directory, and sources or a release of Cooper.", "Name another directory, or the sources, as the message says.", []string{
+		{"A new driver needs a new directory, and sources or a release of Cooper.", "Name another directory, or the sources, as the message describes.", []string{
 			"… already exists and is not overwritten: pass another directory with --dir", "--checkout … does not contain Cooper's source code",
-			"the version of cooper, …, is not a release, so go mod tidy cannot find it: pass a directory with Cooper's source code with --checkout",
+			"the version of cooper, …, is not a release, so go mod tidy cannot find it: set --checkout to a directory with Cooper's source code",
 		}},
 	}
 }
@@ -157,7 +157,7 @@ func ofMigration() []alike {
 	return []alike{
 		{"The backup is from another cluster, was taken at the wrong time, or is not a list of objects.", "Take the backup again as described in docs/howto/migrate-from-v1alpha1.md, or name the correct file.", []string{
 			"--backup … contains no v1alpha1 Bucket: it is from another cluster, or from after the CRDs were deleted", "a list item is a …, not an object",
-			"it contains v1alpha2 objects: use the backup from before the v1alpha1 CRDs were deleted",
+			"the backup contains v1alpha2 objects: use a backup from before the deletion of the v1alpha1 CRDs",
 			"--backup … does not match this cluster: …; make a new backup, or select the other cluster with --kubeconfig",
 		}},
 		{"Old and new objects cannot be distinguished, because one CustomResourceDefinition contains the versions of both.", "Stop all controllers and sidecars, and fix the CustomResourceDefinitions first.", []string{
@@ -165,7 +165,7 @@ func ofMigration() []alike {
 			"CustomResourceDefinition … is …: run cooper check for the next steps",
 		}},
 		{"An access of v1alpha2 needs one protocol, and the old object names none that v1alpha2 supports.", "Create the object manually, with the protocol that its workloads use.", []string{
-			"it does not name a protocol, and its claim has …. Create it manually", "v1alpha2 does not support protocol …",
+			"it does not name a protocol, and its claim has … protocols. Create the access manually", "v1alpha2 does not support protocol …",
 		}},
 	}
 }

@@ -99,7 +99,7 @@ const (
 	normal   = "This is the normal state."
 	nothing  = "Nothing."
 	doctor   = "Run kubectl cosi doctor."
-	remake   = "The spec is immutable: delete the object and create it again as the message says."
+	remake   = "The spec is immutable: delete the object and create it again as the message describes."
 	recreate = "An administrator must correct the class. Then create the object again."
 )
 
@@ -109,7 +109,7 @@ func ofEvents() map[reconciler.EventReason]explained {
 		reconciler.FailedCreateBucket: {
 			"A bucket could not be created, or an imported bucket could not be verified.",
 			"The driver or its backend refused the request or is unreachable, or the claim, its class and its Bucket do not match. The note of the Event gives the cause.",
-			"Read the conditions of the BucketClaim. They say whether COSI retries. " + doctor,
+			"Read the conditions of the BucketClaim. They show whether COSI retries. " + doctor,
 		},
 		reconciler.FailedDeleteBucket: {
 			"A bucket or its claim could not be deleted.",
@@ -124,7 +124,7 @@ func ofEvents() map[reconciler.EventReason]explained {
 		reconciler.FailedGrantAccess: {
 			"Access could not be granted.",
 			"The class disallows the request, the name of the Secret is in use, or the driver or its backend refused.",
-			"Read the conditions of the BucketAccess. They say whether COSI retries.",
+			"Read the conditions of the BucketAccess. They show whether COSI retries.",
 		},
 		reconciler.FailedRevokeAccess: {
 			"Access could not be revoked, or its Secret could not be deleted.",

@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		"a word of a refusal":                  {"immutable", nil},
 		"a part of a refusal":                  {"BucketClaim is immutable", []reasons.Kind{reasons.Refusal}},
 		"a refusal, as kubectl prints it":      {"The Bucket \"b\" is invalid: spec: Invalid value:  protocols is\nimmutable", []reasons.Kind{reasons.Refusal}},
-		"an error, as it is printed":           {"error: BucketAccess \"a\" does not use claim \"b\", but c", []reasons.Kind{reasons.Failure}},
+		"an error, as it is printed":           {"error: BucketAccess \"a\" does not use claim \"b\": set --claim to one of c", []reasons.Kind{reasons.Failure}},
 		"words of an error":                    {"BucketAccess does not", nil},
 		"nothing":                              {"", nil},
 	} {

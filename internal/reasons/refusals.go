@@ -66,7 +66,7 @@ func ofSpecs() map[string]refused {
 		},
 		"the spec of a BucketAccess is immutable: create another access, and delete this one": {
 			"The credential was granted for the current spec.",
-			"Create an access of another name, with another accessSecretName. Change the Pods to its Secret, then delete this access.",
+			"Create an access of another name, with another accessSecretName. Change the Pods to use its Secret, then delete this access.",
 		},
 		"exactly one of bucketClassName and existingBucketName must be set": {
 			"A claim requests either a new bucket or a Bucket that an administrator has imported.",

@@ -36,26 +36,26 @@ func ofWords() map[Word]explained {
 		Provisioned: {"The bucket exists, or the access is granted.", normal, nothing},
 		Waiting: {
 			"The object is not provisioned yet. COSI continues automatically.",
-			"An object that it refers to does not exist or is not ready yet, or a call to the driver failed with an error that may be temporary. The reason is displayed next to the word.",
-			"Wait a minute. If the word remains, run kubectl cosi explain with the reason.",
+			"An object that it refers to does not exist or is not ready yet, or a call to the driver failed with an error that may be temporary. The reason is displayed next to the status.",
+			"Wait a minute. If the status remains, run kubectl cosi explain with the reason.",
 		},
 		Failed: {
 			"The object is not provisioned, and COSI cannot provision it without a change.",
-			"The object, its class, an object that it refers to, or the driver's response prevents it. The reason is displayed next to the word.",
+			"The object, its class, an object that it refers to, or the driver's response prevents it. The reason is displayed next to the status.",
 			"Run kubectl cosi explain with the reason.",
 		},
 		Degraded: {
 			"The object was provisioned, but is no longer valid.",
-			"A Bucket, a claim or a Secret that it uses was changed, deleted or restored later. The reason is displayed next to the word.",
+			"A Bucket, a claim or a Secret that it uses was changed, deleted or restored later. The reason is displayed next to the status.",
 			"Run kubectl cosi explain with the reason.",
 		},
 		Held: ofEvents()[reconciler.BucketHeld],
 		Deleting: {
 			"The object is being deleted.",
 			"It waits for objects that use it, for the driver, or for another component's finalizer.",
-			"Follow the message next to the word. A claim that is in use shows one after five minutes.",
+			"Follow the message next to the status. A claim that is in use shows one after five minutes.",
 		},
-		NotFound: {"The object does not exist.", "Its name is misspelt, it is in another namespace, or it has not been created yet.", "Follow the message next to the word."},
+		NotFound: {"The object does not exist.", "Its name is misspelt, it is in another namespace, or it has not been created yet.", "Follow the message next to the status."},
 		Unreadable: {
 			"You do not have permission to read the object, so the output is incomplete.",
 			"None of your roles allows it. Only administrators can read Buckets, classes and Leases of drivers.",

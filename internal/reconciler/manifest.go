@@ -14,14 +14,14 @@ import (
 func Manifest(object client.Object) (string, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return "", fmt.Errorf("%T: %w", object, err)
+		return "", fmt.Errorf("encode %T as YAML: %w", object, err)
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "creationTimestamp")
 	}
 	text, err := yaml.Marshal(content)
 	if err != nil {
-		return "", fmt.Errorf("%T: %w", object, err)
+		return "", fmt.Errorf("encode %T as YAML: %w", object, err)
 	}
 	return string(text), nil
 }

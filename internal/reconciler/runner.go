@@ -131,7 +131,7 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		return
 	}
 	r.options.Events.Warn(obj, FailedAPICall, "Reconcile",
-		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row. COSI retries with backoff: %v.", failures, err))
+		fmt.Sprintf("The Kubernetes API refused requests of COSI %d times in a row. COSI retries with backoff. Last error: %v.", failures, err))
 }
 
 // An outcome is the result of one step.

@@ -17,7 +17,7 @@ import (
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme), objectbucket.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("scheme: %w", err)
+		return nil, fmt.Errorf("register the API types: %w", err)
 	}
 	return scheme, nil
 }

@@ -130,7 +130,7 @@ func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.O
 		live.SetGroupVersionKind(gvk)
 		err := s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
 		if client.IgnoreNotFound(err) != nil { // the refusal is not final: it may have been a conflict
-			return fmt.Errorf("read it after the API server refused to write it (%v): %w", why, err) //nolint:errorlint // one cause
+			return fmt.Errorf("read the object again after the API server rejected the write (%v): %w", why, err) //nolint:errorlint // one cause
 		}
 		if err != nil || !sameVersion(obj, live) {
 			return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, obj.GetName(), why) //nolint:wrapcheck // patch wraps it

@@ -128,7 +128,7 @@ func (c *checker) hint(path, name string, known []string) string {
 	if place, ok := c.places[name]; ok {
 		return "; did you mean " + place + "?"
 	}
-	return "; fields here are " + strings.Join(known, ", ")
+	return "; the valid fields are " + strings.Join(known, ", ")
 }
 
 func join(path, name string) string {

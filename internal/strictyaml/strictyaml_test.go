@@ -65,7 +65,7 @@ func TestMistakesHaveAPlaceAndAHint(t *testing.T) {
 		"half of a name":              {"backends: {a: {accounts: {cluster: x}}}", []string{"did you mean backends.a.accounts.eksCluster?"}},
 		"a field in a wrong place":    {"region: x", []string{"region: there is no such field; did you mean backends.<name>.region?"}},
 		"a field that nothing is like": {
-			"backends: {a: {accounts: {xyz: 1}}}", []string{"backends.a.accounts.xyz: there is no such field; fields here are audience, eksCluster"},
+			"backends: {a: {accounts: {xyz: 1}}}", []string{"backends.a.accounts.xyz: there is no such field; the valid fields are audience, eksCluster"},
 		},
 		"a field that only programs set": {"Hidden: x", []string{"Hidden: there is no such field"}},
 		"all at once":                    {"endpiont: x\nbackends: {a: {regoin: x}}", []string{"endpiont: ", "backends.a.regoin: "}},

@@ -43,7 +43,7 @@ func Path(endpoint string) (string, error) {
 		return "", fmt.Errorf("the path has %d bytes, but the kernel allows %d for a socket; use a shorter directory: %s",
 			len(path), maxSocketPath, path)
 	case strings.ContainsRune(path, 0):
-		return "", fmt.Errorf("%q holds a zero byte; %s", endpoint, form)
+		return "", fmt.Errorf("%q contains a zero byte; %s", endpoint, form)
 	}
 	return filepath.Clean(path), nil
 }
@@ -56,7 +56,7 @@ func Listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listene
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("creating the directory of the socket: %w", err)
+		return nil, fmt.Errorf("create the directory of the socket: %w", err)
 	}
 	if err := removeStale(ctx, path); err != nil {
 		return nil, err
@@ -64,10 +64,10 @@ func Listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listene
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", path, err)
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	if err := os.Chmod(path, mode); err != nil {
-		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("set the mode of the socket: %w", err), listener.Close())
 	}
 	return listener, nil
 }
@@ -79,7 +79,7 @@ func removeStale(ctx context.Context, path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for an old socket: %w", err)
+		return fmt.Errorf("check for the socket of an earlier process: %w", err)
 	}
 	if found.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s exists and is not a socket; remove it, or use another path", path)
@@ -93,7 +93,7 @@ func removeStale(ctx context.Context, path string) error {
 		return fmt.Errorf("cannot determine whether another process serves %s: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("removing the socket of an earlier process: %w", err)
+		return fmt.Errorf("remove the socket of an earlier process: %w", err)
 	}
 	return nil
 }

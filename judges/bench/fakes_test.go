@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(want, got[:3]); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	if row := "| resident memory with them, MB | 42.4 | 0.00 |"; !strings.Contains(strings.Join(got, "\n"), row) {
+	if row := "| resident memory with these objects, MB | 42.4 | 0.00 |"; !strings.Contains(strings.Join(got, "\n"), row) {
 		t.Errorf("the table lacks %q:\n%s", row, strings.Join(got, "\n"))
 	}
 }

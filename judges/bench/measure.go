@@ -154,7 +154,7 @@ func list(ctx context.Context, c protocol, clients int, prefixes []string, want 
 		for marker, more := "", true; more; more = marker != "" {
 			page, err := c.page(ctx, prefixes[n-1], marker)
 			if err != nil {
-				return false, fmt.Errorf("list: %w", err)
+				return false, fmt.Errorf("list the keys: %w", err)
 			}
 			entry, mark := c.marks()
 			found.Add(int64(bytes.Count(page, []byte(entry))))

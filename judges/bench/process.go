@@ -31,7 +31,7 @@ func own(name string) func(context.Context) (*process, error) {
 	return func(ctx context.Context) (*process, error) {
 		self, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
+			return nil, fmt.Errorf("find the executable of this program: %w", err)
 		}
 		p := &process{command: exec.CommandContext(ctx, self)}
 		p.command.Env, p.command.Stderr = append(os.Environ(), serveMark+"="+name), os.Stderr
@@ -39,11 +39,11 @@ func own(name string) func(context.Context) (*process, error) {
 		out, outErr := p.command.StdoutPipe()
 		begin := time.Now()
 		if err := errors.Join(inErr, outErr, p.command.Start()); err != nil {
-			return nil, fmt.Errorf("start it: %w", err)
+			return nil, fmt.Errorf("start the store: %w", err)
 		}
 		p.stop = func() error { return errors.Join(in.Close(), p.command.Wait()) }
 		if err := json.NewDecoder(out).Decode(&p.place); err != nil {
-			return nil, errors.Join(fmt.Errorf("start it: %w", err), p.stop())
+			return nil, errors.Join(fmt.Errorf("start the store: %w", err), p.stop())
 		}
 		return p, p.await(ctx, begin)
 	}
@@ -62,14 +62,14 @@ func program(find func(context.Context) ([]string, error), at place, env []strin
 		}
 		dir, err := os.MkdirTemp("", "bench-")
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("prepare it: %w", err), port.Release())
+			return nil, errors.Join(fmt.Errorf("create a directory for the store: %w", err), port.Release())
 		}
 		p := &process{place: at, command: exec.CommandContext(ctx, command[0], append(command[1:], arguments(port.Address(), dir)...)...)}
 		p.URL, p.command.Dir = "http://"+port.Address(), dir
 		p.command.Env = append(os.Environ(), env...)
 		begin := time.Now()
 		if err := p.command.Start(); err != nil {
-			return nil, errors.Join(fmt.Errorf("start it: %w", err), os.RemoveAll(dir), port.Release())
+			return nil, errors.Join(fmt.Errorf("start the store: %w", err), os.RemoveAll(dir), port.Release())
 		}
 		p.stop = func() error {
 			_ = p.command.Process.Kill() // it may have exited
@@ -94,7 +94,7 @@ func (p *process) await(ctx context.Context, begin time.Time) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("it does not respond: %w", err), p.stop())
+			return errors.Join(fmt.Errorf("the store does not respond: %w", err), p.stop())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

@@ -50,7 +50,7 @@ func (e statusError) Error() string { return string(e) }
 func (c plain) do(ctx context.Context, method, address string, body []byte, into io.Writer, header ...string) error {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+		return fmt.Errorf("create a request: %w", err)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -85,21 +85,21 @@ func newS3(at place) (protocol, error) {
 		Creds: credentials.NewStaticV4(at.ID, at.Secret, ""), Region: "us-east-1", Transport: c.Transport,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return c, nil
 }
 
 func (c s3) makeBucket(ctx context.Context) error {
 	if err := c.core.MakeBucket(ctx, bucket, minio.MakeBucketOptions{Region: "us-east-1"}); err != nil {
-		return fmt.Errorf("make a bucket: %w", err)
+		return fmt.Errorf("create the bucket: %w", err)
 	}
 	return nil
 }
 
 func (c s3) put(ctx context.Context, key string, body []byte) error {
 	if _, err := c.core.PutObject(ctx, bucket, key, bytes.NewReader(body), int64(len(body)), "", "", minio.PutObjectOptions{}); err != nil {
-		return fmt.Errorf("put: %w", err)
+		return fmt.Errorf("put an object: %w", err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (c s3) put(ctx context.Context, key string, body []byte) error {
 func (c s3) get(ctx context.Context, key string) error {
 	r, _, _, err := c.core.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return fmt.Errorf("get: %w", err)
+		return fmt.Errorf("get an object: %w", err)
 	}
 	_, err = io.Copy(io.Discard, r)
 	return errors.Join(err, r.Close())
@@ -120,7 +120,7 @@ func (c s3) page(ctx context.Context, prefix, marker string) ([]byte, error) {
 	}
 	u, err := c.core.Presign(ctx, http.MethodGet, bucket, "", time.Hour, query)
 	if err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
+		return nil, fmt.Errorf("sign the list request: %w", err)
 	}
 	var page bytes.Buffer
 	err = c.do(ctx, http.MethodGet, u.String(), nil, &page)
@@ -138,7 +138,7 @@ type azure struct {
 func newAzure(at place) (protocol, error) {
 	key, err := service.NewSharedKeyCredential(at.ID, at.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	values := sas.AccountSignatureValues{
 		Permissions:   (&sas.AccountPermissions{Read: true, Write: true, Create: true, List: true}).String(),
@@ -147,7 +147,7 @@ func newAzure(at place) (protocol, error) {
 	}
 	signature, err := values.SignWithSharedKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
+		return nil, fmt.Errorf("sign the account signature: %w", err)
 	}
 	return azure{newPlain(), strings.TrimSuffix(at.URL, "/") + "/" + at.ID + "/" + bucket, signature.Encode()}, nil
 }

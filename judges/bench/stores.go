@@ -37,7 +37,7 @@ type store struct {
 }
 
 // errMissing means that a program is not installed.
-var errMissing = errors.New("its program is missing")
+var errMissing = errors.New("the program of the store is not installed")
 
 // all returns the stores by cloud, the fake of this repository first.
 func all() []store {
@@ -85,7 +85,7 @@ func azurite(ctx context.Context) ([]string, error) {
 	install.Stderr = os.Stderr
 	out, err := install.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w: bash ../hack/npm.sh azurite: %w", errMissing, err)
+		return nil, fmt.Errorf("%w, and its installation with bash ../hack/npm.sh azurite failed: %w", errMissing, err)
 	}
 	return []string{"node", filepath.Join(strings.TrimSpace(string(out)), "azurite", "dist", "src", "blob", "main.js")}, nil
 }

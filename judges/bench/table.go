@@ -21,7 +21,7 @@ type column struct {
 const (
 	rowStart   = "start, ms"
 	rowObjects = "objects of 4 KiB"
-	rowMemory  = "resident memory with them, MB"
+	rowMemory  = "resident memory with these objects, MB"
 	rowKeys    = "number of keys to list"
 )
 

@@ -34,13 +34,13 @@ func Covers(t testing.TB, ids ...string) {
 func Tests(dir string) (map[string][]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
-		return nil, fmt.Errorf("tests in %s: %w", dir, err)
+		return nil, fmt.Errorf("find the tests in %s: %w", dir, err)
 	}
 	tests := map[string][]string{}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("tests in %s: %w", dir, err)
+			return nil, fmt.Errorf("find the tests in %s: %w", dir, err)
 		}
 		for _, declaration := range parsed.Decls {
 			f, ok := declaration.(*ast.FuncDecl)

@@ -52,7 +52,7 @@ func (d *Driver) checkDisallowed(request asked) error {
 		if slices.Contains(disallowed.GetObjectData(), bucket.GetObjectDataAccessMode().GetMode()) ||
 			slices.Contains(disallowed.GetObjectMetadata(), bucket.GetObjectMetadataAccessMode().GetMode()) ||
 			slices.Contains(disallowed.GetBucketMetadata(), bucket.GetBucketMetadataAccessMode().GetMode()) {
-			return status.Errorf(codes.InvalidArgument, "buckets: an access mode for bucket %s is one that the class disallows", bucket.GetBucketId())
+			return status.Errorf(codes.InvalidArgument, "buckets: the class disallows an access mode that was requested for bucket %s", bucket.GetBucketId())
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func (d *Driver) DriverRevokeBucketAccess(
 	if d.has(RevokeIsStrict) {
 		for key := range request.GetParameters() {
 			if key != parameterNote {
-				return nil, status.Errorf(codes.InvalidArgument, "parameter %q is not known", key)
+				return nil, status.Errorf(codes.InvalidArgument, "unknown parameter %q", key)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (d *Driver) respond(ctx context.Context, request any, info *grpc.UnaryServe
 		d.options.Log.Info("responded", "method", info.FullMethod, "response", text)
 	}
 	if asked, isMessage := request.(proto.Message); isMessage && len(asked.ProtoReflect().GetUnknown()) > 0 && d.has(RefusesUnknownFields) {
-		return nil, status.Error(codes.InvalidArgument, "the request has a field that is not known")
+		return nil, status.Error(codes.InvalidArgument, "the request has an unknown field")
 	}
 	if err == nil {
 		return response, nil

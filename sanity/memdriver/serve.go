@@ -39,14 +39,14 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 		return nil, fmt.Errorf("endpoint %q is not of the form unix:///path/to/driver.sock", endpoint)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("replacing the socket: %w", err)
+		return nil, fmt.Errorf("remove the old socket: %w", err)
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listening for the driver: %w", err)
+		return nil, fmt.Errorf("listen for the driver: %w", err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("set the mode of the socket: %w", err), listener.Close())
 	}
 	started := &Server{served: make(chan error, 1), server: d.NewServer()}
 	go func() { started.served <- started.server.Serve(listener) }()

@@ -91,7 +91,7 @@ const (
 
 var (
 	errDown    = errors.New("the storage system does not respond")
-	errRefused = errors.New("the storage system refuses the login of the driver")
+	errRefused = errors.New("the storage system rejects the driver's login")
 )
 
 // NewStore returns an empty storage system. If path is set, its state is kept in that file, which several processes
@@ -132,30 +132,30 @@ func (s *Store) driver(do func(*state) error) error {
 func (s *Store) withFile(do func(*state) error) (err error) {
 	lock, err := os.OpenFile(s.path+".lock", os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("store %s: %w", s.path, err)
+		return fmt.Errorf("read or write the store %s: %w", s.path, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("store %s: %w", s.path, err)
+		return fmt.Errorf("read or write the store %s: %w", s.path, err)
 	}
 	state := emptyState()
 	text, err := os.ReadFile(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return fmt.Errorf("store %s: %w", s.path, err)
+		return fmt.Errorf("read or write the store %s: %w", s.path, err)
 	default:
 		if err := json.Unmarshal(text, &state); err != nil {
-			return fmt.Errorf("store %s: %w", s.path, err)
+			return fmt.Errorf("read or write the store %s: %w", s.path, err)
 		}
 	}
 	result := do(&state)
 	if text, err = json.Marshal(state); err != nil {
-		return fmt.Errorf("store %s: %w", s.path, err)
+		return fmt.Errorf("read or write the store %s: %w", s.path, err)
 	}
 	next := filepath.Join(filepath.Dir(s.path), filepath.Base(s.path)+".next")
 	if err := os.WriteFile(next, text, 0o600); err != nil {
-		return fmt.Errorf("store %s: %w", s.path, err)
+		return fmt.Errorf("read or write the store %s: %w", s.path, err)
 	}
 	return errors.Join(result, os.Rename(next, s.path))
 }

@@ -87,7 +87,7 @@ func (*Backend) Can(what sanity.Fault) bool {
 // Break implements sanity.Backend.
 func (b *Backend) Break(_ context.Context, what sanity.Fault) error {
 	if !b.Can(what) {
-		return fmt.Errorf("this backend does not support %q", what)
+		return fmt.Errorf("this test backend does not support the fault %q", what)
 	}
 	b.broken.Store(what)
 	return nil

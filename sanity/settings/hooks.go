@@ -80,7 +80,7 @@ func (h Hooks) inventory(ctx context.Context) ([]sanity.Resource, error) {
 			continue
 		}
 		if !found {
-			return nil, fmt.Errorf("hook %v printed %q, not a kind and a name", h.Inventory, line)
+			return nil, fmt.Errorf("hook %v printed the line %q, which is not a kind and a name", h.Inventory, line)
 		}
 		resources = append(resources, sanity.Resource{Kind: kind, Name: strings.TrimSpace(name)})
 	}
@@ -96,7 +96,7 @@ func (c Command) run(ctx context.Context, variables ...string) (string, error) {
 	var out, problem bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problem
 	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("hook %s: %w: %s", c[0], err, strings.TrimSpace(problem.String()))
+		return "", fmt.Errorf("run hook %s: %w: %s", c[0], err, strings.TrimSpace(problem.String()))
 	}
 	return out.String(), nil
 }

@@ -84,11 +84,11 @@ type Limits struct {
 func Read(path string) (File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return File{}, fmt.Errorf("configuration: %w", err)
+		return File{}, fmt.Errorf("read the configuration: %w", err)
 	}
 	var file File
 	if err := strictyaml.Unmarshal(text, &file); err != nil {
-		return File{}, fmt.Errorf("configuration %s: %w", path, err)
+		return File{}, fmt.Errorf("parse the configuration %s: %w", path, err)
 	}
 	if ca := file.DataPlane.CertificateAuthority; ca != "" && !filepath.IsAbs(ca) {
 		file.DataPlane.CertificateAuthority = filepath.Join(filepath.Dir(path), ca)
@@ -154,7 +154,7 @@ func (d DataPlane) apply(config *sanity.Config) error {
 	if d.CertificateAuthority != "" {
 		pem, err := os.ReadFile(d.CertificateAuthority)
 		if err != nil {
-			return fmt.Errorf("configuration: certificate authority: %w", err)
+			return fmt.Errorf("configuration: read the certificate authority: %w", err)
 		}
 		options.CertificateAuthority = pem
 	}

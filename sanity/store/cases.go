@@ -21,17 +21,17 @@ const idBytes = 16
 func runID(c *c) {
 	id := c.id()
 	if bytes, err := hex.DecodeString(id); err != nil || len(bytes) != idBytes {
-		c.failf("the ID is %q", id)
+		c.failf("the ID is %q, want 32 hexadecimal digits", id)
 	}
 	c.made(c.name("a"), "1")
 	if again := c.id(); again != id {
-		c.failf("the ID is %q, and a moment later %q", id, again)
+		c.failf("the first call of GetStoreId returned %q, and a later call %q", id, again)
 	}
 }
 
 func runMissing(c *c) {
 	_, err := c.get(c.name("missing"))
-	c.refused("GetEntry of an entry that nobody put", err, codes.NotFound)
+	c.refused("GetEntry of a missing entry", err, codes.NotFound)
 }
 
 func runRoundTrip(c *c) {
@@ -39,7 +39,7 @@ func runRoundTrip(c *c) {
 		"short": "\x00", "binary": "\xff\xfe\x00\r\n\"{}", "long": strings.Repeat("\x00x\xff\n", cosi.MaxEntrySize/4),
 	} {
 		name := c.name(suffix)
-		c.holds(name, data, c.made(name, data), "after it was made")
+		c.holds(name, data, c.made(name, data), "after its creation,")
 	}
 }
 
@@ -51,7 +51,7 @@ func runSimilar(c *c) {
 		want[name] = c.made(name, "of "+name)
 	}
 	for name, version := range want {
-		c.holds(name, "of "+name, version, fmt.Sprintf("beside others, %q:", name[len(c.prefix):min(len(name), len(c.prefix)+8)]))
+		c.holds(name, "of "+name, version, fmt.Sprintf("next to entries with similar names, for name %q,", name[len(c.prefix):min(len(name), len(c.prefix)+8)]))
 	}
 }
 
@@ -59,8 +59,8 @@ func runMadeOnce(c *c) {
 	name := c.name("a")
 	version := c.made(name, "first")
 	_, err := c.put(name, "second", "")
-	c.refused("PutEntry without a version, of an entry that is there,", err, codes.Aborted)
-	c.holds(name, "first", version, "after the refused write")
+	c.refused("PutEntry of an existing entry without a version", err, codes.Aborted)
+	c.holds(name, "first", version, "after the rejected write,")
 }
 
 func runVersions(c *c) {
@@ -68,12 +68,12 @@ func runVersions(c *c) {
 	seen, version := map[string]bool{}, ""
 	for _, data := range []string{"first", "second", "first"} {
 		next, err := c.put(name, data, version)
-		c.must("PutEntry on the current version", err)
+		c.must("PutEntry with the current version", err)
 		if seen[next] {
-			c.failf("version %q is returned for the second time", next)
+			c.failf("PutEntry returned version %q a second time", next)
 		}
 		seen[next], version = true, next
-		c.holds(name, data, version, "after a write")
+		c.holds(name, data, version, "after a write,")
 	}
 }
 
@@ -81,11 +81,11 @@ func runStale(c *c) {
 	name := c.name("a")
 	first := c.made(name, "first")
 	second, err := c.put(name, "second", first)
-	c.must("PutEntry on the current version", err)
+	c.must("PutEntry with the current version", err)
 	for _, version := range []string{first, "0", "no-such-version"} {
 		_, err = c.put(name, "third", version)
-		c.refused("PutEntry on another version", err, codes.Aborted)
-		c.holds(name, "second", second, "after the refused write")
+		c.refused("PutEntry with another version", err, codes.Aborted)
+		c.holds(name, "second", second, "after the rejected write,")
 	}
 }
 
@@ -94,12 +94,12 @@ func runDeletedVersion(c *c) {
 	version := c.made(name, "first")
 	c.must("DeleteEntry", c.remove(name))
 	_, err := c.put(name, "second", version)
-	c.refused("PutEntry on the version of a deleted entry", err, codes.Aborted)
+	c.refused("PutEntry with the version of a deleted entry", err, codes.Aborted)
 	_, err = c.get(name)
-	c.refused("GetEntry after the refused write", err, codes.NotFound)
+	c.refused("GetEntry after the rejected write", err, codes.NotFound)
 	c.made(name, "third")
 	_, err = c.put(name, "fourth", version)
-	c.refused("PutEntry on the version of an entry that was deleted and made again", err, codes.Aborted)
+	c.refused("PutEntry with the version of an entry that was deleted and created again", err, codes.Aborted)
 }
 
 func runRace(c *c) {
@@ -116,30 +116,30 @@ func runRace(c *c) {
 		switch status.Code(err) {
 		case codes.OK:
 			made++
-			c.holds(name, strconv.Itoa(i), versions[i], "after several writers,")
+			c.holds(name, strconv.Itoa(i), versions[i], "after concurrent writes,")
 		case codes.Aborted:
 		default:
-			c.refused("PutEntry beside others", err, codes.Aborted)
+			c.refused("PutEntry concurrently with other writers", err, codes.Aborted)
 		}
 	}
 	if made != 1 {
-		c.failf("%d of %d writers were told that they made the entry", made, writers)
+		c.failf("%d of %d concurrent writers created the entry, want 1", made, writers)
 	}
 }
 
 func runDelete(c *c) {
 	name, other := c.name("a"), c.name("b")
-	c.must("DeleteEntry of an entry that is not there", c.remove(name))
+	c.must("DeleteEntry of a missing entry", c.remove(name))
 	kept := c.made(other, "kept")
 	first := c.made(name, "first")
 	_, err := c.put(name, "second", first)
-	c.must("PutEntry on the current version", err)
+	c.must("PutEntry with the current version", err)
 	c.must("DeleteEntry", c.remove(name))
 	_, err = c.get(name)
 	c.refused("GetEntry after DeleteEntry", err, codes.NotFound)
-	c.must("DeleteEntry for the second time", c.remove(name))
+	c.must("DeleteEntry of a deleted entry", c.remove(name))
 	c.made(name, "again")
-	c.holds(other, "kept", kept, "after another was deleted,")
+	c.holds(other, "kept", kept, "after the deletion of another entry,")
 }
 
 func runRequired(c *c) {

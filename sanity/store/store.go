@@ -44,18 +44,18 @@ type Result struct {
 // Cases returns all cases, in the order in which they run.
 func Cases() []Case {
 	return []Case{
-		{"CST-ID-001", "has one ID of 32 hexadecimal digits", "GetStoreId returns the random ID that the store got when it was made. REQUIRED. 32 hexadecimal digits.", runID},
-		{"CST-GET-001", "says NOT_FOUND of an entry that is not there", "NOT_FOUND: there is none.", runMissing},
-		{"CST-GET-002", "returns the very bytes that were put, up to 512 KiB", "REQUIRED. What the driver put.", runRoundTrip},
-		{"CST-GET-003", "keeps entries apart whose names look alike", "GetEntry returns the entry of a name. Any text that the driver chooses.", runSimilar},
-		{"CST-PUT-001", "makes an entry only where there is none", "ABORTED: the entry has another version than the request. Nothing was changed. OPTIONAL. Empty for a new entry.", runMadeOnce},
-		{"CST-PUT-002", "changes the version with each write", "The version of the entry, which is the store's to choose and changes with each write.", runVersions},
-		{"CST-PUT-003", "refuses a write on an earlier version", "ABORTED: the entry has another version than the request, so somebody else wrote it. Nothing was changed.", runStale},
-		{"CST-PUT-004", "refuses a write on the version of an entry that was deleted", "ABORTED: the entry has another version than the request.", runDeletedVersion},
-		{"CST-PUT-005", "lets exactly one of many make an entry", "ABORTED: the entry has another version than the request, so somebody else wrote it.", runRace},
-		{"CST-DEL-001", "deletes what is there, and what is not there without an error", "DeleteEntry removes the entry of a name, whatever its version. That there is none is no error.", runDelete},
-		{"CST-REQ-001", "refuses a request without a name, and a write without data", "REQUIRED: a request without the field is refused with INVALID_ARGUMENT.", runRequired},
-		{"CST-REQ-002", "refuses names and data over the limits", "Sizes, in bytes: names 2048, data 512 KiB. Over the limit is INVALID_ARGUMENT.", runSizes},
+		{"CST-ID-001", "has one ID of 32 hexadecimal digits", "GetStoreId returns the random ID that the store got when it was created. REQUIRED. 32 hexadecimal digits.", runID},
+		{"CST-GET-001", "returns NOT_FOUND for a missing entry", "NOT_FOUND: there is no entry.", runMissing},
+		{"CST-GET-002", "returns exactly the stored bytes, up to 512 KiB", "REQUIRED. The data that the driver stored.", runRoundTrip},
+		{"CST-GET-003", "keeps entries with similar names separate", "GetEntry returns the entry of a name. Any text that the driver chooses.", runSimilar},
+		{"CST-PUT-001", "creates an entry only if none exists", "ABORTED: the entry has another version than the request, so another client wrote it. Nothing was changed. OPTIONAL. The version that is replaced; empty for a new entry.", runMadeOnce},
+		{"CST-PUT-002", "changes the version with each write", "The version of the entry. The store chooses it and changes it with each write.", runVersions},
+		{"CST-PUT-003", "rejects a write with an earlier version", "ABORTED: the entry has another version than the request, so another client wrote it. Nothing was changed.", runStale},
+		{"CST-PUT-004", "rejects a write with the version of a deleted entry", "ABORTED: the entry has another version than the request.", runDeletedVersion},
+		{"CST-PUT-005", "lets exactly one of several concurrent writers create an entry", "ABORTED: the entry has another version than the request, so another client wrote it.", runRace},
+		{"CST-DEL-001", "deletes an entry, and returns OK for a missing entry", "DeleteEntry removes the entry of a name, regardless of its version. A missing entry is no error.", runDelete},
+		{"CST-REQ-001", "rejects a request without a name, and a write without data", "REQUIRED: a request without the field is refused with INVALID_ARGUMENT.", runRequired},
+		{"CST-REQ-002", "rejects names and data that exceed the limits", "Sizes, in bytes: names 2048, data 512 KiB. Over the limit is INVALID_ARGUMENT.", runSizes},
 	}
 }
 
@@ -65,12 +65,12 @@ func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, erro
 	first, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	if _, err := client.GetStoreId(first, &cosi.GetStoreIdRequest{}); status.Code(err) == codes.Unavailable {
-		return nil, fmt.Errorf("the store cannot be used now: %w", err)
+		return nil, fmt.Errorf("the store is unavailable, so no case ran: %w", err)
 	}
 	var results []Result
 	for _, one := range Cases() {
 		if err := ctx.Err(); err != nil {
-			return results, fmt.Errorf("stopped before case %s: %w", one.ID, err)
+			return results, fmt.Errorf("the run was stopped before case %s: %w", one.ID, err)
 		}
 		c := &c{ctx: ctx, client: client, prefix: "cosi-sanity-" + rand.Text() + "-"}
 		c.finish(one.run)
@@ -152,7 +152,7 @@ func (c *c) holds(name, data, version, when string) {
 	got, err := c.get(name)
 	c.must("GetEntry "+when, err)
 	if string(got.GetData()) != data {
-		c.failf("%s the entry holds other data than the %d bytes that were put", when, len(data))
+		c.failf("%s the data of the entry differs from the %d bytes that PutEntry stored", when, len(data))
 	}
 	if got.GetVersion() != version {
 		c.failf("%s the entry has version %q, want %q, which PutEntry returned", when, got.GetVersion(), version)

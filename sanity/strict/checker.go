@@ -198,7 +198,7 @@ func (c *Checker) before(call watched) int {
 	if call.method == cosi.Identity_DriverGetInfo_FullMethodName {
 		c.introduced[call.connection] = true
 	} else if !c.introduced[call.connection] {
-		c.report(call, InfoFirst, "the first call on the connection was another call")
+		c.report(call, InfoFirst, "the first call on the connection was not DriverGetInfo")
 		c.introduced[call.connection] = true
 	}
 	if last, found := c.terminal[call.identity]; found {

@@ -70,26 +70,26 @@ func (e AuditEvent) wrote() bool {
 // shortly after its response, so use Until to wait for the event of a recent response.
 func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	if c.auditLog == "" {
-		return nil, errors.New("this control plane has no audit log; start it with Options.Audit")
+		return nil, errors.New("read the audit log: this control plane has none; start the control plane with Options.Audit")
 	}
 	file, err := os.Open(c.auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
+		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }() // opened for reading
 	if f.From > 0 {
 		// A partial line at that offset belongs to an earlier record.
 		if _, err := file.Seek(f.From-1, io.SeekStart); err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
+			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 	}
 	lines := bufio.NewReader(file)
 	if f.From > 0 {
 		if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("audit log: %w", err)
+			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 	}
 	return readAudit(lines, f)
@@ -113,7 +113,7 @@ func readAudit(lines *bufio.Reader, f AuditFilter) ([]AuditEvent, error) {
 			return selected, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
+			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		if !f.mayMatch(line) {
 			continue
@@ -160,7 +160,7 @@ func parseAudit(line []byte) (AuditEvent, error) {
 		StageTimestamp           time.Time `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &e); err != nil {
-		return AuditEvent{}, fmt.Errorf("audit log: not an event: %w", err)
+		return AuditEvent{}, fmt.Errorf("parse an event of the audit log: %w", err)
 	}
 	return AuditEvent{
 		User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,

@@ -31,7 +31,7 @@ func (c *Cluster) configure(server *envtest.APIServer) error {
 		"apiserver.crt": c.Certificate, "apiserver.key": c.Key, "sa-signer.crt": c.TokenKey, "sa-signer.key": c.TokenKey, caFile: c.CA,
 	} {
 		if err := os.WriteFile(filepath.Join(server.CertDir, name), content, 0o600); err != nil {
-			return fmt.Errorf("certificates of the API server: %w", err)
+			return fmt.Errorf("write the certificates of the API server: %w", err)
 		}
 	}
 	server.CA = c.CA
@@ -51,7 +51,7 @@ const caFile = "cluster-ca.crt"
 // a cluster, all of them and the scheduler.
 func (c *ControlPlane) startControllers(ctx context.Context, of *Cluster) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
+		return fmt.Errorf("the start of the control plane was interrupted: %w", context.Cause(ctx))
 	}
 	// Of the controllers' own roles only those of service accounts exist, and their tokens would require
 	// another controller.

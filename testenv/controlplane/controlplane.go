@@ -118,7 +118,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	}
 	c.env = env
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
+		return fmt.Errorf("the start of the control plane was interrupted: %w", context.Cause(ctx))
 	}
 	if _, err := env.Start(); err != nil {
 		return fmt.Errorf("cannot start the control plane: %w%s", err, c.layout.lastLogs())
@@ -146,7 +146,7 @@ func (c *ControlPlane) end() error {
 	}
 	if c.env != nil {
 		if err := c.env.Stop(); err != nil {
-			errs = append(errs, fmt.Errorf("control plane: %w", err))
+			errs = append(errs, fmt.Errorf("stop the control plane: %w", err))
 		}
 	}
 	// A component that did not end in time must not outlive the lease on its data.

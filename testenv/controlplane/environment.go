@@ -74,7 +74,7 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 	}
 	policy := cmp.Or(o.AuditPolicy, DefaultAuditPolicy)
 	if err := os.WriteFile(c.layout.auditPolicy(), []byte(policy), 0o600); err != nil {
-		return nil, fmt.Errorf("audit policy: %w", err)
+		return nil, fmt.Errorf("write the audit policy: %w", err)
 	}
 	arguments.Set("audit-policy-file", c.layout.auditPolicy())
 	arguments.Set("audit-log-path", c.auditLog)
@@ -99,7 +99,7 @@ func (c *ControlPlane) etcd() (*envtest.Etcd, error) {
 func (c *ControlPlane) openLog(component string) (*os.File, error) {
 	log, err := os.Create(filepath.Join(c.layout.logs(), component+".log"))
 	if err != nil {
-		return nil, fmt.Errorf("log of %s: %w", component, err)
+		return nil, fmt.Errorf("create the log of %s: %w", component, err)
 	}
 	c.logs = append(c.logs, log)
 	return log, nil

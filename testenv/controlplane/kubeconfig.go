@@ -33,7 +33,7 @@ func Kubeconfig(config *rest.Config, namespace string) ([]byte, error) {
 	file.CurrentContext = contextName
 	content, err := clientcmd.Write(*file)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
+		return nil, fmt.Errorf("encode the kubeconfig: %w", err)
 	}
 	return content, nil
 }
@@ -46,18 +46,18 @@ func WriteKubeconfig(path string, config *rest.Config, namespace string) error {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	defer os.Remove(tmp.Name())
 	if _, err := tmp.Write(content); err != nil {
 		_ = tmp.Close()
-		return fmt.Errorf("kubeconfig: %w", err)
+		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	if err := tmp.Close(); err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return nil
 }

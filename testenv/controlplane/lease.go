@@ -129,11 +129,11 @@ func existing(dataDir string) (layout, error) {
 func acquireTemporary() (layout, *lease, error) {
 	root, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
-		return layout{}, nil, fmt.Errorf("temporary directory: %w", err)
+		return layout{}, nil, fmt.Errorf("create a temporary directory: %w", err)
 	}
 	draft, err := os.MkdirTemp(root, "."+temporaryPrefix)
 	if err != nil {
-		return layout{}, nil, fmt.Errorf("temporary directory: %w", err)
+		return layout{}, nil, fmt.Errorf("create a temporary directory: %w", err)
 	}
 	l, err := take(layout{dir: draft})
 	if err != nil {
@@ -141,7 +141,7 @@ func acquireTemporary() (layout, *lease, error) {
 	}
 	final := filepath.Join(root, strings.TrimPrefix(filepath.Base(draft), "."))
 	if err := os.Rename(draft, final); err != nil {
-		return layout{}, nil, errors.Join(fmt.Errorf("temporary directory: %w", err), l.release(), os.RemoveAll(draft))
+		return layout{}, nil, errors.Join(fmt.Errorf("create a temporary directory: %w", err), l.release(), os.RemoveAll(draft))
 	}
 	return layout{dir: final, temporary: true}, l, nil
 }
@@ -204,13 +204,13 @@ func (l *lease) describe(at layout, server string) error {
 		PID: os.Getpid(), Command: strings.Join(os.Args, " "), Started: time.Now().Truncate(time.Second), Server: server,
 	})
 	if err != nil {
-		return fmt.Errorf("lease of %s: %w", at.dir, err)
+		return fmt.Errorf("write the lease of %s: %w", at.dir, err)
 	}
 	if err := l.file.Truncate(0); err != nil {
-		return fmt.Errorf("lease of %s: %w", at.dir, err)
+		return fmt.Errorf("write the lease of %s: %w", at.dir, err)
 	}
 	if _, err := l.file.WriteAt(append(content, '\n'), 0); err != nil {
-		return fmt.Errorf("lease of %s: %w", at.dir, err)
+		return fmt.Errorf("write the lease of %s: %w", at.dir, err)
 	}
 	return nil
 }
@@ -221,14 +221,14 @@ func (l *lease) describe(at layout, server string) error {
 func (l *lease) holdAlive(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("control plane: %w", err)
+		return fmt.Errorf("lock the alive file of the control plane: %w", err)
 	}
 	got, err := flock.Try(file)
 	if err == nil && !got {
 		err = fmt.Errorf("%s is locked by another process", path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("control plane: %w", err), file.Close())
+		return errors.Join(fmt.Errorf("lock the alive file of the control plane: %w", err), file.Close())
 	}
 	l.alive = file
 	return nil

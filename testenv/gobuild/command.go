@@ -247,13 +247,13 @@ func Environment(ctx context.Context, goCommand, dir, platform string) ([]string
 	ask.Dir, ask.Env = dir, append(os.Environ(), fixed...)
 	answer, err := ask.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil, fmt.Errorf("%s env: %w\n%s", goCommand, err, exit.Stderr)
+		return nil, fmt.Errorf("run %s env: %w\n%s", goCommand, err, exit.Stderr)
 	} else if err != nil {
-		return nil, fmt.Errorf("%s env: %w", goCommand, err)
+		return nil, fmt.Errorf("run %s env: %w", goCommand, err)
 	}
 	variables := map[string]string{}
 	if err := json.Unmarshal(answer, &variables); err != nil {
-		return nil, fmt.Errorf("%s env: %w", goCommand, err)
+		return nil, fmt.Errorf("run %s env: %w", goCommand, err)
 	}
 	env := os.Environ()
 	const kept = " GOAUTH GOCACHE GOCACHEPROG GOINSECURE GOMODCACHE GONOPROXY GONOSUMDB GOPATH GOPRIVATE GOPROXY GOSUMDB GOTMPDIR GOTOOLCHAIN GOVCS "

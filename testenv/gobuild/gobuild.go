@@ -193,7 +193,7 @@ func packageOf(program string) string {
 func removeLeftovers(dir string) error {
 	old, err := filepath.Glob(dir + ".tmp-*")
 	if err != nil {
-		return fmt.Errorf("cache directory %s: %w", dir, err)
+		return fmt.Errorf("list unfinished builds of %s: %w", dir, err)
 	}
 	for _, d := range old {
 		if err := os.RemoveAll(d); err != nil {

@@ -44,14 +44,14 @@ type Tree struct {
 func Write(archive, name string, images ...Image) (err error) {
 	parts, err := os.MkdirTemp("", "image-")
 	if err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("write the image %s: %w", name, err)
 	}
 	defer os.RemoveAll(parts)
 	if err := (layout{dir: parts}).write(name, images); err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("write the image %s: %w", name, err)
 	}
 	if err := writeTar(archive, io.Discard, func(w *tar.Writer) error { return addTree(w, parts, 0) }); err != nil {
-		return fmt.Errorf("image %s: %w", name, err)
+		return fmt.Errorf("write the image %s: %w", name, err)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (l layout) write(name string, images []Image) error {
 func fullName(name string) (full, tag string, err error) {
 	colon := strings.LastIndex(name, ":")
 	if colon < 0 || colon == len(name)-1 || strings.Contains(name[colon:], "/") {
-		return "", "", fmt.Errorf("its name %q has no tag", name)
+		return "", "", fmt.Errorf("the name %q has no tag; append one, such as :dev", name)
 	}
 	switch first, _, hasPath := strings.Cut(name, "/"); {
 	case !hasPath:
@@ -215,12 +215,12 @@ func addTree(w *tar.Writer, dir string, owner int) error {
 		}
 		header, err := tar.FileInfoHeader(info, link)
 		if err != nil {
-			return fmt.Errorf("entry %s: %w", name, err)
+			return fmt.Errorf("add the entry %s: %w", name, err)
 		}
 		header.Name = name
 		header.Uid, header.Gid, header.Uname, header.Gname, header.ModTime = owner, owner, "", "", time.Unix(0, 0)
 		if err := w.WriteHeader(header); err != nil {
-			return fmt.Errorf("entry %s: %w", name, err)
+			return fmt.Errorf("add the entry %s: %w", name, err)
 		}
 		if !info.Mode().IsRegular() {
 			return nil

@@ -49,7 +49,7 @@ func cephPrograms() []string {
 func FindCeph() error {
 	for _, program := range cephPrograms() {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("no %s: %w; Debian: apt-get install --no-install-recommends ceph-mon ceph-osd radosgw", program, fs.ErrNotExist)
+			return fmt.Errorf("cannot find %s: %w; on Debian, run apt-get install --no-install-recommends ceph-mon ceph-osd radosgw", program, fs.ErrNotExist)
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func CephVersion(ctx context.Context) (string, error) {
 	}
 	words := strings.Fields(string(out)) // ceph version 16.2.15 (...) pacific (stable)
 	if len(words) < 3 {
-		return "", fmt.Errorf("get the version of Ceph: it returns %q", out)
+		return "", fmt.Errorf("get the version of Ceph: unexpected output %q", out)
 	}
 	return words[2], nil
 }
@@ -179,7 +179,7 @@ func (c *Ceph) configure() (string, error) {
 	}
 	for _, name := range []string{"mon", "osd", "rgw"} {
 		if err := os.Mkdir(c.path(name), 0o700); err != nil {
-			return "", fmt.Errorf("create its files: %w", err)
+			return "", fmt.Errorf("create the directories of Ceph: %w", err)
 		}
 	}
 	var text bytes.Buffer
@@ -188,10 +188,10 @@ func (c *Ceph) configure() (string, error) {
 		TLS                           CephOptions
 	}{c.dir, "v2:" + monitor, c.endpoint, c.secure, c.options}
 	if err := cephConfig.Execute(&text, values); err != nil {
-		return "", fmt.Errorf("write its configuration: %w", err)
+		return "", fmt.Errorf("write the configuration of Ceph: %w", err)
 	}
 	if err := os.WriteFile(c.Configuration(), text.Bytes(), 0o600); err != nil {
-		return "", fmt.Errorf("write its configuration: %w", err)
+		return "", fmt.Errorf("write the configuration of Ceph: %w", err)
 	}
 	c.endpoint = "http://" + c.endpoint
 	return values.Monitor, nil
@@ -208,7 +208,7 @@ func (c *Ceph) command(ctx context.Context, program string, arguments ...string)
 
 func (c *Ceph) run(ctx context.Context, program string, arguments ...string) error {
 	if out, err := c.command(ctx, program, arguments...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(arguments, " "), err, bytes.TrimSpace(out))
+		return fmt.Errorf("run %s %s: %w: %s", program, strings.Join(arguments, " "), err, bytes.TrimSpace(out))
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (c *Ceph) await(ctx context.Context) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, http.NoBody)
 		if err != nil {
-			return fmt.Errorf("call the gateway: %w", err)
+			return fmt.Errorf("create a request to the gateway: %w", err)
 		}
 		if response, err := direct.Do(request); err == nil {
 			return response.Body.Close()
@@ -297,7 +297,7 @@ func (c *Ceph) Admin(ctx context.Context, arguments ...string) ([]byte, error) {
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("radosgw-admin %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(complaints.Bytes()))
+		return nil, fmt.Errorf("run radosgw-admin %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(complaints.Bytes()))
 	}
 	return out, nil
 }
@@ -345,7 +345,7 @@ func (c *Ceph) launch(program string, arguments ...string) error {
 // stop kills the process. A graceful stop would take seconds, and there is no data to preserve.
 func (d *daemon) stop() error {
 	if err := d.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("end %s: %w", d.cmd.Path, err)
+		return fmt.Errorf("kill %s: %w", d.cmd.Path, err)
 	}
 	<-d.done
 	return nil

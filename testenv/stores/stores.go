@@ -67,7 +67,7 @@ func (s Store) Find() (string, error) {
 func executable(file, advice string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return "", fmt.Errorf("no %s: %w; %s", filepath.Base(file), err, advice)
+		return "", fmt.Errorf("cannot find %s: %w; %s", filepath.Base(file), err, advice)
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return "", fmt.Errorf("%s is not an executable: %w; %s", file, fs.ErrInvalid, advice)
@@ -96,7 +96,7 @@ func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, e
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return "", fmt.Errorf("cannot keep %s: %w", s.Name(), err)
+		return "", fmt.Errorf("cannot create the directory for %s: %w", s.Name(), err)
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(target), "build-")
 	if err != nil {

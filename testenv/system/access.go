@@ -69,7 +69,7 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 	maps.Copy(manifests, policies)
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		if err := applyManifest(ctx, admin, manifests[name]); err != nil {
-			return fmt.Errorf("manifest %s: %w", name, err)
+			return fmt.Errorf("apply the manifest %s: %w", name, err)
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func ParseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 		case errors.Is(err, io.EOF):
 			return objects, nil
 		case err != nil:
-			return nil, fmt.Errorf("not YAML: %w", err)
+			return nil, fmt.Errorf("decode YAML: %w", err)
 		case len(object.Object) > 0: // a document with only comments is empty
 			objects = append(objects, object)
 		}
@@ -118,7 +118,7 @@ func apply(ctx context.Context, admin client.Client, object *unstructured.Unstru
 // bindings are in effect.
 func admit(ctx context.Context, cp *controlplane.ControlPlane, admin client.Client, i identity) (*rest.Config, error) {
 	if err := applyManifest(ctx, admin, i.manifest); err != nil {
-		return nil, fmt.Errorf("what %s needs: %w", i.user(), err)
+		return nil, fmt.Errorf("apply the resources for %s: %w", i.user(), err)
 	}
 	for _, role := range i.clusterRoles {
 		binding := &rbacv1.ClusterRoleBinding{
@@ -156,7 +156,7 @@ func (i identity) subjects() []rbacv1.Subject {
 func applyTyped(ctx context.Context, admin client.Client, object client.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return fmt.Errorf("%T: %w", object, err)
+		return fmt.Errorf("convert %T: %w", object, err)
 	}
 	return apply(ctx, admin, &unstructured.Unstructured{Object: content})
 }
@@ -170,7 +170,7 @@ func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
 	}
 	user, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("client of %s: %w", i.user(), err)
+		return fmt.Errorf("create a client for %s: %w", i.user(), err)
 	}
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		for _, right := range i.may {
@@ -181,7 +181,7 @@ func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
 				return fmt.Errorf("cannot check the permissions of %s: %w", i.user(), err)
 			}
 			if !review.Status.Allowed {
-				return fmt.Errorf("%s may not %s %s", i.user(), right.Verb, right.Resource)
+				return fmt.Errorf("%s is not permitted to %s %s", i.user(), right.Verb, right.Resource)
 			}
 		}
 		return nil

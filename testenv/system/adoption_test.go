@@ -75,7 +75,7 @@ func TestHelmTakesOver(t *testing.T) {
 func baselineManifests(t *testing.T) string {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", baseline+"^{commit}").CombinedOutput(); err != nil {
-		t.Skip("this checkout does not go back to " + baseline + ", which git fetch --unshallow may change: " + string(out))
+		t.Skip("the history of this checkout does not contain " + baseline + ": run git fetch --unshallow: " + string(out))
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "baseline.tar")

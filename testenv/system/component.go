@@ -12,7 +12,7 @@ import (
 )
 
 // errEnded is the error of a Component that ended without being stopped.
-var errEnded = errors.New("it exited unexpectedly")
+var errEnded = errors.New("unexpected exit")
 
 // work is the function that a Component runs. It calls ready once, when it works, and returns when ctx ends.
 // It registers new metrics at each start.
@@ -98,7 +98,7 @@ func (c *Component) Stop() error {
 	r.cancel()
 	<-r.done
 	if r.err != nil {
-		return fmt.Errorf("%s: %w", c.name, r.err)
+		return fmt.Errorf("%s failed: %w", c.name, r.err)
 	}
 	return nil
 }

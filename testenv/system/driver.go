@@ -54,7 +54,7 @@ func accepts(endpoint string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, socketScheme))
 		if err != nil {
-			return fmt.Errorf("no driver at %s: %w", endpoint, err)
+			return fmt.Errorf("connect to the driver at %s: %w", endpoint, err)
 		}
 		return connection.Close()
 	}

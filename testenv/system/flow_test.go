@@ -201,5 +201,5 @@ func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
 		ControlPlane: f.Env.ControlPlane, Namespaces: []string{f.Namespace}, Name: "misnamed",
 		Drivers: []system.Driver{{Name: "expected.example.com", Endpoint: f.Endpoint(f.driver.Name())}},
 	})
-	wantParts(t, err, "the sidecar of expected.example.com did not start", "has the name "+f.driver.Name())
+	wantParts(t, err, "the sidecar of expected.example.com did not start", "has the unexpected name "+f.driver.Name())
 }

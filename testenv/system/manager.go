@@ -65,7 +65,7 @@ func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work 
 		}
 		defer connected.Close()
 		if connected.Name() != driver {
-			return fmt.Errorf("the driver at %s has the name %s", endpoint, connected.Name())
+			return fmt.Errorf("the driver at %s has the unexpected name %s", endpoint, connected.Name())
 		}
 		settings := o.Sidecar
 		settings.Driver, settings.Scope, settings.Registerer, settings.Name = connected, o.scope(), metrics, suffixed(driver, o.Name)
@@ -89,10 +89,10 @@ func run(ctx context.Context, mgr ctrl.Manager, ready func()) error {
 		return nil
 	})
 	if err := mgr.Add(tell); err != nil {
-		return fmt.Errorf("manager: %w", err)
+		return fmt.Errorf("configure the manager: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("manager: %w", err)
+		return fmt.Errorf("run the manager: %w", err)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (s *System) start(ctx context.Context, o Options) error {
 	}
 	sockets, err := os.MkdirTemp("", "cosi-")
 	if err != nil {
-		return fmt.Errorf("directory for sockets: %w", err)
+		return fmt.Errorf("create a directory for sockets: %w", err)
 	}
 	s.sockets = sockets
 	if err := s.addController(ctx, o); err != nil {
@@ -165,7 +165,7 @@ func adminOf(cp *controlplane.ControlPlane) (client.Client, error) {
 	}
 	admin, err := client.New(cp.Config(), client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("client of the administrator: %w", err)
+		return nil, fmt.Errorf("create a client for the administrator: %w", err)
 	}
 	return admin, nil
 }

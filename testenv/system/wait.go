@@ -21,7 +21,7 @@ import (
 func WaitCondition(ctx context.Context, c client.Client, object client.Object, condition string, status metav1.ConditionStatus) error {
 	err := controlplane.Until(ctx, func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return fmt.Errorf("cannot read it: %w", err)
+			return fmt.Errorf("cannot read the object: %w", err)
 		}
 		conditions, err := conditionsOf(object)
 		if err != nil {
@@ -29,7 +29,7 @@ func WaitCondition(ctx context.Context, c client.Client, object client.Object, c
 		}
 		found := apimeta.FindStatusCondition(conditions, condition)
 		if found == nil || found.Status != status || found.ObservedGeneration != object.GetGeneration() {
-			return fmt.Errorf("its conditions are: %s", describe(conditions))
+			return fmt.Errorf("conditions: %s", describe(conditions))
 		}
 		return nil
 	})
@@ -47,7 +47,7 @@ func WaitGone(ctx context.Context, c client.Client, object client.Object) error 
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
-			return fmt.Errorf("cannot read it: %w", err)
+			return fmt.Errorf("cannot read the object: %w", err)
 		default:
 			conditions, _ := conditionsOf(object)
 			return fmt.Errorf("deleted at %v, finalizers %q, conditions: %s",
@@ -69,7 +69,7 @@ func conditionsOf(object client.Object) ([]metav1.Condition, error) {
 	case *cosiapi.BucketAccess:
 		return o.Status.Conditions, nil
 	default:
-		return nil, fmt.Errorf("%T has no conditions of Cooper", object)
+		return nil, fmt.Errorf("%T is not a BucketClaim, Bucket or BucketAccess", object)
 	}
 }
 

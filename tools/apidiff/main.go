@@ -37,7 +37,7 @@ func libraries() []string {
 }
 
 // errTooShort means that nothing was compared.
-var errTooShort = errors.New("git fetch --unshallow may change that")
+var errTooShort = errors.New("run git fetch --unshallow")
 
 func main() {
 	since := flag.String("since", "", "tag or commit to compare with; empty means the one on the page")
@@ -59,12 +59,12 @@ func run(since string) error {
 		}
 		named := regexp.MustCompile("since `([^`]+)`").FindSubmatch(text)
 		if named == nil {
-			return fmt.Errorf("%s contains no commit: set one with -since", page)
+			return fmt.Errorf("%s does not name a commit to compare with: set one with -since", page)
 		}
 		since = string(named[1])
 	}
 	if exec.Command("git", "cat-file", "-e", since+"^{commit}").Run() != nil {
-		return fmt.Errorf("the history does not go back to %s: %w", since, errTooShort)
+		return fmt.Errorf("the history of this checkout does not contain %s: %w", since, errTooShort)
 	}
 	checkout, err := os.MkdirTemp("", "apidiff-")
 	if err != nil {
@@ -80,7 +80,7 @@ func run(since string) error {
 	}
 	before, err := load(checkout)
 	if err != nil {
-		return fmt.Errorf("%s: %w", since, err)
+		return fmt.Errorf("load the packages of %s: %w", since, err)
 	}
 	after, err := load(".")
 	if err != nil {
@@ -140,7 +140,7 @@ func loadModule(directory string, patterns ...string) (map[string]*types.Package
 	packages := map[string]*types.Package{}
 	for _, path := range wanted {
 		if packages[path], err = read.Import(path); err != nil {
-			return nil, fmt.Errorf("package %s: %w", path, err)
+			return nil, fmt.Errorf("import package %s: %w", path, err)
 		}
 	}
 	return packages, nil

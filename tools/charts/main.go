@@ -55,7 +55,7 @@ func run(deploy string) error {
 	}
 	for _, chart := range charts {
 		if err := describe(filepath.Dir(chart)); err != nil {
-			return fmt.Errorf("%s: %w", chart, err)
+			return fmt.Errorf("describe the values of %s: %w", chart, err)
 		}
 	}
 	return nil
@@ -65,10 +65,10 @@ func run(deploy string) error {
 func glob(pattern string) ([]string, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", pattern, err)
+		return nil, fmt.Errorf("find files that match %s: %w", pattern, err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("nothing matches %s", pattern)
+		return nil, fmt.Errorf("no file matches %s", pattern)
 	}
 	return files, nil
 }
@@ -79,15 +79,15 @@ func copyFiles(pattern, directory string) error {
 		return err
 	}
 	if err := os.MkdirAll(directory, 0o750); err != nil {
-		return fmt.Errorf("copy: %w", err)
+		return fmt.Errorf("copy a file into a chart: %w", err)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("copy: %w", err)
+			return fmt.Errorf("copy a file into a chart: %w", err)
 		}
 		if err := os.WriteFile(filepath.Join(directory, filepath.Base(file)), content, 0o600); err != nil {
-			return fmt.Errorf("copy: %w", err)
+			return fmt.Errorf("copy a file into a chart: %w", err)
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func describe(directory string) error {
 	}
 	for name, text := range map[string]string{"values.schema.json": schema, "README.md": page} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
-			return fmt.Errorf("write: %w", err)
+			return fmt.Errorf("write a file of the chart: %w", err)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func check(root, platform string) error {
 	}
 	all, err := packages.Load(config, "./...")
 	if err != nil {
-		return fmt.Errorf("%s: %w", platform, err)
+		return fmt.Errorf("load the packages for %s: %w", platform, err)
 	}
 	var errs []error
 	seen := map[string]bool{} // a package is listed again with its tests

@@ -40,7 +40,7 @@ func run(args []string) error {
 	}
 	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
 		if err := generate(root, plugin, files, descriptors); err != nil {
-			return fmt.Errorf("%s: %w", plugin, err)
+			return fmt.Errorf("run %s: %w", plugin, err)
 		}
 	}
 	return nil

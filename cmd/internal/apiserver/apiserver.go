@@ -46,7 +46,7 @@ func (a *Access) Config() (*rest.Config, error) {
 		return nil, errors.New("not running in a Pod: pass the kubeconfig file of the cluster with --kubeconfig")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach the API server as this Pod: %w", err)
+		return nil, fmt.Errorf("read the in-cluster configuration: %w", err)
 	}
 	return unlimited(config), nil
 }

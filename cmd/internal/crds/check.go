@@ -45,7 +45,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("reach the API server: %w", err)
+		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	ours, err := Ours()
 	if err != nil {
@@ -86,7 +86,7 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 	case err != nil:
 		fmt.Fprintf(out, "cannot check the admission policies: %v\n", err)
 	case len(missing) > 0:
-		fmt.Fprintf(out, "admission policies are missing or do not deny: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
+		fmt.Fprintf(out, "admission policies are missing or do not deny requests: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
 	}
 }
 
@@ -100,7 +100,7 @@ func Ours() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(manifests[name], crd); err != nil {
-			return nil, fmt.Errorf("embedded %s: %w", name, err)
+			return nil, fmt.Errorf("decode the embedded CRD %s: %w", name, err)
 		}
 		all = append(all, crd)
 	}

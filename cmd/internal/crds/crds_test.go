@@ -202,7 +202,7 @@ func TestCheck(t *testing.T) {
 	check("ours of an older version", false, "")
 	var out bytes.Buffer
 	err = crds.Check(t.Context(), env.Config(), crds.Options{Policies: true, Out: &out})
-	if err != nil || !strings.Contains(out.String(), "admission policies are missing or do not deny: cosi-protection, cosi-protection-create, ") {
+	if err != nil || !strings.Contains(out.String(), "admission policies are missing or do not deny requests: cosi-protection, cosi-protection-create, ") {
 		t.Errorf("without the admission policies: %v\n%s", err, out.String())
 	}
 	stranger := ours(t, "BucketClaim")

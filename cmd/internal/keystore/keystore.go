@@ -66,10 +66,10 @@ func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (cred
 	case kind == "kubernetes":
 		return p.openSecrets(ctx, place, driver, log)
 	case p.value == "memory":
-		log.WarnContext(ctx, "the credential store is in memory: after a restart of this process no access can be granted again without new keys")
+		log.WarnContext(ctx, "the credential store is in memory: after a restart of this process, each access that is granted again needs a new key")
 		return credentials.NewMemory(), nil
 	case p.value == "":
-		return nil, serve.Usagef("--credential-store is needed: stores show a secret key only once, so the driver must keep it; use sidecar, kubernetes or directory:/path")
+		return nil, serve.Usagef("--credential-store is not set: storage systems return a secret key only once, so the driver must store it; use sidecar, kubernetes or directory:/path")
 	default:
 		return nil, serve.Usagef("--credential-store %q is not one of: sidecar, sidecar:unix:///path/to/name.sock, kubernetes, kubernetes:namespace, directory:/path, memory", p.value)
 	}
@@ -79,7 +79,7 @@ func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *
 	if namespace == "" {
 		own, err := apiserver.OwnNamespace()
 		if err != nil {
-			return nil, serve.Usagef("--credential-store kubernetes: name the namespace, as in kubernetes:cosi-system: %w", err)
+			return nil, serve.Usagef("--credential-store kubernetes: the namespace is unknown; add it, as in kubernetes:cosi-system: %w", err)
 		}
 		namespace = own
 	}

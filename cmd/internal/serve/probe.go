@@ -37,7 +37,7 @@ func Probe(ctx context.Context, url string) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return Usagef("not a URL: %w", err)
+		return Usagef("invalid URL: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

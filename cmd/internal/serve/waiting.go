@@ -19,7 +19,7 @@ func Waiting(ctx context.Context, address, why string) (end func(), err error) {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("serve health: %w", err)
+		return nil, fmt.Errorf("serve the health endpoints: %w", err)
 	}
 	pages := http.NewServeMux()
 	pages.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

@@ -83,11 +83,11 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("address %q of the page: %w: use one such as 127.0.0.1:8080", address, err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("address %q of the page is not a loopback address: the page shows all that you may read, so use an address such as 127.0.0.1:8080", address)
+		return nil, fmt.Errorf("address %q of the page is not a loopback address: the page shows everything that you have permission to read, so use an address such as 127.0.0.1:8080", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("address of the page: %w", err)
+		return nil, fmt.Errorf("listen on the address of the page: %w", err)
 	}
 	return listener, nil
 }

@@ -122,7 +122,7 @@ func (o *Objects) unreadable(kind string, err error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the kind %s: %w", kind, err)
+		return fmt.Errorf("read objects of kind %s: %w", kind, err)
 	}
 	return nil
 }

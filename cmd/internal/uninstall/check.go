@@ -41,7 +41,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("reach the API server: %w", err)
+		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	there, err := known(config)
 	if err != nil || !there {
@@ -109,11 +109,11 @@ func (l *look) buckets(ctx context.Context) error {
 func known(config *rest.Config) (bool, error) {
 	c, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return false, fmt.Errorf("reach the API server: %w", err)
+		return false, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	list, err := c.ServerGroups()
 	if err == nil && len(list.Groups) == 0 { // the server returned none to this user
-		err = errors.New("it returned no API groups")
+		err = errors.New("the API server returned no API groups")
 	}
 	if err != nil {
 		return false, fmt.Errorf("list the API groups: %w", err)
@@ -164,7 +164,7 @@ func (l *look) verdict() error {
 	}
 	text.WriteString("Delete the accesses and then the claims, and wait until they no longer exist. A Bucket with deletionPolicy Retain remains after its claim:\n" +
 		"kubectl delete buckets.objectstorage.k8s.io NAME keeps the bucket and its data in the store. To see why a Bucket is stuck in deletion,\n" +
-		"for example because it is not empty, run kubectl describe buckets.objectstorage.k8s.io NAME. To uninstall anyway, with credentials that\n" +
-		"continue to work and objects that cannot be deleted until it is installed again, run helm uninstall --no-hooks")
+		"for example because it is not empty, run kubectl describe buckets.objectstorage.k8s.io NAME. To uninstall anyway, run\n" +
+		"helm uninstall --no-hooks. The credentials then continue to work, and the objects cannot be deleted before the next installation")
 	return errors.New(text.String())
 }

@@ -30,7 +30,7 @@ func classProblem(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 			"Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create it again with another class.", name).Confirmed()
 	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
 		return conditions.Refuse(conditions.MultiBucketDisallowed,
-			"BucketAccessClass %q allows one BucketClaim for each BucketAccess, and this BucketAccess asks for %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
+			"BucketAccessClass %q allows only one BucketClaim for each BucketAccess, but this BucketAccess has %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
 			class.Name, len(access.Spec.BucketClaims))
 	case authenticationType(class) == cosiapi.AuthenticationTypeServiceAccount && access.Spec.ServiceAccountName == "":
 		return conditions.Refuse(conditions.ServiceAccountRequired,
@@ -73,7 +73,7 @@ func modesProblem(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMo
 	} {
 		if category.mode != "" && slices.Contains(category.never, category.mode) {
 			return conditions.Refuse(conditions.AccessModeDisallowed,
-				"BucketAccessClass %q does not allow %s: %s, which this BucketAccess asks for on %s. Delete this BucketAccess and create it again with another mode or class.",
+				"BucketAccessClass %q does not allow %s: %s, which this BucketAccess requests for %s. Delete this BucketAccess and create it again with another mode or class.",
 				class.Name, category.name, category.mode, of)
 		}
 	}
@@ -183,12 +183,12 @@ func bucketProblem(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, buc
 	case bucket == nil:
 		return conditions.Refuse(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
 	case !bound(claim, bucket):
-		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must correct that.",
+		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must correct the binding.",
 			conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, name))
 	case !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket):
 		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete that BucketClaim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
-		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore status.bucketID of the Bucket.", bucket.Name, claim.Name)
 	case lacks != "":
 		return conditions.Refuse(conditions.ProtocolUnsupported, "%s Delete this BucketAccess and create it again with another protocol or claim.", lacks)
 	case bucket.Spec.DriverName != class.Spec.DriverName:

@@ -223,7 +223,7 @@ func TestCheckBuckets(t *testing.T) {
 		"a Bucket is missing": {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }, conditions.BucketMissing, false, "bucket-of-films"},
 		"a Bucket names another claim": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.BucketClaimRef.UID = "other" },
-			conditions.BindingInvalid, false, `Bucket "bucket-of-films" belongs to another BucketClaim and not to BucketClaim "films".`,
+			conditions.BindingInvalid, false, `Bucket "bucket-of-films" belongs to another BucketClaim, not to BucketClaim "films".`,
 		},
 		"a Bucket is being deleted": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].DeletionTimestamp = &now },
@@ -238,7 +238,7 @@ func TestCheckBuckets(t *testing.T) {
 		"a protocol is not offered": {
 			func(_ *cosiapi.BucketAccess, f *facts) {
 				f.claims["films"].Status.Protocols = []cosiapi.Protocol{cosiapi.ProtocolGCS}
-			}, conditions.ProtocolUnsupported, false, "supports GCS and not S3",
+			}, conditions.ProtocolUnsupported, false, "supports GCS, but not S3",
 		},
 		"a Bucket of another driver": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.DriverName = "gcs" },

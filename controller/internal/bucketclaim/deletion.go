@@ -51,8 +51,8 @@ func (r *Reconciler) keepForeign(ctx context.Context, w *work, bucket *cosiapi.B
 	if w.claim.Status.BoundBucketName == "" {
 		return reconciler.Next(), nil
 	}
-	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI deletes neither. "+
-		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim, which needs the ClusterRole cosi-override.", foreign(bucket))
+	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI does not delete that Bucket or this BucketClaim. "+
+		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim with the permissions of the ClusterRole cosi-override.", foreign(bucket))
 	isNew := !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 	err := r.writeStatus(ctx, w, func() {
 		p.Report(&w.claim.Status.Conditions, w.claim.Generation)

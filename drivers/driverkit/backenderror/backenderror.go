@@ -5,7 +5,7 @@
 //
 // The user sees the subject of the call, a sentence from the table and the backend's error code, for example:
 //
-//	bucket b: the store denies the driver this action; an administrator has to allow it (AccessDenied)
+//	bucket b: the store denies the driver this action; an administrator has to grant the permission to the driver's own account (AccessDenied)
 //
 // The backend's own error text and request ID may contain information that is not intended for users, so they appear
 // only in the driver's log. Each meaning has a gRPC code, which decides whether the sidecar retries the call. See the
@@ -36,11 +36,11 @@ type Meaning struct {
 // Meanings that apply to most backends.
 var (
 	Login     = Meaning{driverkit.Unauthenticated, "{backend} does not accept the driver's own credentials; an administrator has to renew them"}
-	Denied    = Meaning{driverkit.PermissionDenied, "{backend} denies the driver this action; an administrator has to allow it"}
+	Denied    = Meaning{driverkit.PermissionDenied, "{backend} denies the driver this action; an administrator has to grant the permission to the driver's own account"}
 	Throttled = Meaning{driverkit.ResourceExhausted, "{backend} limits the rate of requests; the driver tries again later"}
 	Quota     = Meaning{driverkit.ResourceExhausted, "a quota of {backend} is exhausted; an administrator has to raise it or delete unused objects"}
 	Down      = Meaning{driverkit.Unavailable, "{backend} has an internal problem; the driver tries again"}
-	ClockSkew = Meaning{driverkit.Unavailable, "the clocks of the driver and {backend} differ; an administrator has to set them"}
+	ClockSkew = Meaning{driverkit.Unavailable, "the clocks of the driver and {backend} differ too much; an administrator has to synchronize them"}
 	// Settling means that an earlier change has not yet propagated to the whole backend.
 	Settling = Meaning{driverkit.Unavailable, "an earlier change has not propagated in {backend} yet; the driver tries again"}
 	// Changing means that another client is changing the resource concurrently.
@@ -56,7 +56,7 @@ var (
 )
 
 var (
-	unreachable = Meaning{driverkit.Unavailable, "{backend} cannot be reached"}
+	unreachable = Meaning{driverkit.Unavailable, "{backend} cannot be reached; the driver tries again; if this persists, check its endpoint and the network"}
 	untrusted   = Meaning{driverkit.Unavailable, "the certificate of {backend} is not trusted; an administrator has to configure its certificate authority (caFile)"}
 	failed      = Meaning{driverkit.Internal, "the driver failed; see its log for details"}
 )

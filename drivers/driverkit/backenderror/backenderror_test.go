@@ -47,14 +47,14 @@ func TestTranslate(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		"a code of the table":                          {answered(failure{Codes: []string{"Locked"}}), codes.PermissionDenied, "bucket b: the shelf denies the driver this action; an administrator has to allow it (Locked)"},
+		"a code of the table":                          {answered(failure{Codes: []string{"Locked"}}), codes.PermissionDenied, "bucket b: the shelf denies the driver this action; an administrator has to grant the permission to the driver's own account (Locked)"},
 		"a code that means something else in the call": {answered(failure{Operation: "Clear", Codes: []string{"Gone", "Locked"}}), codes.FailedPrecondition, "bucket b: the shelf prevents this change (Locked)"},
 		"the first of several codes counts":            {answered(failure{Codes: []string{"Gone", "Locked"}}), codes.NotFound, "bucket b: it does not exist at the shelf (Gone)"},
 		"an unknown code shows itself":                 {answered(failure{Codes: []string{"Odd"}, Status: 418}), codes.Internal, "bucket b: the shelf returned an unexpected response; see the driver's log for details (Odd)"},
 		"a status that means something else here":      {answered(failure{Status: 404}), codes.Unavailable, "(HTTP status 404)"},
 		"a meaning of the driver's own":                {answered(failure{Codes: []string{"Locked"}, Meaning: own, Label: "no token"}), codes.OutOfRange, "bucket b: as the shelf is (no token)"},
 		"an error of the driver itself":                {errors.New("defect"), codes.Internal, "bucket b: the driver failed; see its log for details"},
-		"a backend that cannot be reached":             {errors.New("dial tcp"), codes.Unavailable, "bucket b: the shelf cannot be reached"},
+		"a backend that cannot be reached":             {errors.New("dial tcp"), codes.Unavailable, "bucket b: the shelf cannot be reached; the driver tries again; if this persists, check its endpoint and the network"},
 		"a certificate that is not trusted":            {errors.New("dial tcp: x509: unknown authority"), codes.Unavailable, "caFile"},
 		"an error that is for the user already":        {fmt.Errorf("wrapped: %w", driverkit.AlreadyExists("as it is")), codes.AlreadyExists, "as it is"},
 		"the status 401 is about the login":            {answered(failure{Status: 401}), codes.Unauthenticated, ""},

@@ -85,7 +85,7 @@ type Deriver struct {
 // the same master key. The master key must be random and at least 32 bytes long.
 func NewDeriver(master cosi.Secret, driver string) (Deriver, error) {
 	if length := len(master.Reveal()); length < minMaster {
-		return Deriver{}, fmt.Errorf("the master key has %d bytes, but must have at least %d, random ones", length, minMaster)
+		return Deriver{}, fmt.Errorf("the master key has %d bytes, but must have at least %d random bytes", length, minMaster)
 	}
 	return Deriver{master: master, driver: driver}, nil
 }

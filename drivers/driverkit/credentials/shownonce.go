@@ -73,7 +73,7 @@ func GrantShownOnce(ctx context.Context, store Store, request Request, keys Show
 	current := slices.IndexFunc(known, func(k ShownOnceKey) bool { return k.ID == entry.Current.ID })
 	if current >= 0 && !known[current].Active {
 		return Credential{}, driverkit.FailedPrecondition(
-			"key %s of account %s was made inactive at the store; activate it, or delete it to have a new one made", entry.Current.ID, request.Account)
+			"key %s of account %s was deactivated in the store; activate the key, or delete it to let the driver create another", entry.Current.ID, request.Account)
 	}
 	lives := current >= 0 || !request.New && isYoung(entry)
 	if lives && entry.Rotation == request.Rotation {

@@ -81,13 +81,13 @@ type Request struct {
 func StoreError(account string, err error) error {
 	switch {
 	case errors.Is(err, ErrConflict):
-		return driverkit.Aborted("account %s is being changed by another process", account).WithDetail(err)
+		return driverkit.Aborted("another process is changing account %s; the driver tries again", account).WithDetail(err)
 	case errors.Is(err, ErrCorrupt):
-		return driverkit.FailedPrecondition("the stored credential of account %s is damaged; the driver's log says how to go on", account).WithDetail(err)
+		return driverkit.FailedPrecondition("the stored credential of account %s is damaged; see the driver's log for how to repair it", account).WithDetail(err)
 	case errors.Is(err, ErrStoreID):
-		return driverkit.FailedPrecondition("credential store lost; the driver's log says how to go on").WithDetail(err)
+		return driverkit.FailedPrecondition("credential store lost; see the driver's log for how to restore it").WithDetail(err)
 	default:
-		return driverkit.Unavailable("the credential store cannot be used").WithDetail(fmt.Errorf("account %s: %w", account, err))
+		return driverkit.Unavailable("the driver cannot use its credential store; see the driver's log for the reason").WithDetail(fmt.Errorf("account %s: %w", account, err))
 	}
 }
 

@@ -70,7 +70,7 @@ func (d Document) files(source string) (map[string][]byte, error) {
 	schema["title"] = "Configuration of cosi-driver-" + d.Name
 	encoded, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the schema: %w", err)
+		return nil, fmt.Errorf("encode the schema: %w", err)
 	}
 	return map[string][]byte{
 		d.Name + "-driver.schema.json": append(encoded, '\n'),

@@ -39,7 +39,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("no directory of Secrets is set")
+		return errors.New("no Secret is set; pass env or the directory of a Secret as an argument")
 	}
 	last := len(args) - 1
 	switch {
@@ -126,14 +126,14 @@ func use(ctx context.Context, source string) error {
 	}
 	endpoint, err := url.Parse(values[0])
 	if err != nil {
-		return fmt.Errorf("endpoint: %w", err)
+		return fmt.Errorf("parse AWS_ENDPOINT_URL: %w", err)
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: credentials.NewStaticV4(values[1], values[2], ""), Region: values[3],
 		Secure: endpoint.Scheme == "https", BucketLookup: minio.BucketLookupPath,
 	})
 	if err != nil {
-		return fmt.Errorf("client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	const name, text = "hello", "from a Pod"
 	bucket := values[4]

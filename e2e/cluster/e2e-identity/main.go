@@ -45,7 +45,7 @@ func run(ctx context.Context) error {
 	clouds := map[string]func(context.Context) (string, error){"S3": useS3, "Azure": useAzure, "GCS": useGCS}
 	use, ok := clouds[os.Getenv("COSI_PROTOCOL")]
 	if !ok {
-		return fmt.Errorf("COSI_PROTOCOL is %q", os.Getenv("COSI_PROTOCOL"))
+		return fmt.Errorf("COSI_PROTOCOL is %q, want S3, Azure or GCS", os.Getenv("COSI_PROTOCOL"))
 	}
 	got, err := use(ctx)
 	if err != nil {
@@ -62,20 +62,20 @@ func run(ctx context.Context) error {
 func useS3(ctx context.Context) (string, error) {
 	endpoint, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
 	if err != nil {
-		return "", fmt.Errorf("endpoint: %w", err)
+		return "", fmt.Errorf("parse AWS_ENDPOINT_URL: %w", err)
 	}
 	session, err := credentials.NewSTSWebIdentity(endpoint.String(), func() (*credentials.WebIdentityToken, error) {
 		token, err := os.ReadFile(os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"))
 		return &credentials.WebIdentityToken{Token: string(token)}, err
 	}, func(i *credentials.STSWebIdentity) { i.RoleARN = os.Getenv("AWS_ROLE_ARN") })
 	if err != nil {
-		return "", fmt.Errorf("session: %w", err)
+		return "", fmt.Errorf("create credentials for the AWS role: %w", err)
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: session, Region: os.Getenv("AWS_DEFAULT_REGION"), Secure: endpoint.Scheme == "https", BucketLookup: minio.BucketLookupPath,
 	})
 	if err != nil {
-		return "", fmt.Errorf("client: %w", err)
+		return "", fmt.Errorf("create a client: %w", err)
 	}
 	bucket := os.Getenv("BUCKET_NAME")
 	if _, err := client.PutObject(ctx, bucket, name, strings.NewReader(text), int64(len(text)), minio.PutObjectOptions{}); err != nil {
@@ -93,18 +93,18 @@ func useS3(ctx context.Context) (string, error) {
 func useAzure(ctx context.Context) (string, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(os.Getenv("COSI_CERTIFICATE_AUTHORITY"))) {
-		return "", errors.New("the Secret has no certificate authority")
+		return "", errors.New("COSI_CERTIFICATE_AUTHORITY contains no PEM certificate")
 	}
 	trusting := azcore.ClientOptions{Transport: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}}
 	login, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 		ClientOptions: trusting, DisableInstanceDiscovery: true, // for clouds that Microsoft does not list
 	})
 	if err != nil {
-		return "", fmt.Errorf("identity: %w", err)
+		return "", fmt.Errorf("create credentials for the managed identity: %w", err)
 	}
 	client, err := container.NewClient(os.Getenv("CONTAINER_URL"), login, &container.ClientOptions{ClientOptions: trusting})
 	if err != nil {
-		return "", fmt.Errorf("client: %w", err)
+		return "", fmt.Errorf("create a client: %w", err)
 	}
 	if _, err := client.NewBlockBlobClient(name).UploadBuffer(ctx, []byte(text), nil); err != nil {
 		return "", fmt.Errorf("store a blob: %w", err)
@@ -126,7 +126,7 @@ func useGCS(ctx context.Context) (string, error) {
 	client, err := storage.NewClient(ctx, option.WithEndpoint(os.Getenv("GCS_ENDPOINT_URL")+"/storage/v1/"),
 		option.WithAuthCredentialsJSON(option.ExternalAccount, config), storage.WithJSONReads())
 	if err != nil {
-		return "", fmt.Errorf("client: %w", err)
+		return "", fmt.Errorf("create a client: %w", err)
 	}
 	client.SetRetry(storage.WithPolicy(storage.RetryNever))
 	object := client.Bucket(os.Getenv("BUCKET_NAME")).Object(name)

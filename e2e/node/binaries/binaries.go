@@ -56,7 +56,7 @@ func Find(ctx context.Context, o Options) (string, error) {
 	}
 	files, err := fs.Sub(template, "template")
 	if err != nil {
-		return "", fmt.Errorf("embedded template: %w", err)
+		return "", fmt.Errorf("open the embedded template: %w", err)
 	}
 	module := gobuild.Module{
 		Name: "node", Version: binaries.Version, Template: files, LinkFlags: binaries.LinkFlags(binaries.Version),

@@ -59,7 +59,7 @@ func (o *options) settings() (azurefake.Options, error) {
 		out.Accounts = append(out.Accounts, azurefake.Account{Name: name, SharedKeyOff: o.sharedKeyOff})
 	}
 	if len(out.Accounts) == 0 {
-		return out, errors.New("--account is empty: name at least one storage account")
+		return out, errors.New("--account is empty; set the name of at least one storage account")
 	}
 	if o.key != "" && o.keyFile != "" {
 		return out, errors.New("--key and --key-file are mutually exclusive")
@@ -68,14 +68,14 @@ func (o *options) settings() (azurefake.Options, error) {
 	if o.keyFile != "" {
 		key, err := os.ReadFile(o.keyFile)
 		if err != nil {
-			return out, fmt.Errorf("read the key: %w", err)
+			return out, fmt.Errorf("read --key-file: %w", err)
 		}
 		out.Accounts[0].Key = strings.TrimSpace(string(key))
 	}
 	if o.issuerCA != "" {
 		authority, err := os.ReadFile(o.issuerCA)
 		if err != nil {
-			return out, fmt.Errorf("read the authority of issuers: %w", err)
+			return out, fmt.Errorf("read --issuer-ca: %w", err)
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(authority) {

@@ -184,9 +184,9 @@ func TestBadStartsSayWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	fakecmdtest.BadStarts(t, azurefakecmd.Prepare, "PutBlob", map[string]fakecmdtest.BadStart{
-		"no account at all":            {Args: []string{"--account", ""}, Want: "name at least one storage account"},
+		"no account at all":            {Args: []string{"--account", ""}, Want: "set the name of at least one storage account"},
 		"a name that no account has":   {Args: []string{"--account", "No_Account"}, Want: "3 to 24 lower-case letters and digits"},
-		"a key file that is not there": {Args: []string{"--key-file", "/nowhere.key"}, Want: "read the key"},
+		"a key file that is not there": {Args: []string{"--key-file", "/nowhere.key"}, Want: "read --key-file"},
 		"a key that is not base64":     {Args: []string{"--key-file", noKey}, Want: "the key is not base64"},
 	})
 }

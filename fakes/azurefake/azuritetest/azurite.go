@@ -52,7 +52,7 @@ func Start(t testing.TB) string {
 			return strings.TrimSpace(at)
 		}
 	}
-	t.Fatal("Azurite ended before it listened")
+	t.Fatal("Azurite exited before it listened on its port")
 	return ""
 }
 
@@ -91,15 +91,15 @@ func find() (string, error) {
 	if script == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("no cache to look for Azurite in: %w", err)
+			return "", fmt.Errorf("find the cache directory of Azurite: %w; set AZURITE to the path of blob/main.js", err)
 		}
 		script = filepath.Join(cache, "cooper", "stores", "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
 	}
 	if _, err := os.Stat(script); err != nil {
-		return "", fmt.Errorf("no Azurite: %w; bash hack/npm.sh azurite installs it, or AZURITE can name its blob/main.js", err)
+		return "", fmt.Errorf("cannot find Azurite: %w; install it with bash hack/npm.sh azurite, or set AZURITE to the path of its blob/main.js", err)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
-		return "", fmt.Errorf("no Azurite without Node: %w", err)
+		return "", fmt.Errorf("cannot run Azurite without Node.js: %w; install Node.js", err)
 	}
 	return script, nil
 }

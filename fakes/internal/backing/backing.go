@@ -67,7 +67,7 @@ func (b *Backing) open(o Options) error {
 	}
 	dir, err := os.MkdirTemp("", o.Program+"-")
 	if err != nil {
-		return fmt.Errorf("make a directory for bodies: %w", err)
+		return fmt.Errorf("create a directory for bodies: %w", err)
 	}
 	b.scratch = dir
 	b.Bodies, err = blob.New(dir, o.BodyThreshold)

@@ -47,7 +47,7 @@ type Store struct {
 func New(dir string, threshold int64) (*Store, error) {
 	for _, sub := range []string{"bodies", "incoming"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, fmt.Errorf("make the directory for bodies: %w", err)
+			return nil, fmt.Errorf("create the directory for bodies: %w", err)
 		}
 	}
 	s := &Store{
@@ -140,7 +140,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 func (w *Writer) spill() error {
 	f, err := os.CreateTemp(filepath.Join(w.store.dir, "incoming"), "body-*")
 	if err != nil {
-		return fmt.Errorf("make a file for a body: %w", err)
+		return fmt.Errorf("create a file for a body: %w", err)
 	}
 	w.file = f
 	if w.buf != nil {
@@ -181,7 +181,7 @@ func (w *Writer) Commit() (ID, error) {
 		err = os.Rename(w.file.Name(), path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("keep a body: %w", err)
+		return "", fmt.Errorf("store a body: %w", err)
 	}
 	return id, nil
 }
@@ -193,7 +193,7 @@ func (w *Writer) Abort() error {
 		return nil
 	}
 	if err := errors.Join(w.file.Close(), os.Remove(w.file.Name())); err != nil {
-		return fmt.Errorf("drop a body: %w", err)
+		return fmt.Errorf("discard a body: %w", err)
 	}
 	return nil
 }

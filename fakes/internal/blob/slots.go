@@ -43,10 +43,10 @@ func place(size int64) int64 {
 func newSlots(dir string) (*slots, error) {
 	f, err := os.CreateTemp(dir, "small-*")
 	if err != nil {
-		return nil, fmt.Errorf("make a file for small bodies: %w", err)
+		return nil, fmt.Errorf("create a file for small bodies: %w", err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a file for small bodies: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("create a file for small bodies: %w", err), f.Close())
 	}
 	return &slots{file: f, bodies: map[ID]slot{}, free: map[int64][]int64{}}, nil
 }
@@ -88,7 +88,7 @@ func (s *slots) give(at slot) error {
 	s.end = 0
 	clear(s.free)
 	if err := s.file.Truncate(0); err != nil {
-		return fmt.Errorf("empty the file of small bodies: %w", err)
+		return fmt.Errorf("truncate the file of small bodies: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *slots) get(into *bytes.Buffer, id ID, offset, length int64) (ok bool, e
 		return false, nil
 	}
 	if offset+length > at.size {
-		return true, fmt.Errorf("read a body: %d bytes from %d of %d", length, offset, at.size)
+		return true, fmt.Errorf("read a body: %d bytes from offset %d exceed its size of %d", length, offset, at.size)
 	}
 	into.Grow(int(length))
 	part := into.AvailableBuffer()[:length]

@@ -105,7 +105,7 @@ type readCloser struct {
 func (d Desk) serveStale(w http.ResponseWriter, r *http.Request, rule *fault.Rule) string {
 	x, err := d.Before(d.Backing.Past.Before(rule.Lag, d.Now().Add(-time.Duration(rule.LagTime))), r)
 	if err != nil {
-		http.Error(w, "the past cannot be read: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "read the past state: "+err.Error(), http.StatusInternalServerError)
 		return "InternalError"
 	}
 	return x.Serve(w)

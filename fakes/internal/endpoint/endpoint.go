@@ -122,9 +122,9 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 takes a free one): %w", address, err)
+		return nil, fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 selects a free one): %w", address, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: this user may not open the port; choose one above 1023: %w", address, err)
+		return nil, fmt.Errorf("listen on %s: this user is not permitted to open the port; choose a port above 1023: %w", address, err)
 	}
 	return nil, fmt.Errorf("listen on %s: %w", address, err)
 }

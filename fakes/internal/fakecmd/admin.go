@@ -88,7 +88,7 @@ func HasBasicAuth(r *http.Request, user, password string) bool {
 func putFaults(faults *fault.Injector, w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxPlan))
 	if err != nil {
-		http.Error(w, "read the plan: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, "read the fault plan: "+err.Error(), http.StatusBadRequest)
 		return
 	}
 	plan, err := fault.ParsePlan(raw)

@@ -147,7 +147,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 		err = errors.Join(err, served)
 	}
 	if err != nil {
-		return fmt.Errorf("stop: %w", err)
+		return fmt.Errorf("stop the fake: %w", err)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (f *Flags) certificate() (*tls.Config, error) {
 		return nil, err
 	}
 	if err := os.WriteFile(f.CAFile, ca, 0o600); err != nil {
-		return nil, fmt.Errorf("write the CA: %w", err)
+		return nil, fmt.Errorf("write the CA's certificate: %w", err)
 	}
 	return config, nil
 }

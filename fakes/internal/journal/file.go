@@ -25,7 +25,7 @@ func markerName(program string) string { return program + ".json" }
 func formatOf(program string) string { return "cooper-" + program + "/1" }
 
 // ErrForeign is returned for a directory that contains other files than a journal of the program.
-var ErrForeign = errors.New("the directory is not empty and was not made by this program")
+var ErrForeign = errors.New("the directory is not empty and was not created by this program")
 
 // ErrInUse is returned for a directory that another process uses.
 var ErrInUse = errors.New("the directory is in use by another process")
@@ -47,7 +47,7 @@ type marker struct {
 // leave an incomplete last record, which was never acknowledged; Open removes it. Any other damage is an error.
 func Open(dir, program string) (*File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, fmt.Errorf("create the data directory: %w", err)
 	}
 	lock, err := claim(dir, program)
 	if err != nil {
@@ -77,7 +77,7 @@ func claim(dir, program string) (*os.File, error) {
 			return nil, fmt.Errorf("read the data directory: %w", err)
 		}
 		if len(entries) > 0 {
-			return nil, fmt.Errorf("data directory %s: %w (it holds %s); choose an empty or a new directory", dir, ErrForeign, entries[0].Name())
+			return nil, fmt.Errorf("data directory %s: %w (it contains %s); choose an empty or a new directory", dir, ErrForeign, entries[0].Name())
 		}
 	case err != nil:
 		return nil, fmt.Errorf("read the data directory: %w", err)
@@ -91,7 +91,7 @@ func claim(dir, program string) (*os.File, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s: %w (pid %d); stop it or choose another directory", dir, ErrInUse, m.PID), lock.Close())
+		return nil, errors.Join(fmt.Errorf("data directory %s: %w (pid %d); stop that process or choose another directory", dir, ErrInUse, m.PID), lock.Close())
 	}
 	raw, err = json.Marshal(marker{Format: formatOf(program), PID: os.Getpid()})
 	if err == nil {
@@ -101,7 +101,7 @@ func claim(dir, program string) (*os.File, error) {
 		_, err = lock.WriteAt(raw, 0)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mark the data directory: %w", err), release(lock))
+		return nil, errors.Join(fmt.Errorf("write the marker of the data directory: %w", err), release(lock))
 	}
 	return lock, nil
 }
@@ -124,7 +124,7 @@ func (f *File) load(dir string) error {
 		return errors.Join(old.Close(), f.compact(path))
 	}
 	if err := old.Truncate(end); err != nil {
-		return errors.Join(fmt.Errorf("cut the torn end of the journal: %w", err), old.Close())
+		return errors.Join(fmt.Errorf("truncate the incomplete last record of the journal: %w", err), old.Close())
 	}
 	if _, err := old.Seek(end, io.SeekStart); err != nil {
 		return errors.Join(fmt.Errorf("seek in the journal: %w", err), old.Close())
@@ -149,7 +149,7 @@ func (f *File) read(r io.Reader) (total int, end int64, err error) {
 			if _, err := br.Peek(1); errors.Is(err, io.EOF) {
 				return total, end, nil
 			}
-			return total, end, fmt.Errorf("the journal is damaged at byte %d; restore the data directory from a copy", end)
+			return total, end, fmt.Errorf("the journal is damaged at byte %d; restore the data directory from a backup", end)
 		}
 		f.tables.apply(records)
 		total += len(records)

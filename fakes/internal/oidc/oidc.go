@@ -93,7 +93,7 @@ func (v Verifier) key(ctx context.Context, issuer string, t *jwt.Token) (any, er
 		return nil, err
 	}
 	if discovery.Issuer != issuer {
-		return nil, fmt.Errorf("%w: the discovery document names issuer %q", ErrIssuer, discovery.Issuer)
+		return nil, fmt.Errorf("%w: the discovery document has another issuer, %q", ErrIssuer, discovery.Issuer)
 	}
 	var set struct {
 		Keys []key `json:"keys"`
@@ -186,7 +186,7 @@ func (k key) elliptic() (crypto.PublicKey, error) {
 func number(s string) (*big.Int, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 	if err != nil {
-		return nil, fmt.Errorf("read a key: %w", err)
+		return nil, fmt.Errorf("decode a key: %w", err)
 	}
 	return new(big.Int).SetBytes(raw), nil
 }

@@ -60,7 +60,7 @@ func Read(r *multipart.Reader) (*Form, error) {
 				With("MaxPostPreDataLengthBytes", strconv.Itoa(maxForm))
 		}
 		if _, twice := form.Fields[name]; twice {
-			return nil, sigv4.InvalidArgument(name, "", "POST requires that a field is there once.")
+			return nil, sigv4.InvalidArgument(name, "", "POST requires that each field occurs at most once.")
 		}
 		form.Fields[name] = string(value)
 	}

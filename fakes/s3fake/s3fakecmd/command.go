@@ -44,7 +44,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	if (o.rootKeyID == "") != (o.rootSecret == "") {
-		return errors.New("--root-access-key-id and --root-secret-access-key must be set together; without them, they are generated")
+		return errors.New("--root-access-key-id and --root-secret-access-key must be set together; set neither to generate both")
 	}
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,

@@ -46,14 +46,14 @@ type client = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 func newClient(config *rest.Config, namespace string) (*client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("kinds of the API: %w", err)
+		return nil, fmt.Errorf("register the API types: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("reach the API server: %w", err)
+		return nil, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	return gentype.NewClientWithList[*corev1.Secret, *corev1.SecretList]("secrets", client, runtime.NewParameterCodec(scheme), namespace,
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
@@ -140,7 +140,7 @@ func (s *Secrets) ID(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case id != first:
-		return "", fmt.Errorf("secret %s was exchanged while the driver runs: %w; restart the driver after checking it", s.idName(), credstore.ErrStoreID)
+		return "", fmt.Errorf("secret %s was replaced while the driver was running: %w; check the secret, and then restart the driver", s.idName(), credstore.ErrStoreID)
 	}
 	return id, nil
 }
@@ -159,7 +159,7 @@ func (s *Secrets) Get(ctx context.Context, name string) (credstore.Blob, error) 
 	}
 	data, holds := secret.Data[keyEntry]
 	if secret.Labels[labelStore] != s.driver || !holds {
-		return credstore.Blob{}, fmt.Errorf("secret %s is no entry of this store: %w", secret.Name, credstore.ErrCorrupt)
+		return credstore.Blob{}, fmt.Errorf("secret %s is not an entry of this credential store: %w", secret.Name, credstore.ErrCorrupt)
 	}
 	return credstore.Blob{Data: cosi.NewSecret(string(data)), Version: secret.ResourceVersion, Place: "secret " + secret.Name}, nil
 }
@@ -218,16 +218,16 @@ func (s *Secrets) readID(ctx context.Context) (string, error) {
 	if id := string(secret.Data[keyID]); id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("secret %s is damaged: %w; restore it from a backup", secret.Name, credstore.ErrStoreID)
+	return "", fmt.Errorf("secret %s is damaged: %w; restore the secret from a backup", secret.Name, credstore.ErrStoreID)
 }
 
 func (s *Secrets) makeID(ctx context.Context) (string, error) {
 	left, err := s.secrets.List(ctx, metav1.ListOptions{LabelSelector: labelStore + "=" + s.driver, Limit: 1})
 	if err != nil {
-		return "", fmt.Errorf("look for stored credentials: %w", err)
+		return "", fmt.Errorf("list the stored credentials: %w", err)
 	}
 	if len(left.Items) > 0 {
-		return "", fmt.Errorf("there are credentials, such as secret %s, but no secret %s: %w; restore that from a backup",
+		return "", fmt.Errorf("the store contains credentials, such as secret %s, but secret %s does not exist: %w; restore the missing secret from a backup",
 			left.Items[0].Name, s.idName(), credstore.ErrStoreID)
 	}
 	id := credstore.NewID()

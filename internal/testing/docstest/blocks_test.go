@@ -126,7 +126,7 @@ func TestScript(t *testing.T) {
 		},
 		"a background block that ends too early fails the page": {
 			page: "<!-- run until: listening -->\n```sh\necho no port\n```\n",
-			want: []string{"no port", "it ended before it printed: listening"},
+			want: []string{"no port", "the background block ended before it printed: listening"},
 			fail: true,
 		},
 		"a background block that ends badly fails the page": {

@@ -40,7 +40,7 @@ eval() {
 }
 await() { # await <text> <log> <process>
   until grep -qF -- "$1" "$2"; do
-    kill -0 "$3" 2>/dev/null || { cat "$2"; echo "it ended before it printed: $1"; exit 1; }
+    kill -0 "$3" 2>/dev/null || { cat "$2"; echo "the background block ended before it printed: $1"; exit 1; }
     sleep 0.2
   done
   cat "$2"

@@ -179,7 +179,7 @@ func Help(t *testing.T, texts ...string) {
 	}
 	for _, want := range append(texts, "["+driverkit.EndpointVariable+"]", "--config", "--health-address") {
 		if !strings.Contains(process.Output(), want) {
-			t.Errorf("help does not say %s:\n%s", want, process.Output())
+			t.Errorf("--help does not contain %s:\n%s", want, process.Output())
 		}
 	}
 }

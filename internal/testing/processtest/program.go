@@ -111,11 +111,11 @@ func (p *Process) Await(text string) {
 		case <-more:
 		case <-p.ended:
 			if !strings.Contains(p.Output(), text) {
-				p.tb.Fatalf("it ended with %s without %q:\n%s", p.command.ProcessState, text, p.Output())
+				p.tb.Fatalf("the program ended with %s and did not print %q:\n%s", p.command.ProcessState, text, p.Output())
 			}
 			return
 		case <-timeout:
-			p.tb.Fatalf("it does not print %q:\n%s", text, p.Output())
+			p.tb.Fatalf("the program did not print %q:\n%s", text, p.Output())
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (p *Process) Exit() int {
 	select {
 	case <-p.ended:
 	case <-time.After(waitTimeout):
-		p.tb.Fatalf("it does not end:\n%s", p.Output())
+		p.tb.Fatalf("the program did not end:\n%s", p.Output())
 	}
 	if p.command.ProcessState.Exited() {
 		// envtest, which some test binaries contain, creates it because HOME is not set.
@@ -185,7 +185,7 @@ func (p *Process) await(what string, try func() error) {
 		select {
 		case <-ticks.C:
 		case <-p.ended:
-			p.tb.Fatalf("%s: it ended with %s:\n%s", what, p.command.ProcessState, p.Output())
+			p.tb.Fatalf("%s: the program ended with %s:\n%s", what, p.command.ProcessState, p.Output())
 		}
 		if time.Now().After(deadline) {
 			p.tb.Fatalf("%s: %v\n%s", what, err, p.Output())

@@ -138,7 +138,7 @@ func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
 		return nil
 	case known != "":
 		return driver.Broken(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"bucket_id is %q, and was %q for the same name before. An administrator must check the driver", id, known))
+			"bucket_id is %q, but an earlier response for the same name had %q. An administrator must check the driver", id, known))
 	}
 	if err := r.reserveID(ctx, w, id); err != nil {
 		return err

@@ -83,11 +83,11 @@ func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
 	switch {
 	case info.OnePhase && !askedFor(b):
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
-			errors.New("a two-phase driver assigned this Bucket's ID. An administrator must start that driver again"))
+			errors.New("a two-phase driver assigned this Bucket's ID, but the current driver is a one-phase driver. An administrator must start the two-phase driver again"))
 	case !info.OnePhase && b.Status.BucketID == "":
 		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"a one-phase driver was asked for the bucket %q, and its ID is unknown. An administrator must start that driver again, or look "+
-				"for the bucket and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
+			"a one-phase driver may have created bucket %q, but its ID is unknown, and the current driver is a two-phase driver. An administrator must start the one-phase driver again, or look "+
+				"for the bucket in the backend and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
 	default:
 		return nil
 	}
@@ -140,11 +140,11 @@ func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" 
 func holdMessage(b *cosiapi.Bucket) string {
 	if unclaimed(b) {
 		return fmt.Sprintf("This Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim was ever bound to it, so its data are "+
-			"not deleted without confirmation. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
+			"not deleted without confirmation. Set the annotation %s to delete the backend bucket %q, or set deletionPolicy: Retain to keep that bucket.",
 			cosiapi.BucketClaimBeingDeletedAnnotation, cmp.Or(b.Status.BucketID, b.Name))
 	}
 	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It remains until that BucketClaim is deleted. "+
-		"If it does not exist, follow the condition %s.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
+		"If that BucketClaim does not exist, follow the condition %s.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
 // IDOf returns the ID of a Bucket's backend bucket, even before an import has started. It returns an empty string if
@@ -199,10 +199,10 @@ func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
 // sharedBucket returns the condition of a Bucket if another Bucket needs its backend bucket.
 func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	message := fmt.Sprintf("%s has the same bucket ID and would lose its data, too. This Bucket remains until the other is deleted. "+
-		"To delete only this Bucket object and keep the data, set its deletionPolicy: Retain.", conditions.Names("Bucket", other.Name))
+		"To delete only this Bucket object and keep the data, set deletionPolicy: Retain for this Bucket.", conditions.Names("Bucket", other.Name))
 	if other.Spec.DriverName != b.Spec.DriverName {
 		message = fmt.Sprintf("%[1]s of driver %[2]q imports bucket ID %[3]q, which may be the same backend bucket. This Bucket remains until the other is "+
-			"deleted. To keep the data, set its deletionPolicy: Retain. If the other is a different bucket, add %[5]q to the annotation %[4]s, separated by a comma from other UIDs.",
+			"deleted. To keep the data, set deletionPolicy: Retain for this Bucket. If the backend buckets differ, add %[5]q to the annotation %[4]s of this Bucket, separated by a comma from other UIDs.",
 			conditions.Names("Bucket", other.Name), other.Spec.DriverName, other.Spec.ExistingBucketID, cosiapi.ConfirmNotSharedAnnotation, other.UID)
 	}
 	return conditions.Change{

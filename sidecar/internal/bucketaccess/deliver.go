@@ -79,12 +79,12 @@ func secretProblem(err error) *conditions.Problem {
 	taken, isTaken := errors.AsType[*TakenError](err)
 	switch {
 	case isTaken && taken.Held:
-		return conditions.Block(conditions.SecretTaken, "%v. COSI creates it again once it is deleted.", taken)
+		return conditions.Block(conditions.SecretTaken, "%v. COSI creates the Secret again after the deletion.", taken)
 	case isTaken && taken.Immutable:
 		return conditions.Block(conditions.SecretNotWritable, "%v, so COSI cannot write the credential to it. Delete that Secret; COSI then creates it again.", taken)
 	case isTaken:
 		return conditions.Block(conditions.SecretTaken,
-			"%v. COSI does not touch it. Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.", taken)
+			"%v. COSI does not change it. Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.", taken)
 	case refused(err):
 		return conditions.Block(conditions.SecretNotWritable, "The API server rejects an access Secret: %v.", err)
 	default:

@@ -135,7 +135,7 @@ func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) err
 		return err
 	}
 	return driver.Broken(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
-		"account_id is %q, and was %q for the same name before. The new account is revoked. Delete this BucketAccess and create it again", id, known))
+		"account_id is %q, but an earlier response for the same name had %q. The new account is revoked. Delete this BucketAccess and create it again", id, known))
 }
 
 // reserveAccountID fails if the driver returned the ID of another account for a new access.

@@ -42,7 +42,7 @@ func phasesChanged(a *cosiapi.BucketAccess, info driver.Info) error {
 		return nil
 	}
 	return driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
-		"a one-phase driver was asked for the account %q, and its ID is unknown. An administrator must start that driver again",
+		"a one-phase driver may have created account %q, but its ID is unknown, and the current driver is a two-phase driver. An administrator must start the one-phase driver again",
 		cosiapi.AccountNameFor(a.UID)))
 }
 
@@ -84,10 +84,10 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 		}
 	}
 	if a.Status.Cleanup == cosiapi.CleanupFinished {
-		return degraded("status.cleanup is Finished, as after a deletion")
+		return degraded("status.cleanup is Finished, which is only valid after the deletion")
 	}
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
-		return degraded("it authenticates by ServiceAccount, but spec.serviceAccountName is empty")
+		return degraded("status.authenticationType is ServiceAccount, but spec.serviceAccountName is empty")
 	}
 	if lacks := lacksProtocol(conditions.Names("Driver", info.Name), translate.Protocols(info.Protocols), a); lacks != "" {
 		return conditions.Refuse(conditions.DriverLacksProtocol, "%s Delete this BucketAccess and create it again with another protocol or class.", lacks)
@@ -96,7 +96,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 }
 
 func degraded(format string, args ...any) *conditions.Problem {
-	return conditions.Refuse(conditions.StatusDegraded, "This BucketAccess contradicts itself: "+format+". Delete this BucketAccess and create it again.", args...)
+	return conditions.Refuse(conditions.StatusDegraded, "The spec and status of this BucketAccess are not consistent: "+format+". Delete this BucketAccess and create it again.", args...)
 }
 
 // lacksProtocol returns the message for a driver or Bucket that lacks the protocol of the access; empty if it has it.
@@ -106,7 +106,7 @@ func lacksProtocol(what string, has []cosiapi.Protocol, a *cosiapi.BucketAccess)
 
 // missingBucket returns the problem of a Bucket that does not exist.
 func missingBucket(a *cosiapi.BucketAccess, name string) *conditions.Problem {
-	const message = "Bucket %q does not exist. If it is lost, delete this BucketAccess."
+	const message = "Bucket %q does not exist. If the Bucket cannot be restored, delete this BucketAccess."
 	if provisioned(a) {
 		return conditions.Refuse(conditions.BucketNotUsable, message, name)
 	}
@@ -128,7 +128,7 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
 	case b.Status.BucketID != accessed.BucketID:
-		return unusable("Bucket %q has another bucket ID than when this BucketAccess was handed off. Delete this BucketAccess and create it again.", b.Name)
+		return unusable("The bucket ID of Bucket %q has changed since the Controller validated this BucketAccess. Delete this BucketAccess and create it again.", b.Name)
 	case lacks != "":
 		return unusable("%s Delete this BucketAccess and create it again with another protocol or claim.", lacks)
 	default:
@@ -145,7 +145,7 @@ func bucketDeleting(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b 
 			b.Name, accessed.BucketClaimName)
 	}
 	p := unusable("Bucket %q is being deleted and remains until its BucketClaim %q is deleted. This BucketAccess works until then. "+
-		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
+		"Create another BucketAccess for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
 	p.Policy = conditions.Degrades
 	return p
 }

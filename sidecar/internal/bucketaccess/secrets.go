@@ -89,7 +89,7 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 		return nil, err
 	}
 	if err == nil && len(secret.Finalizers) > 0 {
-		return nil, &TakenError{Name: secret.Name, Why: "is being deleted, but is held by the finalizers " + conditions.List(secret.Finalizers), Held: true}
+		return nil, &TakenError{Name: secret.Name, Why: "is being deleted, but the deletion is blocked by the finalizers " + conditions.List(secret.Finalizers), Held: true}
 	}
 	return s.create(ctx, a, claim)
 }
@@ -140,7 +140,7 @@ func (s Secrets) Delete(ctx context.Context, a *cosiapi.BucketAccess, name strin
 		}
 	}
 	if len(secret.Finalizers) > 0 {
-		return &TakenError{Name: name, Why: "is held by the finalizers " + conditions.List(secret.Finalizers)}
+		return &TakenError{Name: name, Why: "cannot be deleted because of the finalizers " + conditions.List(secret.Finalizers)}
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func names(a *cosiapi.BucketAccess, secret string) bool {
 func notOwned(secret *corev1.Secret) *TakenError {
 	why := "was not created for this BucketAccess"
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		why += fmt.Sprintf(": its controller is %s %q with UID %q, its driver %q", owner.Kind, owner.Name, owner.UID, secret.Annotations[driverAnnotation])
+		why += fmt.Sprintf(": its controller is %s %q with UID %q, and its driver is %q", owner.Kind, owner.Name, owner.UID, secret.Annotations[driverAnnotation])
 	}
 	return &TakenError{Name: secret.Name, Why: why}
 }

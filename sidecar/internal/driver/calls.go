@@ -116,7 +116,7 @@ func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketIn
 	served := d.Info().Protocols
 	for _, protocol := range cosi.ProtocolsOf(info) {
 		if !slices.Contains(served, protocol) {
-			return Broken(method, fmt.Errorf("protocols names %s, which DriverGetInfo does not", protocol))
+			return Broken(method, fmt.Errorf("protocols contains %s, which is not in supported_protocols of DriverGetInfo", protocol))
 		}
 	}
 	return nil

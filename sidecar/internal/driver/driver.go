@@ -217,7 +217,7 @@ func (d *Driver) connect(ctx context.Context) (*session, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("gave up waiting for the driver at %s: %w (last: %w)", d.options.Address, ctx.Err(), err)
+			return nil, fmt.Errorf("gave up waiting for the driver at %s: %w (last error: %w)", d.options.Address, ctx.Err(), err)
 		case <-time.After(pause):
 			pause = min(2*pause, maxPause)
 		}
@@ -283,10 +283,10 @@ func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, re
 	defer d.mu.Unlock()
 	if d.info.Name != "" && d.info.Name != next.Name {
 		return fmt.Errorf("the driver at %s has the name %q, but this sidecar serves %q: "+
-			"start that driver again, or restart the sidecar to serve the new one", d.options.Address, next.Name, d.info.Name)
+			"start the earlier driver again, or restart the sidecar to serve the new driver", d.options.Address, next.Name, d.info.Name)
 	}
 	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
-		return fmt.Errorf("the driver at %s implements another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
+		return fmt.Errorf("the driver at %s implements another generation of COSI than at the start of this sidecar: restart the sidecar", d.options.Address)
 	}
 	d.session, d.problem = s, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {

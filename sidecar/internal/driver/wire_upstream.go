@@ -75,7 +75,7 @@ func getUpstream(ctx context.Context, client upstream.ProvisionerClient, asked *
 		return err
 	}
 	if id := found.GetBucketId(); id != asked.GetBucketId() {
-		return status.Errorf(codes.InvalidArgument, "the driver returned the bucket ID %q; use that ID for the import", id)
+		return status.Errorf(codes.InvalidArgument, "the driver returned another bucket ID, %q; import the bucket with that ID", id)
 	}
 	return fill(reply, &cosi.DriverGetBucketResponse{Protocols: found.GetProtocols()})
 }
@@ -128,7 +128,7 @@ func wholeMode(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) (co
 	for _, c := range all {
 		switch {
 		case c.isAsked() && c.asked != mode:
-			return cosi.AccessMode_UNKNOWN, refuse("%s supports only one access mode per bucket, but %s=%s and %s=%s differ; request one mode",
+			return cosi.AccessMode_UNKNOWN, refuse("%s supports only one access mode per bucket, but %s=%s and %s=%s differ; request the same mode in both",
 				generation2, all[first].name, modeNames[mode], c.name, modeNames[c.asked])
 		case slices.Contains(c.disallowed, mode):
 			return cosi.AccessMode_UNKNOWN, refuse("%s supports only one access mode per bucket, but the BucketAccessClass disallows %s=%s; "+
@@ -145,6 +145,6 @@ func differs(ctx context.Context, conn grpc.ClientConnInterface) error {
 	if status.Code(err) == codes.Unimplemented {
 		return nil
 	}
-	return fmt.Errorf("the driver implements DriverGenerateBucketId, or its response is unclear (%s): "+
-		"it does not use %s; start the sidecar without --driver-dialect", status.Code(err), generation2)
+	return fmt.Errorf("DriverGenerateBucketId returned %s instead of Unimplemented, so the driver probably "+
+		"does not use %s: start the sidecar without --driver-dialect", status.Code(err), generation2)
 }

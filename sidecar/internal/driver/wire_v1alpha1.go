@@ -257,8 +257,8 @@ func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 		mode := modeNamed(value)
 		known := slices.ContainsFunc(categories(nil, nil), func(c category) bool { return c.name == name })
 		if _, repeated := given[name]; !known || repeated || mode == cosi.AccessMode_UNKNOWN {
-			return nil, refuse("the parameter %s of the BucketAccessClass is %q; it must list those of objectData, objectMetadata and bucketMetadata "+
-				"that the driver grants, each with ReadWrite, ReadOnly or WriteOnly, such as objectData=ReadWrite,objectMetadata=ReadOnly",
+			return nil, refuse("the parameter %s of the BucketAccessClass is %q; it must list the categories (objectData, objectMetadata, bucketMetadata) "+
+				"that the driver grants, each with a mode (ReadWrite, ReadOnly, WriteOnly), such as objectData=ReadWrite,objectMetadata=ReadOnly",
 				ModesParameter, text)
 		}
 		given[name] = mode

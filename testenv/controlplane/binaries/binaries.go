@@ -148,8 +148,8 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	}
 	dir, err := gobuild.Build(ctx, module, gobuild.Options{CacheDir: cache, Progress: progress}, wanted...)
 	if err != nil {
-		return fmt.Errorf("%w\n(instead of building them, put kube-apiserver, etcd, kube-controller-manager and kubectl into the directory of this "+
-			"program, or set %s to a directory with them)", err, assetsVariable)
+		return fmt.Errorf("%w\n(to use prebuilt programs, put kube-apiserver, etcd, kube-controller-manager and kubectl into the directory of this "+
+			"program, or set %s to a directory that contains them)", err, assetsVariable)
 	}
 	for _, program := range wanted {
 		found[program] = filepath.Join(dir, program)

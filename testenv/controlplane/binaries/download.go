@@ -56,7 +56,7 @@ type archive struct {
 func (s site) download(ctx context.Context, cache string, progress *gobuild.Progress) (map[string]string, error) {
 	root, err := store.DefaultStoreDir()
 	if err != nil {
-		return nil, fmt.Errorf("store of setup-envtest: %w", err)
+		return nil, fmt.Errorf("find the store of setup-envtest: %w", err)
 	}
 	client := &remote.HTTPClient{Log: logr.Discard(), IndexURL: cmp.Or(s.index, remote.DefaultIndexURL)}
 	chosen, err := s.choose(ctx, client)
@@ -76,7 +76,7 @@ func (s site) download(ctx context.Context, cache string, progress *gobuild.Prog
 	installed := store.NewAt(root)
 	dir, err := installed.Path(chosen.item)
 	if err != nil {
-		return nil, fmt.Errorf("store of setup-envtest: %w", err)
+		return nil, fmt.Errorf("find a release in the store of setup-envtest: %w", err)
 	}
 	if found, err := inDirectory(ctx, dir, archived...); err == nil {
 		return found, nil
@@ -122,7 +122,7 @@ func (s site) add(ctx context.Context, client remote.Client, to *store.Store, a 
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
 	arriving, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(s.stall, func() { cancel(fmt.Errorf("received nothing for %v", s.stall)) })
+	idle := time.AfterFunc(s.stall, func() { cancel(fmt.Errorf("received no data for %v", s.stall)) })
 	defer idle.Stop()
 	shown := progress.StartTransfer("download", a.size)
 	received := writerFunc(func() { idle.Reset(s.stall) })
@@ -136,7 +136,7 @@ func (s site) add(ctx context.Context, client remote.Client, to *store.Store, a 
 	}
 	quiet := logr.NewContext(ctx, logr.Discard())
 	if err := to.Initialize(quiet); err != nil {
-		return fmt.Errorf("store of setup-envtest: %w", err)
+		return fmt.Errorf("create the store of setup-envtest: %w", err)
 	}
 	if err := to.Add(quiet, a.item, file); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.item.Platform.ArchiveName(a.item.Version), err)
@@ -174,11 +174,11 @@ func size(ctx context.Context, index string, item store.Item) (int64, error) {
 func request(ctx context.Context, method, url string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("address of a release: %w", err)
+		return nil, fmt.Errorf("create a request to the download site: %w", err)
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("download site: %w", err)
+		return nil, fmt.Errorf("call the download site: %w", err)
 	}
 	return response, nil
 }

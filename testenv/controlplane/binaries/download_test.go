@@ -211,7 +211,7 @@ func TestDownload(t *testing.T) {
 		},
 		"gives up a transfer that stalls": {
 			site: published{versions: []string{"1.37.4"}, archives: half(unanswered)}, stall: soon,
-			wantSaid: []string{"cannot download Kubernetes: received nothing for 50ms"},
+			wantSaid: []string{"cannot download Kubernetes: received no data for 50ms"},
 		},
 		"gives up a site that does not answer": {
 			site: published{index: unanswered}, answer: soon,

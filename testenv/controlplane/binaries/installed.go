@@ -33,7 +33,7 @@ func ready(ctx context.Context, o Options, s site, progress *gobuild.Progress) (
 	if assets := cmp.Or(o.Assets, os.Getenv(assetsVariable)); assets != "" {
 		dir, err := filepath.Abs(assets)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", assetsVariable, err)
+			return nil, fmt.Errorf("find the directory in %s: %w", assetsVariable, err)
 		}
 		found, err := inDirectory(ctx, dir, APIServer, Etcd)
 		if err != nil {
@@ -183,7 +183,7 @@ func newEnough(ctx context.Context, program, path string) error {
 	}
 	out, err := exec.CommandContext(ctx, path, arguments...).Output()
 	if err != nil {
-		return fmt.Errorf("%s does not print its version: %w", path, err)
+		return fmt.Errorf("get the version of %s: %w", path, err)
 	}
 	if got, least := parseRelease(string(out)), oldest()[program]; compare(got, least) < 0 {
 		return fmt.Errorf("%s is version %d.%d, but the minimum is %d.%d", program, got[0], got[1], least[0], least[1])

@@ -158,7 +158,7 @@ func (all olds) addEach(object map[string]any) error {
 	case object["apiVersion"] == cosiapi.GroupName+"/"+oldVersion:
 		return all.add(object)
 	case object["apiVersion"] == cosiapi.GroupVersion().String():
-		return errors.New("it contains v1alpha2 objects: use the backup from before the v1alpha1 CRDs were deleted")
+		return errors.New("the backup contains v1alpha2 objects: use a backup from before the deletion of the v1alpha1 CRDs")
 	default:
 		return nil
 	}

@@ -126,7 +126,7 @@ func unfit(claim, was *old) string {
 		return fmt.Sprintf("its Bucket %q is being deleted with policy %s, which may have deleted the data. If bucket %q still exists in the store, import it manually",
 			was.GetName(), was.Spec.Policy, was.Status.BucketID)
 	case was.owner() != claim.key():
-		return fmt.Sprintf("its Bucket %q refers to claim %q. In v1alpha1, any claim that names a Bucket gets it. If this namespace should have the data, import the bucket manually", was.GetName(), was.owner())
+		return fmt.Sprintf("its Bucket %q refers to claim %q. In v1alpha1, any claim can use a Bucket by its name. If this namespace should have the data, import the bucket manually", was.GetName(), was.owner())
 	case was.Status.BucketID == "":
 		return fmt.Sprintf("its Bucket %q has no bucket ID yet. Let v1alpha1 provision it before you stop v1alpha1, or check whether the store has a bucket for it", was.GetName())
 	default:
@@ -144,7 +144,7 @@ func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
 		}
 	}
 	if len(was.Spec.Parameters) > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("its parameters were %q. Copy those that the driver needs to find it to spec.parameters of the Bucket", was.Spec.Parameters))
+		m.notes = append(m.notes, fmt.Sprintf("its parameters were %q. If the driver needs some of them to find the bucket, copy them to spec.parameters of the Bucket", was.Spec.Parameters))
 	}
 	id := o.idOf(was.Status.BucketID)
 	protocols, err := protocolsOf(claim.Spec.Protocols)
@@ -208,7 +208,7 @@ func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster)
 	case len(validation.IsDNS1123Subdomain(secret)) > 0:
 		a.skip = fmt.Sprintf("%q is not a valid Secret name. Set another --suffix", secret)
 	case now.secrets[key(access.GetNamespace(), secret)] != nil && now.accesses[access.key()] == nil:
-		a.skip = fmt.Sprintf("Secret %q already exists and does not belong to it. Set another --suffix", secret)
+		a.skip = fmt.Sprintf("Secret %q already exists and does not belong to this access. Set another --suffix", secret)
 	default:
 		a.skip = o.unfitClass(className, now.classes[className], was)
 	}
@@ -259,7 +259,7 @@ func protocolOf(access *old, m *claimMove) (cosiapi.Protocol, error) {
 	}
 	protocols, err := protocolsOf(names)
 	if err == nil && len(protocols) != 1 {
-		err = fmt.Errorf("it does not name a protocol, and its claim has %d. Create it manually", len(protocols))
+		err = fmt.Errorf("it does not name a protocol, and its claim has %d protocols. Create the access manually", len(protocols))
 	}
 	if err != nil {
 		return "", err

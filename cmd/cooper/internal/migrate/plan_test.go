@@ -308,7 +308,7 @@ func TestBackup(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "contains no v1alpha1 Bucket",
-		"apiVersion: objectstorage.k8s.io/v1alpha2\nkind: Bucket\nmetadata: {name: a}\n":                        "it contains v1alpha2 objects",
+		"apiVersion: objectstorage.k8s.io/v1alpha2\nkind: Bucket\nmetadata: {name: a}\n":                        "the backup contains v1alpha2 objects",
 		"apiVersion: objectstorage.k8s.io/v1alpha1\nkind: Bucket\nmetadata: {name: a}\nspec: {protocols: S3}\n": "Bucket a is not a valid v1alpha1 object",
 		"items: [1]\n": "a list item is a float64",
 		"{":            "--backup",

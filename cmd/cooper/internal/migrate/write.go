@@ -77,7 +77,7 @@ func (p plan) write(to io.Writer, o Options, backup olds, now *cluster) error {
 	for _, object := range manifests {
 		manifest, err := reconciler.Manifest(object)
 		if err != nil {
-			return fmt.Errorf("manifest: %w", err)
+			return fmt.Errorf("write the manifests: %w", err)
 		}
 		text.WriteString("---\n" + manifest)
 	}

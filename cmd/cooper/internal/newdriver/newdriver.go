@@ -98,7 +98,7 @@ func (o Options) skeleton() (skeleton, error) {
 	if o.Checkout == "" {
 		if !release.MatchString(o.Version) {
 			return skeleton{}, fmt.Errorf("the version of cooper, %q, is not a release, so go mod tidy cannot find it: "+
-				"pass a directory with Cooper's source code with --checkout", o.Version)
+				"set --checkout to a directory with Cooper's source code", o.Version)
 		}
 		return s, nil
 	}
@@ -129,7 +129,7 @@ func write(templates fs.FS, s skeleton, dir string) (err error) {
 	}()
 	files, err := template.New("").Option("missingkey=error").ParseFS(templates, "template/*")
 	if err != nil {
-		return fmt.Errorf("templates: %w", err)
+		return fmt.Errorf("parse the templates: %w", err)
 	}
 	for _, file := range files.Templates() {
 		if err := fill(filepath.Join(unfinished, strings.TrimSuffix(file.Name(), ".txt")), file, s); err != nil {

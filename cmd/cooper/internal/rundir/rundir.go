@@ -47,7 +47,7 @@ func Option(path string) string {
 func At(path string) (Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return Dir{}, fmt.Errorf("directory %s: %w", path, err)
+		return Dir{}, fmt.Errorf("make the path %s absolute: %w", path, err)
 	}
 	return Dir{path: absolute}, nil
 }
@@ -124,7 +124,7 @@ func (e *HeldError) Error() string {
 type NotOursError struct{ Path string }
 
 func (e *NotOursError) Error() string {
-	return fmt.Sprintf("%s contains files that cooper did not create, and was not changed. Pass an empty or new directory", e.Path)
+	return fmt.Sprintf("directory %s contains files that cooper did not create: pass an empty or new directory with --data", e.Path)
 }
 
 // A Lease is the exclusive right to use a directory. The kernel releases it when the process ends, even after
@@ -147,7 +147,7 @@ func (d Dir) Acquire() (*Lease, error) {
 	}
 	file, err := os.OpenFile(d.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("use directory %s: %w", d.path, err)
+		return nil, fmt.Errorf("open the lock file of directory %s: %w", d.path, err)
 	}
 	if err := lockExclusively(file); err != nil {
 		held := &HeldError{Path: d.path}
@@ -160,7 +160,7 @@ func (d Dir) Acquire() (*Lease, error) {
 	// Stale information of a killed process must not be published as this process's.
 	previous, _ := d.read() // the file may not exist
 	if err := os.Remove(d.info()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("use directory %s: %w", d.path, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("remove the state of an earlier run from directory %s: %w", d.path, err), file.Close())
 	}
 	lease := &Lease{Dir: d, Previous: previous, file: file, held: Info{PID: os.Getpid(), Started: time.Now().Truncate(time.Second)}}
 	return lease, lease.Publish(func(*Info) {})
@@ -188,17 +188,17 @@ func lockExclusively(file *os.File) error {
 // claim marks an empty directory as Cooper's.
 func (d Dir) claim() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
-		return fmt.Errorf("use directory %s: %w", d.path, err)
+		return fmt.Errorf("create directory %s: %w", d.path, err)
 	}
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
-		return fmt.Errorf("use directory %s: %w", d.path, err)
+		return fmt.Errorf("list directory %s: %w", d.path, err)
 	}
 	if _, err := os.Stat(d.marker()); errors.Is(err, fs.ErrNotExist) && len(entries) > 0 {
 		return &NotOursError{Path: d.path}
 	}
 	if err := os.WriteFile(d.marker(), []byte("cooper up keeps its files here.\n"), 0o600); err != nil {
-		return fmt.Errorf("use directory %s: %w", d.path, err)
+		return fmt.Errorf("mark directory %s as used by cooper: %w", d.path, err)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (d Dir) claim() error {
 func (l *Lease) Clear() error {
 	for _, path := range []string{l.ControlPlane(), filepath.Dir(l.Store("any")), filepath.Dir(l.Credentials("any"))} {
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("clear %s: %w", path, err)
+			return fmt.Errorf("remove the state of an earlier run, %s: %w", path, err)
 		}
 	}
 	return nil
@@ -247,7 +247,7 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 		return Info{}, false, nil
 	}
 	if err != nil {
-		return Info{}, false, fmt.Errorf("check %s: %w", d.path, err)
+		return Info{}, false, fmt.Errorf("check whether a process uses directory %s: %w", d.path, err)
 	}
 	defer file.Close()
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
@@ -255,7 +255,7 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 		return Info{}, false, nil
 	}
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return Info{}, false, fmt.Errorf("check %s: %w", d.path, err)
+		return Info{}, false, fmt.Errorf("check whether a process uses directory %s: %w", d.path, err)
 	}
 	info, err = d.read()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -67,7 +67,7 @@ func TestAcquireLeavesAForeignDirectoryAlone(t *testing.T) {
 	}
 	_, err := at(t, path).Acquire()
 	var foreign *rundir.NotOursError
-	if !errors.As(err, &foreign) || !strings.Contains(err.Error(), "was not changed") {
+	if !errors.As(err, &foreign) || !strings.Contains(err.Error(), "did not create") {
 		t.Fatalf("want a NotOursError, got %v", err)
 	}
 	entries, err := os.ReadDir(path)

@@ -48,17 +48,17 @@ type Document struct {
 func Read(files fs.FS) ([]Document, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("manifests: %w", err)
+		return nil, fmt.Errorf("list the manifests: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, errors.New("manifests: no .yaml files found: pass a file, or a directory that contains some")
+		return nil, errors.New("manifests: no .yaml files found: pass a .yaml file, or a directory with .yaml files")
 	}
 	slices.Sort(names)
 	var documents []Document
 	for _, name := range names {
 		content, err := fs.ReadFile(files, name)
 		if err != nil {
-			return nil, fmt.Errorf("manifests: %w", err)
+			return nil, fmt.Errorf("read the manifests: %w", err)
 		}
 		read, err := parse(name, content)
 		if err != nil {
@@ -79,7 +79,7 @@ func parse(name string, content []byte) ([]Document, error) {
 		}
 		source := fmt.Sprintf("%s, document %d", name, number)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", source, err)
+			return nil, fmt.Errorf("read %s: %w", source, err)
 		}
 		object := &unstructured.Unstructured{}
 		if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
@@ -103,7 +103,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("namespace %s: %w", namespace, err)
+		return fmt.Errorf("create namespace %s: %w", namespace, err)
 	}
 	for _, d := range documents {
 		object := d.Object.DeepCopy()
@@ -113,7 +113,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 			return err //nolint:wrapcheck // wrapped below
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("%s: find the resource of %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
 		}
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
@@ -125,7 +125,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %s %s was rejected: %w", d.Source, object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("%s: apply %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
 		}
 		d.Object.SetNamespace(object.GetNamespace())
 	}
@@ -164,11 +164,11 @@ func remember(object *unstructured.Unstructured) error {
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	// kubectl writes the annotations field even if it is empty.
 	if err := unstructured.SetNestedStringMap(applied.Object, annotations, "metadata", "annotations"); err != nil {
-		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	text, err := applied.MarshalJSON()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	annotations[corev1.LastAppliedConfigAnnotation] = string(text)
 	object.SetAnnotations(annotations)
@@ -224,7 +224,7 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 		err = context.Cause(ctx)
 	}
 	if said == "" {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("wait for %s: %w", name, err)
 	}
 	return fmt.Errorf("%s is still not provisioned: %s (%w)", name, said, err)
 }
@@ -234,13 +234,13 @@ func conditionsOf(ctx context.Context, c client.Client, want *unstructured.Unstr
 	if want.GetKind() == "BucketClaim" {
 		claim := &cosiapi.BucketClaim{}
 		if err := c.Get(ctx, key, claim); err != nil {
-			return nil, fmt.Errorf("BucketClaim %s: %w", key, err)
+			return nil, fmt.Errorf("read BucketClaim %s: %w", key, err)
 		}
 		return claim.Status.Conditions, nil
 	}
 	access := &cosiapi.BucketAccess{}
 	if err := c.Get(ctx, key, access); err != nil {
-		return nil, fmt.Errorf("BucketAccess %s: %w", key, err)
+		return nil, fmt.Errorf("read BucketAccess %s: %w", key, err)
 	}
 	return access.Status.Conditions, nil
 }

@@ -87,10 +87,10 @@ func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	for name, tc := range map[string]struct{ manifest, want string }{
 		"a field with a bad value": {
-			strings.ReplaceAll(class, "Delete", "Shred"), `a.yaml, document 1: BucketClass sample-test was rejected`,
+			strings.ReplaceAll(class, "Delete", "Shred"), `a.yaml, document 1: apply BucketClass sample-test: `,
 		},
 		"a kind that the API server does not serve": {
-			strings.ReplaceAll(class, "BucketClass", "BucketGlass"), `a.yaml, document 1: BucketGlass sample-test: no matches for kind "BucketGlass"`,
+			strings.ReplaceAll(class, "BucketClass", "BucketGlass"), `a.yaml, document 1: find the resource of BucketGlass sample-test: no matches for kind "BucketGlass"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

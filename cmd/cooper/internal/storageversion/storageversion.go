@@ -46,7 +46,7 @@ func Migrate(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("reach the API server: %w", err)
+		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	found, err := read(ctx, c, o.Version)
 	if err != nil {
@@ -114,7 +114,7 @@ func migrate(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomRe
 	// changed since, objects may have been stored in another version.
 	crd.Status.StoredVersions = []string{o.Version}
 	if err := c.Status().Update(ctx, crd); err != nil {
-		return fmt.Errorf("write status.storedVersions: %w; run this again", err)
+		return fmt.Errorf("write status.storedVersions: %w; run this command again", err)
 	}
 	fmt.Fprintf(o.Out, "%s: rewrote %d objects in %s\n", crd.Name, rewritten, o.Version)
 	return nil

@@ -36,7 +36,7 @@ func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, erro
 	}
 	driver, err := newAzureDriver(o, server)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("Azure driver: %w", err), server.Close())
+		return nil, errors.Join(fmt.Errorf("set up the Azure driver: %w", err), server.Close())
 	}
 	return &store{
 		name: "Azure Blob",

@@ -186,7 +186,7 @@ func (r *running) awaitCurrent(ctx context.Context, key types.NamespacedName) er
 func clientConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
 	}
 	return config, nil
 }

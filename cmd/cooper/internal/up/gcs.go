@@ -46,7 +46,7 @@ func (a *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
 func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return fmt.Errorf("reach the API server: %w", err)
+		return fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(config.Host, "/")+"/.well-known/openid-configuration", http.NoBody)
 	if err != nil {
@@ -111,11 +111,11 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 	}
 	key, err := server.AdminKey("")
 	if err != nil {
-		return nil, fmt.Errorf("credentials of the GCS driver: %w", err)
+		return nil, fmt.Errorf("create the administrator key of the GCS driver: %w", err)
 	}
 	file := filepath.Join(filepath.Dir(o.Dir.Credentials("gcs")), "gcs-administrator.json")
 	if err := os.WriteFile(file, key, 0o600); err != nil {
-		return nil, fmt.Errorf("credentials of the GCS driver: %w", err)
+		return nil, fmt.Errorf("write the administrator key of the GCS driver: %w", err)
 	}
 	driver, err := gcsdriver.New(gcsdriver.Options{
 		Config: gcsdriver.Config{
@@ -132,7 +132,7 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 		Credentials: keys, TracerProvider: o.tracer,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("GCS driver: %w", err)
+		return nil, fmt.Errorf("set up the GCS driver: %w", err)
 	}
 	return driver, nil
 }

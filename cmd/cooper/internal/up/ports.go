@@ -42,11 +42,11 @@ func (o Options) portOf(service string, asked int) int {
 func (o Options) keepPort(service, serviceURL string) error {
 	at, err := url.Parse(serviceURL)
 	if err != nil {
-		return fmt.Errorf("port of %s: %w", service, err)
+		return fmt.Errorf("find the port of %s: %w", service, err)
 	}
 	port, err := strconv.Atoi(at.Port())
 	if err != nil {
-		return fmt.Errorf("port of %s in %s: %w", service, serviceURL, err)
+		return fmt.Errorf("find the port of %s in %s: %w", service, serviceURL, err)
 	}
 	ports := o.lastPorts()
 	ports[service] = port

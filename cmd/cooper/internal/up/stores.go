@@ -92,7 +92,7 @@ func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 		Credentials: keys, TracerProvider: o.tracer,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("S3 driver: %w", err)
+		return nil, fmt.Errorf("set up the S3 driver: %w", err)
 	}
 	return driver, nil
 }

@@ -145,7 +145,7 @@ func (r *running) say(format string, args ...any) {
 func (r *running) start(ctx context.Context) error {
 	log, err := os.OpenFile(r.options.Dir.Log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("log file: %w", err)
+		return fmt.Errorf("open the log file: %w", err)
 	}
 	r.log = log
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -198,7 +198,7 @@ func (r *running) publish() error {
 		return err
 	}
 	if err := os.MkdirAll(dir.Bin(), 0o700); err != nil {
-		return fmt.Errorf("directory for kubectl: %w", err)
+		return fmt.Errorf("create the directory for kubectl: %w", err)
 	}
 	link := filepath.Join(dir.Bin(), "kubectl")
 	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -331,7 +331,7 @@ func clientOf(kubeconfig string) (client.Client, error) {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("reach the API server: %w", err)
+		return nil, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	return c, nil
 }

@@ -204,7 +204,7 @@ func (e *examination) policies(ctx context.Context) []finding {
 		return []finding{{state: tree.Failed, what: fmt.Sprintf("Admission policies: %v.", err)}}
 	case len(missing) > 0:
 		return []finding{{
-			state: tree.Failed, what: fmt.Sprintf("Admission policies: %s: missing, or the binding does not deny.", strings.Join(missing, ", ")),
+			state: tree.Failed, what: fmt.Sprintf("Admission policies: %s: missing, or the bindings do not deny requests.", strings.Join(missing, ", ")),
 			do: "An administrator must install them (docs/howto/deploy.md). Without them, users can remove COSI's finalizers, " +
 				"sidecars are not limited to their driver, and CRDs can be deleted by accident.",
 		}}

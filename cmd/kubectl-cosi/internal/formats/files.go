@@ -47,7 +47,7 @@ func s3Of(b bucket, o Options) (s3, error) {
 		c = s3{bucket: v[secretkeys.GCSBucketName], region: "auto", id: v[secretkeys.GCSHMACAccessID], secret: v[secretkeys.GCSHMACSecret], path: true, google: true}
 		address = cmp.Or(o.GCSEndpoint, googleEndpoint)
 	default:
-		return s3{}, b.other("it is for S3")
+		return s3{}, b.other("the format supports only S3")
 	}
 	if c.id == "" || c.secret == "" {
 		return s3{}, withoutCredential(b)

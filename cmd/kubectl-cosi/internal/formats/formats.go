@@ -103,7 +103,7 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 	b := bucket{claim: grant.Claim, secret: grant.Secret, protocol: protocol, values: map[string]string{}}
 	known := secretkeys.Keys(protocol)
 	if known == nil {
-		return bucket{}, fmt.Errorf("Secret %q: its %s is not one of S3, Azure, GCS", grant.Secret, secretkeys.Protocol)
+		return bucket{}, fmt.Errorf("Secret %q: the value of %s is not one of S3, Azure, GCS", grant.Secret, secretkeys.Protocol)
 	}
 	hidden := secretkeys.Secrets(grant.Data)
 	for _, key := range known {
@@ -113,8 +113,8 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 		}
 		value := string(raw)
 		if !printable(key, value, anyText) {
-			return bucket{}, fmt.Errorf("Secret %q: the value of %s contains characters that no driver delivers, and is not printed: "+
-				"check which client writes that Secret, or read it with -o json", grant.Secret, key)
+			return bucket{}, fmt.Errorf("Secret %q: the value of %s contains characters that no driver delivers, so it is not printed: "+
+				"check which client writes that Secret, or print the value with -o json", grant.Secret, key)
 		}
 		if redact && slices.Contains(hidden, value) {
 			value = redacted(value)

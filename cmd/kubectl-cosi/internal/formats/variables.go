@@ -59,7 +59,7 @@ type azure struct{ container, endpoint, signature string }
 func azureOf(b bucket) (azure, error) {
 	token := b.values[secretkeys.AzureAccessToken]
 	if b.protocol != cosiapi.ProtocolAzure {
-		return azure{}, b.other("it is for Azure")
+		return azure{}, b.other("the format supports only Azure")
 	}
 	if token == "" {
 		return azure{}, withoutCredential(b)
@@ -117,7 +117,7 @@ type keyFile struct {
 func googleKey(b bucket, o Options) (keyFile, error) {
 	switch {
 	case b.protocol != cosiapi.ProtocolGCS:
-		return keyFile{}, b.other("it is for Google Cloud Storage")
+		return keyFile{}, b.other("the format supports only Google Cloud Storage")
 	case b.values[secretkeys.GCSPrivateKey] == "" && b.values[secretkeys.GCSHMACAccessID] == "":
 		return keyFile{}, withoutCredential(b)
 	case b.values[secretkeys.GCSPrivateKey] == "":

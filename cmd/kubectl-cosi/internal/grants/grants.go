@@ -104,7 +104,7 @@ func Read(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, cl
 		found = append(found, grant)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("BucketAccess %q does not use claim %q, but %s", access.Name, claim, strings.Join(claims, ", "))
+		return nil, fmt.Errorf("BucketAccess %q does not use claim %q: set --claim to one of %s", access.Name, claim, strings.Join(claims, ", "))
 	}
 	return found, nil
 }

@@ -20,11 +20,11 @@ func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("reach the API server: %w", err)
+		return time.Time{}, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	address, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("address of the API server: %w", err)
+		return time.Time{}, fmt.Errorf("find the address of the API server: %w", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.JoinPath("version").String(), http.NoBody)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
 	defer response.Body.Close()
 	now, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("the API server's response has no time: %w", err)
+		return time.Time{}, fmt.Errorf("the API server's response has no valid Date header: %w", err)
 	}
 	return now, nil
 }

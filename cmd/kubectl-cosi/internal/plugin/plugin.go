@@ -61,7 +61,7 @@ func (p *Plugin) Client() (client.WithWatch, error) {
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("reach the API server: %w", err)
+		return nil, fmt.Errorf("cannot reach the API server: %w", err)
 	}
 	return c, nil
 }

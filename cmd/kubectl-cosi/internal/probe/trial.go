@@ -125,7 +125,7 @@ func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sani
 	case refused && wanted == mustNot:
 		t.line(grant, name, "ok: denied, because the access has objectData: "+string(grant.Modes.ObjectData))
 	case refused && attempt.Action == sanity.DeleteObject:
-		t.line(grant, name, fmt.Sprintf("denied, which a class may specify; the object %s remains", attempt.Key))
+		t.line(grant, name, fmt.Sprintf("denied: the class may disallow deletion; the object %s remains", attempt.Key))
 	case refused:
 		t.line(grant, name, "denied")
 	default:
@@ -141,11 +141,11 @@ func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sani
 	case outcome.Verdict == sanity.Missing && (there || attempt.Action != sanity.GetObject || bucketless(detail)):
 		return "the bucket or the object does not exist: " + detail
 	case outcome.Verdict == sanity.Refused && wanted == must:
-		return "the store denies it: " + detail
+		return "the store denies the request: " + detail
 	case outcome.Verdict != sanity.Refused && wanted == mustNot:
-		return "the store allows it, although the access has objectData: " + string(grant.Modes.ObjectData)
+		return "the store allows the request, although the access has objectData: " + string(grant.Modes.ObjectData)
 	case attempt.Action == sanity.GetObject && allowed && !bytes.Equal(outcome.Body, attempt.Body):
-		return "the returned object differs from the stored one"
+		return "the returned object differs from the stored object"
 	case attempt.Action == sanity.ListObjects && allowed && there && len(outcome.Keys) < page && !slices.Contains(outcome.Keys, attempt.Key):
 		return "the stored object is not in the list"
 	default:
@@ -192,7 +192,7 @@ func advice(text string) string {
 		{"NoSuchBucket", "An administrator must check why the bucket is missing in the store."},
 		{"ContainerNotFound", "An administrator must check why the container is missing in the store."},
 		{"although the access", "An administrator must check what the store allows the public, and other accesses of the same account."},
-		{"denies it", "A new credential may take a minute to become effective. If the error persists, an administrator must check which policies of the store deny it."},
+		{"the store denies the request", "A new credential may take a minute to become effective. If the error persists, an administrator must check which policies of the store deny the request."},
 	} {
 		if strings.Contains(text, known.word) {
 			return known.advice

@@ -68,7 +68,7 @@ credential takes two rotations.`,
 func ask(ctx context.Context, c client.Client, access *cosiapi.BucketAccess, value string) error {
 	switch {
 	case access.DeletionTimestamp != nil:
-		return fmt.Errorf("BucketAccess %q is being deleted with its credentials", access.Name)
+		return fmt.Errorf("BucketAccess %q is being deleted, so it gets no new credential", access.Name)
 	case access.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount:
 		return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount: it has no credential to rotate", access.Name)
 	}

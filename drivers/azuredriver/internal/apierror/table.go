@@ -11,16 +11,16 @@ import (
 var (
 	leaving   = backenderror.Meaning{Kind: driverkit.Unavailable, Text: "Azure is deleting a container with this name, which takes at least 30 seconds; the driver tries again"}
 	protected = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "an immutability policy or a legal hold prevents this change"}
-	leased    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "it has an active lease; it can be changed after the lease ends"}
+	leased    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the container or blob has an active lease; the driver can change it after the lease ends"}
 	disabled  = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account is disabled; an administrator has to enable it"}
-	keyOff    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account does not accept its account keys; an administrator has to allow shared key access, or configure the driver without it"}
+	keyOff    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account does not accept its account keys; an administrator has to allow shared key access, or set signing to userDelegation in the driver's configuration"}
 	spreading = backenderror.Meaning{Kind: driverkit.Unavailable, Text: "the new identity has not propagated in Azure yet; the driver tries again"}
 	full      = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the subscription has the maximum number of role assignments (4000, which Azure does not raise), and each access of a service account " +
 		"needs one for each of its containers; an administrator has to remove some, or use a storage account of another subscription"}
 	misplaced = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a subscription, resource group or role in the driver's configuration does not exist; an administrator has to correct it"}
 )
 
-var table = backenderror.Table{Backend: "the service", Read: read, Codes: byCode}
+var table = backenderror.Table{Backend: "Azure", Read: read, Codes: byCode}
 
 // byCode maps the codes in the API references of the Blob service.
 var byCode = map[string]backenderror.Meaning{

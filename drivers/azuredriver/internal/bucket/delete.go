@@ -36,7 +36,7 @@ func (s *Store) delete(ctx context.Context, name string, nonEmpty bool) error {
 			return err
 		}
 		if holds {
-			return driverkit.FailedPrecondition("container %s is not empty (including versions, snapshots and uncommitted blobs); empty it, or set deletionPolicy Retain on its Bucket to keep it "+
+			return driverkit.FailedPrecondition("container %s is not empty (including versions, snapshots and uncommitted blobs); delete its blobs, or set deletionPolicy Retain on its Bucket to keep the container "+
 				"(new buckets are deleted with their blobs if their class sets deleteNonEmpty)", name)
 		}
 	}

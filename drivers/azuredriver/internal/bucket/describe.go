@@ -29,7 +29,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) e
 	}
 	for _, key := range slices.Sorted(maps.Keys(want.Metadata)) {
 		if found.metadata[key] != want.Metadata[key] {
-			differences = append(differences, fmt.Sprintf("its metadata %s differ", key))
+			differences = append(differences, fmt.Sprintf("its metadata key %s has another value", key))
 		}
 	}
 	if len(differences) > 0 {

@@ -37,7 +37,7 @@ func (a Access) Check() error {
 	data, metadata := unset(a.ObjectData), unset(a.ObjectMetadata)
 	switch {
 	case unset(a.BucketMetadata) != driverkit.Any:
-		return errors.New("bucket metadata cannot be granted: no signature for a container covers its properties; leave it unset")
+		return errors.New("bucket metadata cannot be granted: no SAS token for a container covers its properties; leave bucket metadata unset")
 	case data == driverkit.Any && metadata == driverkit.Any:
 		return errors.New("no access mode is requested; request object data ReadOnly, WriteOnly or ReadWrite")
 	case metadata != driverkit.Any && metadata != data:

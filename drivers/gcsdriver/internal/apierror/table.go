@@ -11,19 +11,19 @@ var table = backenderror.Table{Backend: "Google Cloud", Read: read, Codes: byCod
 
 // Meanings that are specific to Google Cloud.
 var (
-	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the organization forbids this; an administrator has to allow it"}
+	forbidden = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a policy of the Google Cloud organization forbids this call; an administrator has to change the policy"}
 
 	// The limits in "Quotas and limits" of IAM and in "HMAC keys".
 	tooManyHMACKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has the maximum number of HMAC keys (ten); delete unused keys"}
 	tooManyJSONKeys = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "its service account has the maximum number of keys (ten); delete unused keys"}
 	tooManyAccounts = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the project has the maximum number of service accounts (100 unless the quota was raised), and each access with keys needs one; " +
-		"an administrator has to raise the quota, or use authentication type ServiceAccount, which needs none"}
+		"an administrator has to raise the quota, or users have to use authentication type ServiceAccount, which needs none"}
 	noJSONKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not allow the creation of service account keys, for example because of the organization policy iam.disableServiceAccountKeyCreation; " +
 		"an administrator has to allow it, or set the class parameter credentials to hmac"}
 	noHMACKeys = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the project does not allow the creation of HMAC keys, for example because of the organization policy storage.restrictAuthTypes; " +
 		"an administrator has to allow it, or set the class parameter credentials to json"}
-	unbindable = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the bucket does not accept this permission; it needs uniform bucket-level access, existing roles, and a free place among at most 1500 members, " +
-		"or, with a Kubernetes service account, among its at most 20 accesses"}
+	unbindable = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "Google Cloud rejects this permission in the IAM policy of the bucket; check that the bucket has uniform bucket-level access, that the roles exist, " +
+		"that the policy has fewer than 1500 members, and that a Kubernetes service account has fewer than 20 accesses to the bucket"}
 )
 
 // byCode maps the reasons of the storage API ("HTTP status and error codes for JSON") and the statuses of the other

@@ -39,7 +39,7 @@ func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 		return unlessMissing(err)
 	}
 	if !nonEmpty {
-		return driverkit.FailedPrecondition("bucket %s is not empty; empty it, or set deletionPolicy Retain on its Bucket to keep it (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
+		return driverkit.FailedPrecondition("bucket %s is not empty; delete its objects, or set deletionPolicy Retain on its Bucket to keep the bucket (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
 	}
 	if err := s.empty(ctx, name); err != nil {
 		return unlessMissing(err)

@@ -36,7 +36,7 @@ func compare(found *storage.Bucket, want params.Bucket) []string {
 	}
 	differ(want.Location != "" && !strings.EqualFold(want.Location, found.Location), "its location is %s", found.Location)
 	differ(want.StorageClass != "" && want.StorageClass != found.StorageClass, "its storage class is %s", found.StorageClass)
-	differ(want.Versioning && (found.Versioning == nil || !found.Versioning.Enabled), "it has no versioning%s", "")
+	differ(want.Versioning && (found.Versioning == nil || !found.Versioning.Enabled), "its versioning is not enabled%s", "")
 	retention := int64(0)
 	if found.RetentionPolicy != nil {
 		retention = found.RetentionPolicy.RetentionPeriod

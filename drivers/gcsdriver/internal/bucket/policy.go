@@ -99,7 +99,7 @@ func (r *refusals) judge(bucket, etag string, err error) error {
 			r.etag, r.stale = etag, 0
 		}
 		if r.stale++; r.stale >= staleAttempts {
-			return driverkit.FailedPrecondition("bucket %s does not accept this permission; it needs uniform bucket-level access, and members that the organization's policies allow", bucket).WithDetail(err)
+			return driverkit.FailedPrecondition("Google Cloud rejects this permission in the IAM policy of bucket %s; check that the bucket has uniform bucket-level access and that the organization's policies allow the member", bucket).WithDetail(err)
 		}
 		return nil
 	case apierror.Is(err, http.StatusConflict, http.StatusTooManyRequests):

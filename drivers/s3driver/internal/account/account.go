@@ -57,8 +57,8 @@ func (r Request) Supplied() credentials.SuppliedRequest {
 // ForgetsTags returns the error for a store that accepts tags on resources of a kind, such as users, but does not
 // keep them.
 func ForgetsTags(kind string) *driverkit.Error {
-	return driverkit.FailedPrecondition("the store does not keep the tags of %s, with which the driver marks its accounts, so the driver could not revoke them. "+
-		"An administrator has to configure it as type rgw if it is Ceph, otherwise as type static, or use a store with tags in its IAM", kind)
+	return driverkit.FailedPrecondition("the store discards the tags of %s, so the driver cannot mark its accounts and could not revoke them later. "+
+		"An administrator has to configure the backend as type rgw if the store is Ceph, otherwise as type static, or use a store with tags in its IAM", kind)
 }
 
 // NewKey generates a key for a store that accepts secrets chosen by the driver. The key's public half contains the

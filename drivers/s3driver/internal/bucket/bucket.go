@@ -331,7 +331,7 @@ func (s *Store) missingMark(ctx context.Context, name, region string) (mark, err
 	case noted.driver == "":
 		// The credential store may belong to a clone of the cluster, and the bucket to the original cluster.
 		return mark{}, driverkit.FailedPrecondition("bucket %s was recorded in the credential store by an older version of this driver, without its owner; "+
-			"the driver does not change it: copy its data, then delete it manually", name)
+			"the driver cannot verify the owner and does not change the bucket: copy its data, then delete the bucket manually", name)
 	}
 	return noted, nil
 }

@@ -54,7 +54,7 @@ func (s *Store) remove(ctx context.Context, name, region string, nonEmpty bool) 
 		return err
 	}
 	if !nonEmpty {
-		return driverkit.FailedPrecondition("bucket %s is not empty; empty it, or set deletionPolicy Retain on its Bucket to keep it (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
+		return driverkit.FailedPrecondition("bucket %s is not empty; delete its objects, or set deletionPolicy Retain on its Bucket to keep the bucket (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
 	}
 	if err := s.empty(ctx, name, region); err != nil {
 		return err

@@ -67,5 +67,5 @@ func unusable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
+	return driverkit.Unavailable("the driver cannot use its credential store; see the driver's log for the reason").WithDetail(err)
 }

@@ -125,8 +125,8 @@ func (e *Editor) add(found []statement, ours statement, principals []string) ([]
 		return append(found, ours), nil
 	}
 	if sid(found[i]) != id {
-		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but was changed; "+
-			"remove it, and put your changes into a statement with another Sid", id)
+		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but another client changed it; "+
+			"remove the statement, and put your changes into a statement with another Sid", id)
 	}
 	all, err := e.principals(found[i])
 	if err != nil {

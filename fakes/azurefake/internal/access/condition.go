@@ -26,7 +26,7 @@ func Holds(condition, action string, about Attributes) (bool, error) {
 	r := &conditionReader{tokens: conditionToken.FindAllString(condition, -1), action: action, about: about}
 	holds := r.group()
 	if r.err == nil && len(r.tokens) > 0 {
-		r.fail("there is %q after its end", r.tokens[0])
+		r.fail("unexpected %q after the end", r.tokens[0])
 	}
 	return r.err == nil && holds, r.err
 }
@@ -74,7 +74,7 @@ func (r *conditionReader) next() string {
 
 func (r *conditionReader) expect(token string) {
 	if found := r.next(); found != token {
-		r.fail("there is %q in place of %q", found, token)
+		r.fail("got %q, want %q", found, token)
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *conditionReader) group() bool {
 	operator := r.peek()
 	for r.peek() == "AND" || r.peek() == "OR" {
 		if r.next() != operator {
-			r.fail("there are AND and OR without parentheses")
+			r.fail("a mix of AND and OR needs parentheses")
 		}
 		next := r.term()
 		holds = operator == "AND" && holds && next || operator == "OR" && (holds || next)
@@ -106,13 +106,13 @@ func (r *conditionReader) term() bool {
 		operator := r.next()
 		values, known := operators[operator]
 		if !known {
-			r.fail("the operator %q is not known here", operator)
+			r.fail("this fake does not support the operator %q", operator)
 			return false
 		}
 		value, exists := r.about[token]
 		return r.anyOf(values, func(one string) bool { return exists && strings.EqualFold(one, value) })
 	default:
-		r.fail("%q is not expected, or not known here", token)
+		r.fail("%q is unexpected, or this fake does not support it", token)
 		return false
 	}
 }
@@ -124,7 +124,7 @@ func (r *conditionReader) anyOf(form *regexp.Regexp, right func(value string) bo
 	for r.err == nil {
 		value := r.next()
 		if !form.MatchString(value) {
-			r.fail("%q is not a value here", value)
+			r.fail("%q is not a valid value of the operator", value)
 		}
 		values = append(values, strings.Trim(value, "'"))
 		if r.peek() != "," {

@@ -145,14 +145,14 @@ func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
 
 func (d *Directory) put(table, key string, value any) error {
 	if err := journal.Save(d.journal, table, key, value); err != nil {
-		return fmt.Errorf("keep %s: %w", table, err)
+		return fmt.Errorf("store %s: %w", table, err)
 	}
 	return nil
 }
 
 func (d *Directory) remove(table, key string) error {
 	if err := d.journal.Append(journal.Delete(table, key)); err != nil {
-		return fmt.Errorf("forget %s: %w", table, err)
+		return fmt.Errorf("delete %s: %w", table, err)
 	}
 	return nil
 }

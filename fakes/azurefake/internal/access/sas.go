@@ -224,7 +224,7 @@ func Ordered(permissions string) bool {
 // signedResource returns the canonical name of the resource that sr refers to.
 func signedResource(q url.Values, t Target) (string, error) {
 	if t.Container == "" {
-		return "", azerr.AuthenticationFailed("The signature is for a container or a blob, and the request is for the account.")
+		return "", azerr.AuthenticationFailed("The signature is for a container or a blob, but the request is for the account.")
 	}
 	name := "/blob/" + t.Account + "/" + t.Container
 	switch q.Get("sr") {
@@ -294,7 +294,7 @@ func ParseTime(value string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: %w", value, err)
+	return time.Time{}, fmt.Errorf("%q is not a valid time: %w", value, err)
 }
 
 // covers checks that the signature allows the operation on the target.

@@ -150,7 +150,7 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 		return nil
 	}
 	if q.Has("versionid") {
-		return azerr.New(http.StatusForbidden, "OperationNotAllowedOnRootBlob", "The current version of a blob is deleted without naming its version.")
+		return azerr.New(http.StatusForbidden, "OperationNotAllowedOnRootBlob", "The current version of a blob cannot be deleted by its version ID. Delete the blob without a version ID.")
 	}
 	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 			}
 			which, ok := map[string]int{"key1": 0, "key2": 1}[text(asked.KeyName)]
 			if !ok {
-				return respond(0, next{}, bad("InvalidKeyName", "The key's name is key1 or key2."))
+				return respond(0, next{}, bad("InvalidKeyName", "The name of the key must be key1 or key2."))
 			}
 			a, err := directory.ChangeAccount(name, func(a *access.Account) { a.Keys[which] = access.NewKey() })
 			return respond(http.StatusOK, next{AccountListKeysResult: keys(a)}, err)

@@ -96,11 +96,11 @@ func (a *API) putIdentity(name string, asked armmsi.Identity) (access.Principal,
 	}
 	switch {
 	case !identityName.MatchString(name):
-		return access.Principal{}, 0, bad("InvalidResourceName", "The name of an identity has 3 to 128 letters, digits, '-' and '_'.")
+		return access.Principal{}, 0, bad("InvalidResourceName", "The name of an identity must have 3 to 128 letters, digits, '-' or '_'.")
 	case text(asked.Location) == "":
 		return access.Principal{}, 0, bad("LocationRequired", "The location property is required for this definition.")
 	case len(tags) > maxTags:
-		return access.Principal{}, 0, bad("TooManyTags", "A resource may have 50 tags.")
+		return access.Principal{}, 0, bad("TooManyTags", "A resource can have at most 50 tags.")
 	}
 	p, found := a.identity(name)
 	if found && p.Identity.Location != text(asked.Location) {
@@ -193,7 +193,7 @@ func (a *API) putFederation(identity, name string, asked armmsi.FederatedIdentit
 	}
 	_, known := p.Federated[name]
 	if !known && len(p.Federated) >= maxFederated {
-		return asked, 0, conflict("FederatedIdentityCredentialLimitExceeded", "An identity may have 20 federated identity credentials.")
+		return asked, 0, conflict("FederatedIdentityCredentialLimitExceeded", "An identity can have at most 20 federated identity credentials.")
 	}
 	status := http.StatusOK
 	if !known {
@@ -217,13 +217,13 @@ func federationOf(name string, asked armmsi.FederatedIdentityCredential) (access
 	f := access.Federation{Issuer: text(asked.Properties.Issuer), Subject: text(asked.Properties.Subject), Audiences: texts(asked.Properties.Audiences)}
 	switch {
 	case !identityName.MatchString(name):
-		return f, bad("InvalidResourceName", "The name of a federated identity credential has 3 to 120 letters, digits, '-' and '_'.")
+		return f, bad("InvalidResourceName", "The name of a federated identity credential must have 3 to 120 letters, digits, '-' or '_'.")
 	case !strings.HasPrefix(f.Issuer, "https://") || len(f.Issuer) > 600:
-		return f, bad("InvalidFederatedIdentityCredential", "The issuer must be a URL that begins with https.")
+		return f, bad("InvalidFederatedIdentityCredential", "The issuer must be a URL that begins with https and has at most 600 characters.")
 	case f.Subject == "" || len(f.Subject) > 600:
 		return f, bad("InvalidFederatedIdentityCredential", "The subject must have 1 to 600 characters.")
 	case len(f.Audiences) != 1 || f.Audiences[0] == "" || len(f.Audiences[0]) > 600:
-		return f, bad("InvalidFederatedIdentityCredential", "There must be one audience of 1 to 600 characters.")
+		return f, bad("InvalidFederatedIdentityCredential", "The credential must have exactly one audience, of 1 to 600 characters.")
 	}
 	return f, nil
 }

@@ -264,7 +264,7 @@ func (c *Call) definitionServer() *authfake.RoleDefinitionsServer {
 
 func (a *API) putRole(id string, asked armauthorization.RoleDefinition) (access.Role, error) {
 	if asked.Properties == nil || len(asked.Properties.Permissions) != 1 || asked.Properties.Permissions[0] == nil {
-		return access.Role{}, bad("InvalidRoleDefinition", "A role definition has one set of permissions.")
+		return access.Role{}, bad("InvalidRoleDefinition", "A role definition must have exactly one set of permissions.")
 	}
 	allowed := asked.Properties.Permissions[0]
 	next := access.Role{
@@ -277,15 +277,15 @@ func (a *API) putRole(id string, asked armauthorization.RoleDefinition) (access.
 	case uuid.Validate(id) != nil:
 		return next, bad("InvalidRoleDefinitionId", "The role definition ID '"+id+"' is not valid. The role definition ID must be a GUID.")
 	case next.Name == "" || len(next.Scopes) == 0:
-		return next, bad("InvalidRoleDefinition", "A custom role has a name and assignable scopes.")
+		return next, bad("InvalidRoleDefinition", "A custom role must have a name and assignable scopes.")
 	case asked.Properties.RoleType != nil && *asked.Properties.RoleType != customRole:
-		return next, bad("InvalidRoleDefinition", "A role of the type "+*asked.Properties.RoleType+" cannot be made.")
+		return next, bad("InvalidRoleDefinition", "A role of the type "+*asked.Properties.RoleType+" cannot be created.")
 	case exists && !known.Custom():
 		return next, bad("RoleDefinitionIsBuiltIn", "The built-in role "+known.Name+" cannot be changed.")
 	}
 	for _, other := range a.options.Directory.Roles() {
 		if other.Name == next.Name && other.ID != next.ID {
-			return next, conflict("RoleDefinitionWithSameNameExists", "A custom role with the name "+next.Name+" exists.")
+			return next, conflict("RoleDefinitionWithSameNameExists", "Another role has the name "+next.Name+".")
 		}
 	}
 	return next, a.options.Directory.PutRole(next)
@@ -293,7 +293,7 @@ func (a *API) putRole(id string, asked armauthorization.RoleDefinition) (access.
 
 func (a *API) removeRole(r access.Role) error {
 	if !r.Custom() {
-		return bad("RoleDefinitionIsBuiltIn", "The built-in role "+r.Name+" cannot be removed.")
+		return bad("RoleDefinitionIsBuiltIn", "The built-in role "+r.Name+" cannot be deleted.")
 	}
 	for _, one := range a.options.Directory.Assignments() {
 		if strings.EqualFold(one.Role, r.ID) {

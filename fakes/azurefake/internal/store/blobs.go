@@ -103,7 +103,7 @@ func (s *Store) record(k string, before *Entry, c *Change) error {
 		records = append(records, rec)
 	}
 	if err := s.options.Journal.Append(records...); err != nil {
-		return fmt.Errorf("keep a blob: %w", err)
+		return fmt.Errorf("store a blob: %w", err)
 	}
 	return nil
 }

@@ -274,7 +274,7 @@ func (e *Entry) removal(container string) []journal.Record {
 
 func (s *Store) put(table, k string, value any) error {
 	if err := journal.Save(s.options.Journal, table, k, value); err != nil {
-		return fmt.Errorf("keep %s: %w", table, err)
+		return fmt.Errorf("store %s: %w", table, err)
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func (d *Directory) UndeleteAccount(project, uniqueID string) (Account, error) {
 	}
 	a := gone.Account
 	if d.accounts[a.Email] != nil {
-		return Account{}, gcserr.New(http.StatusConflict, "alreadyExists", "Conflict", "Service account "+a.Email+" exists again.")
+		return Account{}, gcserr.New(http.StatusConflict, "alreadyExists", "Conflict", "Service account "+a.Email+" cannot be restored: a new account has the same email.")
 	}
 	records := []journal.Record{journal.Delete(tableDeleted, uniqueID)}
 	if journal.Writes(d.journal) {

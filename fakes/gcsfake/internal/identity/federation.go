@@ -117,7 +117,7 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 	case claims.Subject == "":
 		return "", gcserr.InvalidGrant.Say("The mapped google.subject is empty.")
 	case claims.IssuedAt.IsZero() || claims.IssuedAt.After(d.now()) || !claims.Expires.Before(claims.IssuedAt.Add(maxFederated)):
-		return "", gcserr.InvalidGrant.Say("The ID Token must have an iat in the past and an exp less than 48 hours after it.")
+		return "", gcserr.InvalidGrant.Say("The ID Token must have an iat in the past and an exp less than 48 hours after the iat.")
 	}
 	err = oidc.Verifier{Client: client, Now: d.now}.Verify(ctx, token, p.Issuer)
 	switch {

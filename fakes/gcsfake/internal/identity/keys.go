@@ -44,7 +44,7 @@ func (k *Key) PublicKey() (*rsa.PublicKey, error) {
 	}
 	key, ok := pub.(*rsa.PublicKey)
 	if !ok {
-		return nil, fmt.Errorf("the public key is a %T", pub)
+		return nil, fmt.Errorf("the public key is a %T, not an RSA key", pub)
 	}
 	return key, nil
 }
@@ -68,7 +68,7 @@ func (d *Directory) CreateKey(email string) (Key, []byte, error) {
 func newKey() (public, private []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a key: %w", err)
+		return nil, nil, fmt.Errorf("generate a key: %w", err)
 	}
 	if private, err = x509.MarshalPKCS8PrivateKey(key); err != nil {
 		return nil, nil, fmt.Errorf("encode a key: %w", err)
@@ -83,14 +83,14 @@ func newKey() (public, private []byte, err error) {
 func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
-		return Key{}, gcserr.Invalid.Say("The public key data is no certificate in PEM.")
+		return Key{}, gcserr.Invalid.Say("The public key data is not a certificate in PEM.")
 	}
 	parsed, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return Key{}, gcserr.Invalid.Say("The public key data is no X.509 certificate.")
+		return Key{}, gcserr.Invalid.Say("The public key data is not an X.509 certificate.")
 	}
 	if _, ok := parsed.PublicKey.(*rsa.PublicKey); !ok {
-		return Key{}, gcserr.Invalid.Say("The public key is no RSA key.")
+		return Key{}, gcserr.Invalid.Say("The public key is not an RSA key.")
 	}
 	k := Key{Email: email, Public: parsed.RawSubjectPublicKeyInfo, Origin: "USER_PROVIDED"}
 	return k, d.addKey(&k)
@@ -118,7 +118,7 @@ func (d *Directory) Sign(a Account, message []byte) (keyID string, signature []b
 	}
 	key, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
-		return "", nil, fmt.Errorf("the key of %s is a %T", a.Email, parsed)
+		return "", nil, fmt.Errorf("the key of %s is a %T, not an RSA key", a.Email, parsed)
 	}
 	for _, k := range d.SigningKeys(a.Email) {
 		if k.System {
@@ -262,7 +262,7 @@ func (d *Directory) CreateHMAC(project, email string) (HMACKey, error) {
 		return HMACKey{}, gcserr.NotFound.Say("Service account %s not found.", email)
 	}
 	if a.Project != p.ID {
-		return HMACKey{}, gcserr.Invalid.Say("The service account %s is not of project %s.", email, p.ID)
+		return HMACKey{}, gcserr.Invalid.Say("The service account %s does not belong to project %s.", email, p.ID)
 	}
 	n := 0
 	for _, k := range d.hmac {

@@ -86,7 +86,7 @@ func (p *programs) get(expression string) (cel.Program, error) {
 	}
 	env, err := environment()
 	if err != nil {
-		return nil, fmt.Errorf("make the environment of conditions: %w", err)
+		return nil, fmt.Errorf("create the environment of conditions: %w", err)
 	}
 	ast, issues := env.Compile(expression)
 	if err := issues.Err(); err != nil {
@@ -109,7 +109,7 @@ func (p *programs) get(expression string) (cel.Program, error) {
 // Validate returns an error if the condition is not valid.
 func (c *Condition) Validate() error {
 	if len(c.Expression) > maxExpression {
-		return fmt.Errorf("the condition has %d bytes, at most %d are allowed", len(c.Expression), maxExpression)
+		return fmt.Errorf("the condition has %d bytes, but at most %d are allowed", len(c.Expression), maxExpression)
 	}
 	_, err := compiled.get(c.Expression)
 	return err

@@ -42,7 +42,7 @@ func checkBucketName(name string) error {
 	case strings.Contains(name, "."):
 		return gcserr.Forbidden.Say("The bucket you tried to create is a domain name owned by another user.")
 	case reservedName(name):
-		return gcserr.Unimplemented.Say("The name %s is the path of another endpoint of this fake.", name)
+		return gcserr.Unimplemented.Say("The bucket name %s is the path of another endpoint of this fake. Choose another name.", name)
 	}
 	return nil
 }

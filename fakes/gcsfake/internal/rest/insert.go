@@ -305,7 +305,7 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 		return err
 	}
 	if cr.first > u.Size {
-		return gcserr.New(http.StatusServiceUnavailable, "backendError", "ServiceUnavailable", "The chunk begins after the bytes that have been received.")
+		return gcserr.New(http.StatusServiceUnavailable, "backendError", "ServiceUnavailable", "The chunk begins after the end of the received bytes.")
 	}
 	if err := state.settle(&u, cr.total); err != nil {
 		return err

@@ -44,10 +44,10 @@ func (c *Call) createKey(a identity.Account) (any, error) {
 		return nil, err
 	}
 	if !slices.Contains([]string{"", "TYPE_UNSPECIFIED", "TYPE_GOOGLE_CREDENTIALS_FILE"}, req.Type) {
-		return nil, gcserr.Unimplemented.Say("This fake makes keys of type TYPE_GOOGLE_CREDENTIALS_FILE only.")
+		return nil, gcserr.Unimplemented.Say("This fake creates only keys of type TYPE_GOOGLE_CREDENTIALS_FILE.")
 	}
 	if !slices.Contains([]string{"", "KEY_ALG_UNSPECIFIED", "KEY_ALG_RSA_2048"}, req.Algorithm) {
-		return nil, gcserr.Unimplemented.Say("This fake makes keys of KEY_ALG_RSA_2048 only.")
+		return nil, gcserr.Unimplemented.Say("This fake creates only keys of KEY_ALG_RSA_2048.")
 	}
 	k, private, err := c.api.dir.CreateKey(a.Email)
 	if err != nil {

@@ -180,7 +180,7 @@ func (s *setting) onto(old policy.Policy) (policy.Policy, error) {
 		return old, e
 	}
 	if s.doc.ETag != "" && old.Conditional() && s.doc.Version != conditionalVersion {
-		return old, gcserr.Invalid.Say("The policy has conditional bindings: a change must have version %d.", conditionalVersion)
+		return old, gcserr.Invalid.Say("The current policy has conditional bindings, so the new policy must have version %d.", conditionalVersion)
 	}
 	next := policy.Policy{Sequence: old.Sequence + 1, UIDs: s.uids}
 	for _, b := range s.doc.Bindings {

@@ -135,7 +135,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 		}
 		for _, sum := range want.Sums {
 			if !sum.is(p.Checksum) {
-				return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPart", "The "+sum.XMLName.Local+" of a part is not the one that it was uploaded with.")
+				return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPart", "The "+sum.XMLName.Local+" of a part does not match the uploaded part.")
 			}
 		}
 		o.Segments = append(o.Segments, p.Segment)

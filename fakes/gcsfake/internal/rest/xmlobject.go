@@ -115,7 +115,7 @@ func (c *Call) xmlAttributes() (store.Attributes, error) {
 		a.CustomTime = &t
 	}
 	if h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
-		return a, gcserr.Unimplemented.Say("This fake takes customer-supplied encryption keys in headers x-goog-encryption- only.")
+		return a, gcserr.Unimplemented.Say("This fake accepts customer-supplied encryption keys only in x-goog-encryption- headers.")
 	}
 	return a, checkClass(a.StorageClass)
 }
@@ -255,7 +255,7 @@ func (c *Call) xmlDeleteObject(w http.ResponseWriter) error { return c.deleteObj
 
 func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	if c.r.Header.Get("X-Goog-Resumable") != "start" {
-		return gcserr.Invalid.Say("A POST to an object starts a resumable upload, which needs x-goog-resumable: start. Forms are sent to the bucket.")
+		return gcserr.Invalid.Say("A POST to an object starts a resumable upload, which needs x-goog-resumable: start. Send forms to the bucket.")
 	}
 	b, err := c.bucket()
 	if err != nil {

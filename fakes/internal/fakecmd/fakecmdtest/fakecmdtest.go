@@ -93,7 +93,7 @@ func Start(t *testing.T, args ...string) *Child {
 		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
 		c.Env[name] = strings.Trim(value, "'")
 	}
-	t.Fatal("the command ended before it was ready")
+	t.Fatal("the command exited before it was ready")
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (c *Child) Stop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.cmd.Wait(); err != nil {
-		t.Errorf("the command ended badly: %v", err)
+		t.Errorf("the command failed after SIGTERM: %v", err)
 	}
 	processtest.RequireEmptyDir(t, c.temporary)
 }
@@ -127,7 +127,7 @@ func (c *Child) PeakMemory(t *testing.T) int64 {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.cmd.Process.Pid), "status"))
 	if err != nil {
-		t.Skipf("no peak memory on this system: %v", err)
+		t.Skipf("cannot read the peak memory on this system: %v", err)
 	}
 	for line := range strings.Lines(string(raw)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -177,7 +177,7 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 	}
 	tests := map[string]BadStart{
 		"a busy port":                     {[]string{"--listen", busy.Addr().String()}, "the port is in use by another process; stop it, or choose another port"},
-		"a directory with something else": {[]string{"--data", foreign}, "was not made by this program (it holds letters.txt); choose an empty or a new directory"},
+		"a directory with something else": {[]string{"--data", foreign}, "was not created by this program (it contains letters.txt); choose an empty or a new directory"},
 		"a directory that is in use":      {[]string{"--data", inUse}, "is in use by another process"},
 		"a plan with an unknown effect":   {[]string{"--faults", plan}, `effect "explode" is not one of fail`},
 		"a plan that is not there":        {[]string{"--faults", "/nowhere.yaml"}, "read the fault plan"},
@@ -261,12 +261,12 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	a.Expect(t, "GET", "operations", "", http.StatusOK, fmt.Sprintf("%q", create.Operation))
 	a.Expect(t, "GET", "faults", "", http.StatusOK, create.Code)
 	if err := create.Do(); err == nil || !strings.Contains(err.Error(), create.Code) {
-		t.Errorf("the fault did not hit: %v", err)
+		t.Errorf("the fault was not injected: %v", err)
 	}
 	a.Expect(t, "PUT", "clock", "late", http.StatusBadRequest, "such as -1m")
 	a.Expect(t, "PUT", "clock", "-48h", http.StatusNoContent, "")
 	if err := create.Do(); err == nil {
-		t.Error("a request that was signed in two days is served")
+		t.Error("a request that was signed two days in the future succeeds")
 	}
 	a.Expect(t, "PUT", "clock", "0s", http.StatusNoContent, "")
 	if err := create.Do(); err != nil {
@@ -292,7 +292,7 @@ func (a Admin) testReset(t *testing.T, create Create) {
 		a.Expect(t, "POST", "reset", "", http.StatusNoContent, "")
 		a.Expect(t, "GET", "calls", "", http.StatusOK, "[]")
 		if held := a.Expect(t, "GET", "inventory", "", http.StatusOK, "{"); strings.Contains(held, create.Name) {
-			t.Errorf("after a reset it holds %s", held)
+			t.Errorf("after a reset, the inventory contains %s", held)
 		}
 		if err := create.Do(); err != nil {
 			t.Errorf("after a reset: %v", err)

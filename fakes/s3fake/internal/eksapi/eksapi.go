@@ -133,7 +133,7 @@ func refused(status int, code, format string, args ...any) *awserr.Error {
 func (a *API) Serve(r Request) (any, error) {
 	op := Operation(r.Method, r.Path)
 	if op == "" {
-		return nil, refused(http.StatusNotImplemented, "NotImplemented", "%s %s is not served by this fake", r.Method, r.Path)
+		return nil, refused(http.StatusNotImplemented, "NotImplemented", "%s %s is not supported by this fake", r.Method, r.Path)
 	}
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	cluster, id := parts[1], ""
@@ -187,7 +187,7 @@ func (r Request) read(into any) error {
 		return nil
 	}
 	if _, field, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
-		return refused(http.StatusNotImplemented, "NotImplemented", "The field %s is not served by this fake.", field)
+		return refused(http.StatusNotImplemented, "NotImplemented", "The field %s is not supported by this fake.", field)
 	}
 	return refused(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
 }
@@ -198,7 +198,7 @@ var listParameters = accept.Names("maxResults", "namespace", "nextToken", "servi
 func (r Request) checkParameters(op string) error {
 	for name := range r.Query {
 		if op != "eks:ListPodIdentityAssociations" || !listParameters.Has(name) {
-			return refused(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not served by this fake.", name)
+			return refused(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not supported by this fake.", name)
 		}
 	}
 	return nil
@@ -386,7 +386,7 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 	}
 	parts := strings.Split(subject, ":")
 	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" {
-		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "The token is not one of a service account.")
+		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "The token does not belong to a service account.")
 	}
 	one, ok := a.associationOf(cluster, parts[2], parts[3])
 	if !ok {

@@ -122,14 +122,14 @@ func (c *call) checkParameters() error {
 		if at := element.FindStringSubmatch(name); at != nil {
 			plain = at[1] + at[3]
 			if n, err := strconv.Atoi(at[2]); err != nil || n > 1 && !c.hasElement(at[1]+"."+strconv.Itoa(n-1)) {
-				return awserr.Newf(http.StatusBadRequest, "MalformedInput", "The parameter %s has none before it.", name)
+				return awserr.Newf(http.StatusBadRequest, "MalformedInput", "The list parameter %s has no predecessor. Number the elements from 1 without gaps.", name)
 			}
 		}
 		if c.Form.Get(name) == "" && parameters[c.action].HasBelow(name) {
 			continue // how the SDKs send an empty list
 		}
 		if !ofRequests.Has(plain) && !parameters[c.action].Has(plain) {
-			return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s of %s is not served by this fake.", name, c.action)
+			return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s of %s is not supported by this fake.", name, c.action)
 		}
 	}
 	return nil

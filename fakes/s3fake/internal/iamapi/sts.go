@@ -146,7 +146,7 @@ func getSessionToken(c *call) (any, error) {
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Cannot call GetSessionToken with session credentials")
 	}
 	if c.Principal.Foreign {
-		return nil, awserr.New(http.StatusNotImplemented, "NotImplemented", "Sessions of users of other accounts are not served by this fake.")
+		return nil, awserr.New(http.StatusNotImplemented, "NotImplemented", "Sessions of users of other accounts are not supported by this fake.")
 	}
 	lasts, err := c.duration(ownSession, maxOwnSession)
 	if err != nil {

@@ -24,7 +24,7 @@ func unservedOperations() map[string]operation {
 }
 
 func unserved(c *call) (any, error) {
-	return nil, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not served by this fake.", c.action)
+	return nil, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not supported by this fake.", c.action)
 }
 
 // unservedIAM and unservedSTS are the operations of the AWS SDKs' models that are not served here.

@@ -252,7 +252,7 @@ func (c *call) keyOf() (user, id string, err error) {
 		return "", "", err
 	}
 	if user == iam.RootUser && id == c.account.RootKey {
-		return "", "", awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s of the root user's first access key is not served by this fake.", c.action)
+		return "", "", awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s of the root user's first access key is not supported by this fake.", c.action)
 	}
 	return user, id, nil
 }

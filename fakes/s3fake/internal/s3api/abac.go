@@ -60,7 +60,7 @@ func (q *request) bucketTags(ctx iampolicy.Context) {
 func writable(run func(*request) error) func(*request) error {
 	return func(q *request) error {
 		if q.state.Config[configABAC] != nil {
-			return awserr.New(http.StatusBadRequest, "InvalidRequest", "ABAC is enabled for this bucket: use TagResource and UntagResource.")
+			return awserr.New(http.StatusBadRequest, "InvalidRequest", "ABAC is enabled for this bucket. Use TagResource and UntagResource.")
 		}
 		return run(q)
 	}
@@ -70,7 +70,7 @@ func writable(run func(*request) error) func(*request) error {
 func taggable(run func(*request) error) func(*request) error {
 	return func(q *request) error {
 		if q.NoBucketTags {
-			return notImplemented("tagging", "Tags of buckets are not served by this store.")
+			return notImplemented("tagging", "This store does not support tags of buckets.")
 		}
 		return run(q)
 	}

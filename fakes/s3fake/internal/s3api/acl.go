@@ -106,7 +106,7 @@ func (q *request) checkACLHeaders() error {
 		if q.ownership() == ownerEnforced {
 			return errNoACL
 		}
-		return notImplemented(grant, "ACL grants are not served by this fake.")
+		return notImplemented(grant, "ACL grants are not supported by this fake.")
 	}
 	acl := q.header("X-Amz-Acl")
 	switch {

@@ -124,7 +124,7 @@ func checkRedirect(v string) error {
 // encryptionHeaders returns the encryption of a new object, using the bucket's default.
 func (q *request) encryptionHeaders() (store.Encryption, error) {
 	if q.header("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" || q.header("X-Amz-Server-Side-Encryption-Customer-Key") != "" {
-		return store.Encryption{}, notImplemented("x-amz-server-side-encryption-customer-algorithm", "SSE-C is not served by this fake.")
+		return store.Encryption{}, notImplemented("x-amz-server-side-encryption-customer-algorithm", "SSE-C is not supported by this fake.")
 	}
 	e := store.Encryption{
 		Algorithm: q.header("X-Amz-Server-Side-Encryption"), KeyID: q.header("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"),
@@ -132,7 +132,7 @@ func (q *request) encryptionHeaders() (store.Encryption, error) {
 	}
 	switch {
 	case e.Algorithm == "aws:kms:dsse":
-		return e, notImplemented("x-amz-server-side-encryption", "Dual-layer encryption is not served by this fake.")
+		return e, notImplemented("x-amz-server-side-encryption", "Dual-layer encryption is not supported by this fake.")
 	case e.Algorithm != "" && e.Algorithm != "AES256" && e.Algorithm != "aws:kms":
 		return e, invalidArgument("x-amz-server-side-encryption", e.Algorithm, "The encryption method specified is not supported")
 	case e.KeyID != "" && e.Algorithm != "aws:kms":

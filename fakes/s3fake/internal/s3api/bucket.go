@@ -121,7 +121,7 @@ func (q *request) createOwnership(b *store.Bucket) error {
 		if ownership == "" || ownership == ownerEnforced {
 			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
 		}
-		return notImplemented(grant, "ACL grants are not served by this fake.")
+		return notImplemented(grant, "ACL grants are not supported by this fake.")
 	}
 	if ownership != "" {
 		b.Config[configOwnership] = ownershipDocument(ownership)

@@ -200,7 +200,7 @@ func (q *request) putVersioning() error {
 	case body.Status == "":
 		return awserr.New(http.StatusBadRequest, "IllegalVersioningConfigurationException", "The Versioning element must be specified")
 	case body.MfaDelete == "Enabled":
-		return notImplemented("MfaDelete", "MFA delete is not served by this fake.")
+		return notImplemented("MfaDelete", "MFA delete is not supported by this fake.")
 	case q.state.ObjectLock && body.Status == store.VersioningSuspended:
 		return awserr.New(http.StatusConflict, "InvalidBucketState", "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.")
 	}

@@ -36,7 +36,7 @@ func (q *request) deleteObjects() error {
 	}
 	for _, o := range body.Object {
 		if o.Modified != nil || o.Size != nil {
-			return notImplemented("LastModifiedTime", "Deletions under this condition are for directory buckets, which are not served by this fake.")
+			return notImplemented("LastModifiedTime", "This condition is for directory buckets, which are not supported by this fake.")
 		}
 		if o.VersionID != nil && *o.VersionID == "" { // it would delete a different version from the one that the client means
 			return checkVersionID("")

@@ -15,13 +15,13 @@ import (
 // refusedHeaders maps headers of unimplemented features to the features. If the fake ignored such a header, the
 // operation would not do what the client requested.
 var refusedHeaders = map[string]string{ //nolint:gosec // names of headers, no credentials
-	"x-amz-mfa":                                   "Deletion with a second factor is not served by this fake.",
-	"x-amz-bucket-object-lock-token":              "Tokens for Object Lock are not served by this fake.",
-	"x-amz-object-annotation-directive":           "Annotations are not served by this fake.",
-	"x-amz-object-lock-event-hold":                "Event holds are not served by this fake.",
-	"x-amz-object-lock-event-hold-duration-days":  "Event holds are not served by this fake.",
-	"x-amz-object-lock-event-hold-duration-years": "Event holds are not served by this fake.",
-	"x-amz-server-side-encryption-context":        "Encryption contexts are not served by this fake.",
+	"x-amz-mfa":                                   "Deletion with a second factor is not supported by this fake.",
+	"x-amz-bucket-object-lock-token":              "Tokens for Object Lock are not supported by this fake.",
+	"x-amz-object-annotation-directive":           "Annotations are not supported by this fake.",
+	"x-amz-object-lock-event-hold":                "Event holds are not supported by this fake.",
+	"x-amz-object-lock-event-hold-duration-days":  "Event holds are not supported by this fake.",
+	"x-amz-object-lock-event-hold-duration-years": "Event holds are not supported by this fake.",
+	"x-amz-server-side-encryption-context":        "Encryption contexts are not supported by this fake.",
 
 	"x-amz-server-side-encryption-customer-algorithm": noCustomerKeys,
 	"x-amz-server-side-encryption-customer-key":       noCustomerKeys,
@@ -38,10 +38,10 @@ var refusedHeaders = map[string]string{ //nolint:gosec // names of headers, no c
 }
 
 const (
-	noCustomerKeys = "SSE-C is not served by this fake."
+	noCustomerKeys = "SSE-C is not supported by this fake."
 	// noDirectory is for the headers that are "supported only for directory buckets" (PutObject, DeleteObject and
 	// AbortMultipartUpload in the API Reference).
-	noDirectory = "This header is for directory buckets, which are not served by this fake."
+	noDirectory = "This header is for directory buckets, which are not supported by this fake."
 )
 
 // signing are the headers of signatures and framed bodies, which every operation accepts, and those with which
@@ -68,13 +68,13 @@ func (q *request) checkHeaders() error {
 	}
 	for header, operations := range conditionalHeaders {
 		if q.r.Header.Get(header) != "" && !slices.Contains(operations, q.op.name) {
-			return notImplemented(header, q.op.name+" has no such condition.")
+			return notImplemented(header, q.op.name+" does not support this conditional header.")
 		}
 	}
 	for name := range q.r.Header {
 		lower := strings.ToLower(name)
 		if q.op.form && strings.HasPrefix(lower, "x-amz-") && !signing.Has(lower) {
-			return notImplemented(lower, "A form has this as a field.")
+			return notImplemented(lower, "Send this header as a field of the form.")
 		}
 		if err := q.checkHeader(lower); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (q *request) checkParameter(name string) error {
 	case (q.op.name == "GetObject" || q.op.name == "HeadObject") && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
 		return nil
 	}
-	return notImplemented(name, q.op.name+" has no such parameter.")
+	return notImplemented(name, q.op.name+" does not support this parameter.")
 }
 
 // aboutChecksums are the headers with the same prefix as checksums that are not checksums.
@@ -122,7 +122,7 @@ func (q *request) checkHeader(name string) error {
 	case headers.Has("x-amz-checksum-crc32") && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):
 		return nil // an algorithm that S3 does not have; S3's own error is returned later
 	}
-	return notImplemented(name, q.op.name+" has no such header.")
+	return notImplemented(name, q.op.name+" does not support this header.")
 }
 
 // authentication are the parameters of a presigned URL that are no headers.
@@ -148,7 +148,7 @@ func (q *request) unhoist() error {
 // single rejects a request with duplicate parameters or headers.
 func (q *request) single() error {
 	if name := once.Parameter(q.query); name != "" {
-		return invalidArgument(name, "", "The parameter is there more than once.")
+		return invalidArgument(name, "", "The parameter occurs more than once.")
 	}
 	return q.singleHeaders()
 }

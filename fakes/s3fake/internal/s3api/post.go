@@ -90,7 +90,7 @@ func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error
 			return err
 		}
 		if !strings.HasPrefix(name, "x-amz-") && !formFields.Has(name) {
-			return notImplemented(name, "Forms have no such field.")
+			return notImplemented(name, "Forms do not support this field.")
 		}
 	}
 	attrs, err := q.attributes()

@@ -84,7 +84,7 @@ func (q *request) unserved(scope, sub string) bool {
 // unservedOperation returns NotImplemented to authenticated callers, regardless of whether the bucket exists.
 func unservedOperation(method, scope, sub string) *operation {
 	name := unservedName(method, scope, sub)
-	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not served by this fake."))}
+	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not supported by this fake."))}
 }
 
 // parameters are the query parameters that may come with an operation and select nothing.

@@ -48,7 +48,7 @@ func (q *request) putEncryption() error {
 	d := body.Rule[0].Default
 	switch {
 	case d.SSEAlgorithm == "aws:kms:dsse":
-		return notImplemented("SSEAlgorithm", "Dual-layer encryption is not served by this fake.")
+		return notImplemented("SSEAlgorithm", "Dual-layer encryption is not supported by this fake.")
 	case d.SSEAlgorithm != "AES256" && d.SSEAlgorithm != "aws:kms":
 		return errMalformedXML
 	case d.SSEAlgorithm == "AES256" && d.KMSMasterKeyID != "":

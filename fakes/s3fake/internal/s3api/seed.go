@@ -33,7 +33,7 @@ func (a *API) Seed(name string, versioning bool, policy []byte) error {
 			return err
 		}
 		if doc.Public() && !a.OpenBuckets {
-			return errors.New("its policy is public, which new buckets block: leave that off with --open-buckets, or Options.OpenBuckets")
+			return errors.New("the policy is public, but new buckets block public access; disable the block with --open-buckets or Options.OpenBuckets")
 		}
 		b.Config[configPolicy], b.Principals = policy, a.Account.Pins(doc)
 	}

@@ -274,7 +274,7 @@ func parseXML(raw []byte, into any) error {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
 			if name := accept.UnknownElement(raw, into); name != "" {
-				return notImplemented(name, "The element "+name+" is not served by this fake.")
+				return notImplemented(name, "The element "+name+" is not supported by this fake.")
 			}
 			return nil
 		}

@@ -93,7 +93,7 @@ const maxKeys = 64
 func NewDelegation(account, endpoint string, identity azcore.TokenCredential, options azcore.ClientOptions) (*Delegation, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("the URL of the account: %w", err)
+		return nil, fmt.Errorf("parse the URL of the storage account: %w", err)
 	}
 	inner := options.Transport
 	options.Transport = transporter(func(request *http.Request) (*http.Response, error) {
@@ -103,7 +103,7 @@ func NewDelegation(account, endpoint string, identity azcore.TokenCredential, op
 	})
 	client, err := service.NewClient("https://"+account+".invalid/", identity, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
-		return nil, fmt.Errorf("make the client for user delegation keys: %w", err)
+		return nil, fmt.Errorf("create the client for user delegation keys: %w", err)
 	}
 	return &Delegation{client: client, keys: map[Window]*service.UserDelegationCredential{}}, nil
 }
@@ -125,7 +125,7 @@ func (d *Delegation) SignDelegated(ctx context.Context, container string, asked 
 	}
 	query, err := values.SignWithUserDelegation(key)
 	if err != nil {
-		return cosi.Secret{}, fmt.Errorf("sign for container %s: %w", container, err)
+		return cosi.Secret{}, fmt.Errorf("create a SAS token for container %s: %w", container, err)
 	}
 	return cosi.NewSecret(query.Encode()), nil
 }

@@ -38,7 +38,7 @@ type SharedKey struct {
 func NewSharedKey(account string, tls bool, read func(context.Context) (string, error)) (*SharedKey, error) {
 	credential, err := service.NewSharedKeyCredential(account, "")
 	if err != nil {
-		return nil, fmt.Errorf("prepare the account key: %w", err)
+		return nil, fmt.Errorf("create a credential for the account key: %w", err)
 	}
 	protocol := sas.ProtocolHTTPSandHTTP
 	if tls {
@@ -51,7 +51,7 @@ func NewSharedKey(account string, tls bool, read func(context.Context) (string, 
 func (s *SharedKey) Client(endpoint string, options azcore.ClientOptions) (*service.Client, error) {
 	client, err := service.NewClientWithSharedKeyCredential(endpoint, s.credential, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
-		return nil, fmt.Errorf("create the client: %w", err)
+		return nil, fmt.Errorf("create the client for blobs: %w", err)
 	}
 	return client, nil
 }
@@ -68,7 +68,7 @@ func (s *SharedKey) Refresh(ctx context.Context) error {
 		return nil
 	}
 	if err := s.credential.SetAccountKey(key); err != nil {
-		return fmt.Errorf("set the account key: %w", err)
+		return fmt.Errorf("cannot use the account key: %w", err)
 	}
 	s.key = key
 	return nil
@@ -95,7 +95,7 @@ func (s *SharedKey) SignPolicy(container, id string) (cosi.Secret, error) {
 	values := sas.BlobSignatureValues{Protocol: s.protocol, ContainerName: container, Identifier: id}
 	query, err := values.SignWithSharedKey(s.credential)
 	if err != nil {
-		return cosi.Secret{}, fmt.Errorf("sign for container %s: %w", container, err)
+		return cosi.Secret{}, fmt.Errorf("create a SAS token for container %s: %w", container, err)
 	}
 	return cosi.NewSecret(query.Encode()), nil
 }
@@ -180,7 +180,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // CheckKey returns an error if key is not a valid account key. The error contains no part of the key.
 func CheckKey(key string) error {
 	if decoded, err := base64.StdEncoding.DecodeString(key); err != nil || len(decoded) == 0 {
-		return errors.New("the account key is not base64")
+		return errors.New("the account key is not valid base64")
 	}
 	return nil
 }

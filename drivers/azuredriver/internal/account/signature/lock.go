@@ -42,7 +42,7 @@ func (m *Manager) acquire(ctx context.Context, name string) (*lease.ContainerCli
 		case <-timer.C:
 		case <-waiting.Done():
 			timer.Stop()
-			return nil, driverkit.Aborted("container %s: another process changes its access policies; the driver tries again", name).WithDetail(err)
+			return nil, driverkit.Aborted("container %s: another process is changing its access policies; the driver tries again", name).WithDetail(err)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (u *Users) self(ctx context.Context) (user, error) {
 	}
 	own, exists, err := u.readUser(ctx, "access-key", key.AccessKeyID)
 	if err == nil && !exists {
-		return user{}, driverkit.Unauthenticated("the driver's own user does not exist in the store; an administrator has to renew its credentials")
+		return user{}, driverkit.Unauthenticated("the driver's own user does not exist in the store; an administrator has to configure the credentials of an existing user")
 	}
 	return own, err
 }

@@ -68,7 +68,7 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 		return "", err
 	}
 	if why := r.notOurs(role, of, trust); why != "" {
-		return "", driverkit.AlreadyExists("role %s already exists, and the driver does not change it: it %s", name, why)
+		return "", driverkit.AlreadyExists("role %s already exists, and the driver does not change it: the role %s", name, why)
 	}
 	if role.trust == trust {
 		return role.arn, nil
@@ -139,7 +139,7 @@ func (r *Roles) putPolicy(ctx context.Context, name string, request account.Requ
 	}
 	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
 	if apierror.Is(err, "LimitExceeded") {
-		return driverkit.ResourceExhausted("role %s has no room for another access: IAM allows %d characters for all of them; use another service account for some", name, maxPolicies).WithDetail(err)
+		return driverkit.ResourceExhausted("role %s cannot store the policy of another access: IAM allows %d characters for all policies of a role; use another service account for some accesses", name, maxPolicies).WithDetail(err)
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if why := r.notOurs(role, of, trust); why != "" {
-		return driverkit.FailedPrecondition("role %s is not changed; delete it manually if it is unused: it %s", name, why)
+		return driverkit.FailedPrecondition("the driver does not change role %s (delete the role manually if it is unused): the role %s", name, why)
 	}
 	if err := r.deletePolicy(ctx, name, policyPrefix+request.Name); err != nil {
 		return err

@@ -83,7 +83,7 @@ type WebIdentity struct {
 // Check returns an error if the access cannot be granted. It makes no calls.
 func (r *Roles) Check(request account.Request) error {
 	if request.ServiceAccount.Namespace == "" {
-		return driverkit.InvalidArgument("service_account_namespace is required: a name does not identify a service account without it; use a sidecar that sends it")
+		return driverkit.InvalidArgument("service_account_namespace is required to identify the service account; upgrade the sidecar to a version that sends this field")
 	}
 	_, err := r.document(request)
 	return err
@@ -132,7 +132,7 @@ func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string
 		return fmt.Sprintf("does not have the ownership marks of this driver and of service account %s/%s", of.Namespace, of.Name)
 	case !sameCluster(role.trust, trust):
 		return "trusts the pods of another cluster: two clusters with the same AWS account need different values of cluster or iam.serviceAccounts.rolePrefix; " +
-			"if it belongs to this cluster, and both eksCluster and oidcProvider were changed, change one of them at a time"
+			"if the role belongs to this cluster, and both eksCluster and oidcProvider were changed, change one of them at a time"
 	}
 	return ""
 }

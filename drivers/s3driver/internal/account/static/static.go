@@ -34,7 +34,7 @@ func (k *Key) Check(request account.Request) error {
 			"an administrator can accept this with the parameter acceptSharedCredential: \"true\" of the BucketAccessClass")
 	}
 	if request.Rotation != "" {
-		return driverkit.InvalidArgument("this backend has one key for all accesses; rotate it in the driver's configuration")
+		return driverkit.InvalidArgument("the driver cannot rotate the key: this backend has one key for all accesses, which an administrator rotates in the driver's configuration")
 	}
 	const both = policy.Read | policy.Write
 	for _, bucket := range request.Buckets {
