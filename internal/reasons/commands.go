@@ -76,7 +76,7 @@ func ofCluster() []alike {
 			"cannot install Cooper's CRDs, because these CustomResourceDefinitions are not Cooper's: …. To replace them, read about the effect on their objects in docs/reference/upstream.md, stop the controller and the sidecars that serve them, and set --replace-crds",
 			"cannot install Cooper's CRDs, because these BucketAccessClasses would allow access modes that they now disallow: …. Delete them, and after the installation create them again with Cooper's field disallowedBucketAccessModes",
 		}},
-		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install the release with that storage version, or request the current one.", []string{
+		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install a release with the requested storage version, or request the current one.", []string{
 			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
 		{"The page lists objects with the granted credential. A write-only credential cannot list objects.", "Use a client of the store.", []string{
