@@ -140,7 +140,7 @@ func ofPolicies() map[string]refused {
 	return map[string]refused{
 		`'This namespace may not use BucketClass "' + object.spec.bucketClassName + '". An administrator must add it to the annotation cooper.dev/bucket-classes of the namespace.'`:                    otherClass,
 		`'This namespace may not use BucketAccessClass "' + object.spec.bucketAccessClassName + '". An administrator must add it to the annotation cooper.dev/bucket-access-classes of the namespace.'`: otherClass,
-		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies it by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, write that namespace for cosi-system in the policy cosi-sidecar-driver, too.": {
+		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies a sidecar by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, also replace cosi-system by that namespace in the policy cosi-sidecar-driver.": {
 			"The account of the sidecar does not have permission to hold the Lease of the driver.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
