@@ -21,7 +21,7 @@ type DisallowedModes struct {
 func (d DisallowedModes) Check(effective BucketAccess) error {
 	for _, category := range d.categories(effective) {
 		if !allows(category.disallowed, category.mode) {
-			return InvalidArgument("bucket %s: the requested access modes include %s for %s, which this backend cannot separate, but the class disallows %s there; "+
+			return InvalidArgument("bucket %s: on this backend, the requested access modes also grant %s for %s, but the class disallows %s for it; "+
 				"request other access modes, or use another BucketAccessClass", effective.BucketID, category.mode, category.name, join(category.disallowed))
 		}
 	}
