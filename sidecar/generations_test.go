@@ -170,7 +170,7 @@ func TestOlderGenerationsRefuse(t *testing.T) {
 		"v1alpha1: several buckets": {memdriver.V1alpha1, two, nil, "grants access to one bucket, not to 2"},
 		"v1alpha1: access modes that nothing maps": {memdriver.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
 			s.parameters = nil
-		}, "must list the modes that the driver grants in the parameter cooper.dev/access-modes"},
+		}, "must set the parameter cooper.dev/access-modes of the BucketAccessClass to the modes that the driver grants"},
 		"v1alpha1: another mode than the class maps": {memdriver.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
 			a.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
 		}, "not objectData=ReadOnly"},

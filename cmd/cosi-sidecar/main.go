@@ -72,10 +72,10 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; must be the same for all drivers of a cluster")
 	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment that owns the driver name, such as store/s3-driver")
 	f.StringVar(&s.storeAddress, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
-	f.StringVar(&s.storeNamespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
+	f.StringVar(&s.storeNamespace, "credential-store-namespace", "", "namespace of the credential store's Secrets; empty means the namespace of the Pod")
 	o := &s.manager.Sidecar
 	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "namespaces to reconcile; empty means all")
-	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of concurrent reconciles of Buckets, and of accesses; at most a quarter for one class")
+	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of concurrent reconciles of Buckets, and of accesses; a class uses at most a quarter")
 	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "maximum time between reconciles of an unchanged object")
 	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "poll interval of an access that waits for a Secret")
 	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "interval between re-grants of an unchanged access; 0 disables them")

@@ -272,7 +272,7 @@ func (m ManagementConfig) withDefaults() ManagementConfig {
 func (m ManagementConfig) validate(used bool) []error {
 	if !used {
 		if m != (ManagementConfig{}) {
-			return []error{fmt.Errorf("management: is only for serviceAccounts, accountKeyName and the resourceID of an account with signing userDelegation, none of which is set")}
+			return []error{fmt.Errorf("management: is only for serviceAccounts, accountKeyName, and the resourceID of an account with signing userDelegation: set one of them, or remove management")}
 		}
 		return nil
 	}

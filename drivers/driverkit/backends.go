@@ -55,8 +55,8 @@ func (b Backends[B]) JoinID(backend, name string) string {
 
 // SplitID returns the backend and the name that an ID refers to. The part before the first dot is a backend name only
 // if it names a backend other than the default one. The names of buckets that COSI did not create may therefore
-// contain dots. Each bucket has exactly one ID. This is necessary because IDs are compared as text before a bucket is
-// deleted.
+// contain dots. Each bucket has exactly one ID, because before COSI deletes a bucket, it compares IDs as text to find
+// other Buckets that represent it.
 func (b Backends[B]) SplitID(id string) (B, string) {
 	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {

@@ -65,8 +65,8 @@ type Info struct {
 	Protocols []Protocol
 	// AuthTypes that access can use. Empty means Key only.
 	AuthTypes []AuthType
-	// MultiBucket lists the authentication types for which one account can access several buckets. Such requests with
-	// other types are OUT_OF_RANGE.
+	// MultiBucket lists the authentication types for which one account can access several buckets. With other types,
+	// the kit rejects requests for several buckets as OUT_OF_RANGE.
 	MultiBucket []AuthType
 	// Modes that accesses can request.
 	Modes Modes

@@ -46,8 +46,8 @@ func (r NameRule) Fit(prefix, proposed string) string {
 	return prefix + hashMark + strings.ToLower(digits[:hashDigits])
 }
 
-// Made reports whether Fit can have returned the name, apart from its prefix. A name that Fit cannot have returned
-// does not need to be looked up.
+// Made reports whether Fit can have returned the name, with or without a prefix. If not, the driver does not need to
+// look it up.
 func (r NameRule) Made(name string) bool {
 	return len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(name)
 }

@@ -45,7 +45,7 @@ func sameName(name, id string) error {
 	if id == name || strings.HasSuffix(id, "."+name) {
 		return nil
 	}
-	return InvalidArgument("the bucket would not have the name %q, which workloads of COSI v1alpha1 receive; "+
+	return InvalidArgument("workloads of COSI v1alpha1 receive the bucket name %q, but the bucket would have another name; "+
 		"use a class with a shorter name of lower-case letters, digits and '-', and without parameters that change names", name)
 }
 

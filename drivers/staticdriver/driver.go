@@ -295,7 +295,7 @@ func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.A
 	case len(offered) == 0:
 		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
 	default:
-		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; configured are: %s",
+		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; the configured modes are: %s",
 			wanted.BucketID, strings.Join(offered, "; "))
 	}
 }

@@ -60,7 +60,7 @@ func reasonsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page.WriteString("\n## Errors of the API server\n\n`kubectl apply` and other writes return these errors. `kubectl cosi explain 'MESSAGE'` explains them, too. MESSAGE is a part of\nthe message or the complete output of kubectl; for errors of commands, it is the complete message.\n\n| object | message | cause | action |\n|---|---|---|---|\n")
+	page.WriteString("\n## Errors of the API server\n\n`kubectl apply` and other writes return these errors. `kubectl cosi explain 'MESSAGE'` explains them, too. MESSAGE is a part of\nthe message or the complete output of kubectl. For the errors of commands below, it is the complete message.\n\n| object | message | cause | action |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromCRDs); err != nil {
 		return "", err
 	}

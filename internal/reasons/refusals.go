@@ -47,7 +47,7 @@ func ofSpecs() map[string]refused {
 		anotherClass = "Create a class of another name, or delete this one and create it again. Existing objects keep their settings."
 	)
 	fixed := refused{
-		"The driver created the bucket with this value and would not receive a change.",
+		"The driver created the bucket with this value. COSI does not send changes to the driver.",
 		"Leave this Bucket unchanged, and create another one with the new value.",
 	}
 	return map[string]refused{
@@ -131,7 +131,7 @@ func ofPolicies() map[string]refused {
 	const (
 		confined  = "COSI does not need this permission, and an attacker who controls the component must not have it."
 		uninstall = "Follow the steps to uninstall in docs/howto/deploy.md."
-		compare   = "An administrator must compare the programs that run there and their versions with the release. Users must not use the component's account."
+		compare   = "An administrator must compare the component's programs and versions with the release. Users must not use the component's account."
 	)
 	otherClass := refused{
 		"An administrator defines the classes that each namespace may use.",
@@ -140,7 +140,7 @@ func ofPolicies() map[string]refused {
 	return map[string]refused{
 		`'This namespace may not use BucketClass "' + object.spec.bucketClassName + '". An administrator must add it to the annotation cooper.dev/bucket-classes of the namespace.'`:                    otherClass,
 		`'This namespace may not use BucketAccessClass "' + object.spec.bucketAccessClassName + '". An administrator must add it to the annotation cooper.dev/bucket-access-classes of the namespace.'`: otherClass,
-		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies it by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, write that namespace for cosi-system in the policy cosi-sidecar-driver, too.": {
+		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies a sidecar by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, also replace cosi-system by that namespace in the policy cosi-sidecar-driver.": {
 			"The account of the sidecar does not have permission to hold the Lease of the driver.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
@@ -160,7 +160,7 @@ func ofPolicies() map[string]refused {
 			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",
 		},
 		"Annotations of objectstorage.k8s.io belong to COSI, as do cooper.dev/access-uid and cooper.dev/driver. If this is an exported manifest, remove them from it; a full replacement must keep the current ones. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
-			"COSI records there which objects are in use and which driver and access they belong to.",
+			"COSI records in these annotations which objects are in use, and the driver and the access of each Secret.",
 			"In a manifest for kubectl apply, leave these annotations out. With kubectl replace, keep the current ones. A restore tool needs the ClusterRole cosi-override.",
 		},
 		"Only COSI creates Secrets with the finalizer objectstorage.k8s.io/protection. Remove metadata.finalizers and metadata.ownerReferences from this copy of an access Secret. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {

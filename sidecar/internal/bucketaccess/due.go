@@ -276,7 +276,7 @@ func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	case s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation():
 		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another rotation", s.Name), metrics.RegrantRotation}
 	default:
-		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or configuration of the driver", s.Name), metrics.RegrantDriver}
+		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or driver configuration", s.Name), metrics.RegrantDriver}
 	}
 }
 

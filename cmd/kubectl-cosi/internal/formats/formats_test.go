@@ -184,7 +184,7 @@ func TestWriteRefuses(t *testing.T) {
 		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
 		"S3 at gcloud":                              {"gcloud", plain, "the format supports only Google Cloud Storage, but the protocol"},
 		"Azure at aws":                              {"aws", []grants.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, json`},
-		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use gcloud or rclone"},
+		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use -o gcloud or -o rclone"},
 		"Google with nothing but one at gcloud":     {"gcloud", []grants.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
 		"a service account at S3":                   {"rclone", []grants.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},
 		"a service account at Azure":                {"az", []grants.Grant{grant("COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=a")}, "authenticates by ServiceAccount"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names defines which names containers, accounts and storage accounts can have. It performs no I/O.
+// Package names defines the valid names of containers, accounts and storage accounts. It performs no I/O.
 package names
 
 import (
