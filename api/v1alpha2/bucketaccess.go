@@ -32,7 +32,7 @@ type BucketAccess struct {
 	// +required
 	Spec BucketAccessSpec `json:"spec"`
 
-	// status is the request that the controller hands off, and its result.
+	// status is the controller's request to the sidecar, and the result.
 	// +optional
 	// +kubebuilder:default={}
 	Status BucketAccessStatus `json:"status,omitzero"`
@@ -146,12 +146,12 @@ type BucketAccessStatus struct {
 
 	// cleanup is Pending while the account may exist, and Finished when the
 	// account is revoked and the Secrets are deleted. The sidecar sets Pending in
-	// the same write as accountID. If the driver has only one phase, and returns
-	// the account ID only after it has created the account, the sidecar sets
-	// Pending before it calls the driver. While cleanup is Pending, the
-	// controller ignores the annotation sidecar-cleanup-finished, because users
-	// of the namespace can write it. If a sidecar does not set this field, the
-	// controller uses only the annotation. The field is not part of the KEP.
+	// the same write as accountID. Some drivers return the account ID only after
+	// they have created the account. For these drivers, the sidecar sets Pending
+	// before the call. While cleanup is Pending, the controller ignores the
+	// annotation sidecar-cleanup-finished, because users of the namespace can
+	// write it. If a sidecar does not set this field, the controller uses only the
+	// annotation. The field is not part of the KEP.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`
@@ -183,10 +183,11 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:MaxProperties=512
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// disallowedBucketAccessModes is a copy of the class's field. The driver
-	// enforces it in the categories that the access leaves empty. The field is
-	// not part of the KEP, and other sidecars may drop it. If an earlier version
-	// of the controller did not set it, the controller adds it later.
+	// disallowedBucketAccessModes is a copy of the class's field. In a
+	// category that the access leaves empty, the driver grants at most one of the
+	// allowed modes. The field is not part of the KEP, and other sidecars may drop
+	// it. If an earlier version of the controller did not set it, the controller
+	// adds it later.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.disallowedBucketAccessModes may not be changed once it is set"
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`

@@ -52,7 +52,7 @@ func ofCluster() []alike {
 		{"You do not have permission to read the Secret, which env, test and rotate need.", "Ask an administrator of the namespace for a Role with the verb get on Secrets.", []string{
 			"cannot read Secret …: you need permission to get Secrets in namespace …: …",
 		}},
-		{"Its bucket or its account has not been created yet, or its creation failed.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
+		{"Its bucket or account has not been created yet, its creation failed, or a requested rotation is waiting.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
 			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … After ten rotations in a row, COSI performs one per minute (…)",
 		}},
 		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …: set --claim to one of …"}},
@@ -76,10 +76,10 @@ func ofCluster() []alike {
 			"cannot install Cooper's CRDs, because these CustomResourceDefinitions are not Cooper's: …. To replace them, read about the effect on their objects in docs/reference/upstream.md, stop the controller and the sidecars that serve them, and set --replace-crds",
 			"cannot install Cooper's CRDs, because these BucketAccessClasses would allow access modes that they now disallow: …. Delete them, and after the installation create them again with Cooper's field disallowedBucketAccessModes",
 		}},
-		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install a release with the requested storage version, or request the current one.", []string{
+		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install the release with that storage version, or request the current one.", []string{
 			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
-		{"The page lists objects with the granted credential. A write-only credential cannot list objects.", "Use a client of the store.", []string{
+		{"The page lists objects with the granted credential. It supports only some protocols, and a write-only credential cannot list objects.", "Use a client of the store.", []string{
 			"cannot list the objects of buckets with protocol …", "the credential is not allowed to list the objects of bucket …: …",
 		}},
 	}

@@ -76,8 +76,8 @@ func ofSpecs() map[string]refused {
 			"Each bucket of an access has its own Secret.", "Give each entry of bucketClaims a different accessSecretName.",
 		},
 		"at least one access mode must be set": {
-			"Without a mode, an access would allow nothing.",
-			"Set objectData, objectMetadata or bucketMetadata, or remove accessModes.",
+			"The access sets no mode in any of its three categories.",
+			"Set objectData, objectMetadata or bucketMetadata.",
 		},
 		"deletionPolicy must be Retain when existingBucketID is set: COSI does not delete a bucket that it did not create": {
 			"The bucket existed before, and its data may belong to other users.",
@@ -129,7 +129,7 @@ func ofStatus() map[string]refused {
 // message.
 func ofPolicies() map[string]refused {
 	const (
-		confined  = "COSI does not need this permission, and an attacker who controls the component must not have it."
+		confined  = "The component does not need to do this, so the policy denies it to attackers who control the component."
 		uninstall = "Follow the steps to uninstall in docs/howto/deploy.md."
 		compare   = "An administrator must compare the component's programs and versions with the release. Users must not use the component's account."
 	)
@@ -148,7 +148,7 @@ func ofPolicies() map[string]refused {
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
-		"Deleting this CustomResourceDefinition deletes every object of its kind, and with reclaimPolicy Delete their data. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and the data of those with reclaimPolicy Delete. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
 		"cosi-obc may create and delete only Buckets that import existing backend buckets.": {confined, compare},

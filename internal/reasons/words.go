@@ -72,7 +72,7 @@ func ofWords() map[Word]explained {
 		},
 		NotInstalled: {
 			"The Controller or the driver has never run in this cluster.",
-			"It is not installed, or the class has the name of another driver.",
+			"It is not installed, or the driverName of the class is wrong.",
 			"An administrator must install it, or correct the driverName of the class.",
 		},
 		NoLease: {
