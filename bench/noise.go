@@ -188,7 +188,7 @@ func (s *system) tried(ctx context.Context) error {
 		made := now[string(memdriver.GenerateBucketID)] - before
 		before += made
 		if err == nil && made > 0 {
-			err = fmt.Errorf("the driver was still called for %d more claims within two seconds", made)
+			err = fmt.Errorf("the driver received calls for %d more claims in the last two seconds", made)
 		}
 		return err
 	})

@@ -189,7 +189,7 @@ func (e *Editor) principals(one statement) ([]string, error) {
 	}
 	if !readable {
 		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but its principals now have another format; "+
-			"remove the statement; the next grant of each access that needs it restores it", sidOf(one))
+			"remove the statement; the next grant of each affected access restores it", sidOf(one))
 	}
 	return ids, nil
 }
