@@ -114,7 +114,7 @@ func (o options) wanted() ([]image, error) {
 		}
 	}
 	if fixed := slices.IndexFunc(found, func(i image) bool { return i.native }); fixed >= 0 && o.arch != runtime.GOARCH {
-		return nil, fmt.Errorf("image %s cannot be built for %s on this machine: select images with -only", found[fixed].name, o.arch)
+		return nil, fmt.Errorf("image %s cannot be built for %s on this machine: select other images with -only", found[fixed].name, o.arch)
 	}
 	return found, nil
 }
