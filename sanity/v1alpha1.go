@@ -160,5 +160,5 @@ func removed(_ proto.Message, code codes.Code) error {
 	if code == codes.OK || code == codes.NotFound {
 		return nil
 	}
-	return fmt.Errorf("the call that removes it returns %s", code)
+	return fmt.Errorf("the call to delete the bucket or revoke the account returns %s", code)
 }
