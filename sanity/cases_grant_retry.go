@@ -21,7 +21,7 @@ func grantRetryCases() []Case {
 			Run: runGrantAtOnce,
 		},
 		{
-			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "all accounts work that are granted concurrently for one bucket",
+			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "grants several accounts for one bucket concurrently, and all of them work",
 			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy would revoke a granted access",
 			Fix: "lock the bucket while its policy is read, changed and written, or use a separate policy for each account",
 			Run: runManyAccounts,

@@ -108,7 +108,8 @@ type Limits struct {
 type Params struct {
 	// Bucket contains valid parameters of a BucketClass.
 	Bucket map[string]string `json:"bucket,omitempty"`
-	// Incompatible contains valid parameters of a BucketClass that do not match a bucket created with those in Bucket.
+	// Incompatible contains valid parameters of a BucketClass that do not match a bucket created with the parameters
+	// in Bucket.
 	Incompatible map[string]string `json:"incompatible,omitempty"`
 	// Invalid contains parameters of a BucketClass that the backend does not support.
 	Invalid map[string]string `json:"invalid,omitempty"`

@@ -7,10 +7,10 @@
 //
 // The package depends only on k8s.io/apimachinery. Markers on the types become
 // the validation rules of the CRDs in deploy/crds: immutability, sizes and
-// required fields. For performance, a rule is on the field that it checks or on
-// the struct that contains the field: for each field that a rule selects,
-// kube-apiserver copies the schemas of all sibling fields in every write. The
-// status has a default, so it is never absent after the creation of an object.
+// required fields. To keep writes fast, a rule is on the field that it checks
+// or on the parent struct. In every write, kube-apiserver copies the schemas of
+// all siblings of each field that a rule selects. The status has a default, so
+// it is never absent after the creation of an object.
 //
 // +kubebuilder:object:generate=true
 // +groupName=objectstorage.k8s.io

@@ -54,9 +54,9 @@ func (b Backends[B]) JoinID(backend, name string) string {
 }
 
 // SplitID returns the backend and the name that an ID refers to. The part before the first dot is a backend name only
-// if it names a backend other than the default one. The names of buckets that COSI did not create may therefore
-// contain dots. Each bucket has exactly one ID, because before COSI deletes a bucket, it compares IDs as text to find
-// other Buckets that represent it.
+// if it names a backend other than the default one. The names of buckets that COSI did not create may therefore contain
+// dots. Each bucket has exactly one ID: before COSI deletes a bucket, it looks for other Buckets that represent it, and
+// compares IDs as text.
 func (b Backends[B]) SplitID(id string) (B, string) {
 	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {

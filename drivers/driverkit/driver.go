@@ -9,8 +9,8 @@ import "context"
 // bucket ID or one account ID do not overlap. Calls for different IDs do overlap. The same call may be repeated at
 // any time, also after a crash or a lost response, and must then converge to the same result.
 //
-// Create errors with this package's constructors (InvalidArgument, NotFound, ...); they reach the user with their
-// code and sentence. The kit replaces any other error by INTERNAL with a neutral sentence, and logs its text.
+// Create errors with this package's constructors (InvalidArgument, NotFound, ...); they reach the user with their code
+// and sentence. The kit replaces any other error with INTERNAL and a neutral sentence, and logs its text.
 type Driver interface {
 	// Info returns the driver's declaration. It is called often, must not block, and must work while the backend is
 	// down.

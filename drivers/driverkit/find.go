@@ -10,7 +10,8 @@ import (
 // Find reads a resource. If read does not find it, Find reads again after a third of the lag and at its end, because
 // reads of cloud APIs can be stale (ADR 0033). Use Find if a missing resource ends the call, as in a revoke. It is not
 // needed before a create, which detects an existing resource anyway. Also use Find before you skip a write because the
-// resource seems up to date: read then returns exists = true if a write is needed. With a lag of 0, Find reads once.
+// resource seems up to date: read must then return exists = false, so Find reads again. With a lag of 0, Find reads
+// once.
 func Find[T any](ctx context.Context, lag time.Duration, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
 	found, exists, err = read(ctx)
 	for _, pause := range []time.Duration{lag / 3, lag - lag/3} {
@@ -43,9 +44,8 @@ func Reread[T any](ctx context.Context, lag time.Duration, missing func(error) b
 	return found, last
 }
 
-// Repeat makes a call. If the function passes returns true for the error, the error may be transient, and Repeat makes
-// the call again, up to twice within the lag. An example of such an error is a deletion that conflicts with something
-// that was not listed yet.
+// Repeat makes a call. If passes reports that the error may be transient, Repeat makes the call again, up to twice
+// within the lag. An example is a deletion that conflicts with something that was not listed yet.
 func Repeat(ctx context.Context, lag time.Duration, passes func(error) bool, call func(context.Context) error) error {
 	_, err := Reread(ctx, lag, passes, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	return err

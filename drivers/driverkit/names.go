@@ -26,8 +26,8 @@ type NameRule struct {
 	// letters, digits and single dashes between them. It must not accept dots, which separate the backend's name in an
 	// ID.
 	Pattern *regexp.Regexp
-	// Refused, if set, reports whether the backend rejects a name, including its prefix, that Pattern accepts. It must
-	// not reject hashed names.
+	// Refused, if set, reports whether the backend rejects a name that Pattern accepts. The argument includes the
+	// prefix. Refused must not reject hashed names.
 	Refused func(name string) bool
 }
 

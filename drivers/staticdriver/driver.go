@@ -154,7 +154,7 @@ func (d *Driver) CreateBucket(context.Context, driverkit.CreateBucketRequest) (d
 // create a claim may see them.
 func (d *Driver) makesNone() error {
 	return driverkit.InvalidArgument("driver %s creates no buckets: it gives access to buckets that an administrator configured; "+
-		"claim one with existingBucketName after an administrator has created a Bucket with its existingBucketID", d.config.DriverName)
+		"an administrator must create a Bucket with existingBucketID, and the BucketClaim must refer to that Bucket with existingBucketName", d.config.DriverName)
 }
 
 // GetBucket implements driverkit.Driver.

@@ -158,7 +158,7 @@ func publish(files, directory string) error {
 	}
 	if len(different) > 0 {
 		slices.Sort(different)
-		return fmt.Errorf("%s already exists and differs in %s, since it was built from another commit or with another Go version: delete it, or choose another version",
+		return fmt.Errorf("%s already exists and differs in %s, because it was built from another commit or with another Go version: delete it, or choose another version",
 			directory, strings.Join(different, ", "))
 	}
 	fmt.Printf("%s already exists, with the same contents\n", directory)
