@@ -10,8 +10,8 @@ import (
 // Find reads a resource. If read does not find it, Find reads again after a third of the lag and at its end, because
 // reads of cloud APIs can be stale (ADR 0033). Use Find if a missing resource ends the call, as in a revoke. It is not
 // needed before a create, which detects an existing resource anyway. Also use Find before you skip a write because the
-// resource seems up to date: read must then return exists = false, so Find reads again. With a lag of 0, Find reads
-// once.
+// resource seems up to date: let read report an up-to-date resource as missing, so that Find reads it again. With a lag
+// of 0, Find reads once.
 func Find[T any](ctx context.Context, lag time.Duration, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
 	found, exists, err = read(ctx)
 	for _, pause := range []time.Duration{lag / 3, lag - lag/3} {

@@ -24,7 +24,7 @@
 // All functions rely on driverkit to serialize the calls for one account within a process. Calls of two processes can
 // overlap for a few seconds, until a replaced leader notices that it has lost its lease. GrantShownOnce and
 // GrantSupplied return Aborted if the other process changed the account's entry in the Store meanwhile. They do not
-// invalidate a delivered credential or reactivate a revoked one. Before it calls either of them, the driver must check
+// invalidate a delivered credential or reactivate a revoked one. Before a driver calls either of them, it must check
 // that it owns the account. Before it calls GrantShownOnce, it must also check that the account was created for this
 // access.
 package credentials

@@ -16,8 +16,8 @@ import (
 // HMAC keys of Google Cloud Storage, or a key API that does not accept a secret. The backend must allow two keys per
 // account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account. The list may be stale. This package also deletes stored keys that are not
-	// listed, and uses a new key before it is listed (see Young).
+	// List returns all keys of the account. The list may be stale: a revoke deletes the stored keys even if they are not
+	// listed, and a grant may return a new key before it is listed (see Young).
 	List(ctx context.Context) ([]ShownOnceKey, error)
 	// Create creates a key. The client must not retry when a response is lost.
 	Create(ctx context.Context) (Credential, error)
@@ -36,7 +36,7 @@ type ShownOnceKey struct {
 // than this.
 const Young = 5 * time.Minute
 
-// NoteMade is the note of an entry that records when the current key was created.
+// NoteMade is the name of the note that records when the current key of an entry was created.
 const NoteMade = "made"
 
 // noteClaim is the note that claim changes.

@@ -29,7 +29,8 @@ type SuppliedKeys interface {
 type SuppliedRequest struct {
 	Request
 
-	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists.
+	// Hash identifies the requested access: requests for the same access have the same Hash. A grant for an account with
+	// another hash returns AlreadyExists.
 	Hash string
 	// Notes are stored in the entry of a new account. They contain data that a revoke needs but that its request does
 	// not contain. They are not secret.
