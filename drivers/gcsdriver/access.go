@@ -144,7 +144,7 @@ func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) er
 	return nil
 }
 
-// requestHash returns a value that is equal for requests for equal accounts. It is computed from the requested access
+// requestHash returns the same value for all requests for the same account. It is computed from the requested access
 // and not from the resulting roles, so an administrator can change the roles.
 func requestHash(spec driverkit.AccessSpec) (string, error) {
 	return driverkit.Digest(struct {
