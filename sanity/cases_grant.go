@@ -297,6 +297,14 @@ func runOtherGrant(c *C) {
 	changed.Buckets = []*cosi.AccessedBucket{{BucketId: one.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
 	// A driver that does not support the mode at all may report that first.
 	refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists, codes.InvalidArgument)
+	if c.multiBucket(one, other) {
+		changed.Buckets = []*cosi.AccessedBucket{readWrite(one.id), readWrite(other.id)}
+		refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists)
+	}
+	c.worksIfProbed(a, one)
+	if c.suite.lacks(probedOwnKey()) == "" {
+		c.cannot(a, other, ListObjects, "", "only a rejected grant named this bucket")
+	}
 }
 
 func runGrantOnMissing(c *C) {
