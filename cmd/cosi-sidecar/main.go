@@ -70,7 +70,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.manager.PprofAddress, "pprof-address", "", "bind address for profiles at /debug/pprof/, such as 127.0.0.1:6060; empty disables it")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "use leader election for the driver name, so several instances can run")
 	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; must be the same for all drivers of a cluster")
-	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment that owns the driver name, such as store/s3-driver")
+	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of this Deployment, such as store/s3-driver; it owns the driver name")
 	f.StringVar(&s.storeAddress, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
 	f.StringVar(&s.storeNamespace, "credential-store-namespace", "", "namespace of the credential store's Secrets; empty means the namespace of the Pod")
 	o := &s.manager.Sidecar

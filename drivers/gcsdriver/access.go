@@ -93,7 +93,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 		}
 		shared = backend
 		if !names.CouldExist(name) {
-			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of Cloud Storage", wanted.BucketID)
+			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a valid Cloud Storage bucket name", wanted.BucketID)
 		}
 		granted, err := backend.rolesFor(wanted, s3Client, spec.Disallowed)
 		if err != nil {

@@ -138,7 +138,7 @@ func tryAll(ctx context.Context, root string, chosen []defect, jobs int) (map[st
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return results, missed, fmt.Errorf("run the defects: %w", err)
+		return results, missed, fmt.Errorf("test the defects: %w", err)
 	}
 	return results, missed, nil
 }

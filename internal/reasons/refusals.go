@@ -102,7 +102,7 @@ func ofSpecs() map[string]refused {
 func ofStatus() map[string]refused {
 	const leave = "Do not edit the status, and do not write the status of a backup to an object that is in use."
 	once := refused{"COSI needs this value to find the object's resources in the backend.", leave}
-	together := refused{"The Controller hands an access off to the sidecar in one write. The sidecar must not see a part of it.", leave}
+	together := refused{"The Controller hands an access off to the sidecar in one write. The sidecar must not see an incomplete hand-off.", leave}
 	return map[string]refused{
 		"accountID may not be set before driverName":                                           together,
 		"driverName, authenticationType and accessedBuckets must be set together":              together,

@@ -78,7 +78,7 @@ func (c *Checker) checkServiceAccount(call watched, by *cosi.AuthenticationType,
 func (c *Checker) checkBuckets(call watched, buckets []*cosi.AccessedBucket) {
 	for _, bucket := range buckets {
 		if !c.found[bucket.GetBucketId()] {
-			c.report(call, KnownBuckets, fmt.Sprintf("bucket %q was neither created nor found", bucket.GetBucketId()))
+			c.report(call, KnownBuckets, fmt.Sprintf("no earlier call created or found bucket %q", bucket.GetBucketId()))
 		}
 	}
 }

@@ -6,8 +6,8 @@
 // UID from the claims and the finalizer from the access.
 //
 // Each reconcile runs one of the lists of steps below. While an access is handed off, this package writes only the
-// finalizer, the condition ResourcesValidated (shared with the sidecar), a missing UID on a claim, and the class's
-// disallowed access modes if an earlier version omitted them. It makes no RPC.
+// finalizer, the condition ResourcesValidated (shared with the sidecar), a missing UID on a claim, and
+// status.disallowedBucketAccessModes if an earlier version omitted it. It makes no RPC.
 package bucketaccess
 
 import (

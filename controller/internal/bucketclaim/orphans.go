@@ -150,12 +150,12 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 
 // heldMessage returns why the Bucket is held and how to release it.
 func heldMessage(bucket *cosiapi.Bucket) string {
-	loss := "deletes the Bucket with its data, or set deletionPolicy: Retain to keep the data"
+	loss := "the Bucket with its data, or set deletionPolicy: Retain to keep the data"
 	if bucket.Spec.ExistingBucketID != "" {
-		loss = "deletes the Bucket without the backend bucket, which was imported"
+		loss = "the Bucket object; the imported backend bucket is kept"
 	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
-		"COSI holds this Bucket. An administrator must set the annotation %s to %q, which %s.",
+		"COSI does not release this Bucket. An administrator must set the annotation %s to %q to delete %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
