@@ -81,7 +81,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
 	if spec.OnlyPairs && options.Credentials.WantsJSON() {
-		return nil, account.Request{}, driverkit.InvalidArgument("parameter credentials is %q, but a sidecar of this version of COSI supports only HMAC keys; omit it, or set %q", options.Credentials, params.HMAC)
+		return nil, account.Request{}, driverkit.InvalidArgument("parameter credentials is %q, but the sidecar that sent this request supports only HMAC keys; omit it, or set %q", options.Credentials, params.HMAC)
 	}
 	asked := account.Request{Rotation: spec.Rotation, Credentials: options.Credentials}
 	s3Client := spec.AuthType == driverkit.Key && options.Credentials.WantsHMAC() && !options.NoBucketReader

@@ -105,7 +105,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		},
 		"another key of the same ID": {
 			func(*credstore.Entry, credstore.Entry) {},
-			strings.ReplaceAll(oldKey, "2025", "2026"), "another key of the ID 2026",
+			strings.ReplaceAll(oldKey, "2025", "2026"), "a different key of the same ID (2026)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

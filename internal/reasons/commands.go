@@ -53,7 +53,7 @@ func ofCluster() []alike {
 			"cannot read Secret …: you need permission to get Secrets in namespace …: …",
 		}},
 		{"Its bucket or account has not been created yet, its creation failed, or a requested rotation is waiting.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
-			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … After ten rotations in a row, COSI performs one per minute (…)",
+			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet (…): … After ten rotations in a row, COSI performs only one per minute",
 		}},
 		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …: set --claim to one of …"}},
 		{"The Secret was deleted or emptied manually.", "Wait a few minutes. If the error persists, run kubectl cosi doctor.", []string{

@@ -65,7 +65,7 @@ func (c *Checker) checkGrant(call watched, r *cosi.DriverGrantBucketAccessReques
 		c.report(call, GeneratedFirst, fmt.Sprintf("the account ID %q was never generated", r.GetAccountId()))
 	case !maps.Equal(phase1.GetParameters(), r.GetParameters()), phase1.GetProtocol().GetType() != r.GetProtocol().GetType(),
 		phase1.GetAuthenticationType().GetType() != r.GetAuthenticationType().GetType(), !sameBuckets(phase1.GetBuckets(), r.GetBuckets()):
-		c.report(call, SameParameters, "the access differs from that of DriverGenerateBucketAccessId")
+		c.report(call, SameParameters, "parameters, protocol, authentication type or buckets differ from those of DriverGenerateBucketAccessId")
 	}
 }
 

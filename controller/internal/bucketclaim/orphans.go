@@ -187,7 +187,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	r.Events.Warn(bucket, reconciler.BucketHeld, "ReleaseBucket", message)
 	if w.claim.UID != "" {
 		r.Events.Warn(w.claim, reconciler.BucketHeld, "ReleaseBucket", fmt.Sprintf(
-			"Bucket %q of an earlier BucketClaim of this name was kept with its data. An administrator must delete or retain the data; see the conditions of the Bucket.", bucket.Name))
+			"Bucket %q of an earlier BucketClaim of this name was kept with its data. An administrator must decide whether to delete it; see the conditions of the Bucket.", bucket.Name))
 	}
 	return nil
 }

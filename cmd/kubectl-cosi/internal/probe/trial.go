@@ -125,7 +125,7 @@ func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sani
 	case refused && wanted == mustNot:
 		t.line(grant, name, "ok: denied, because the access has objectData: "+string(grant.Modes.ObjectData))
 	case refused && attempt.Action == sanity.DeleteObject:
-		t.line(grant, name, fmt.Sprintf("denied: the class may disallow deletion; the object %s remains", attempt.Key))
+		t.line(grant, name, fmt.Sprintf("denied, possibly because the class disallows deletion; the object %s remains", attempt.Key))
 	case refused:
 		t.line(grant, name, "denied")
 	default:
