@@ -169,7 +169,9 @@ func (c *C) settleNotes(x exchange) {
 	default:
 		return
 	}
-	if slices.ContainsFunc(c.notes, gone.same) {
+	at := slices.IndexFunc(c.notes, gone.same)
+	// A request that is still running may create the resource after this removal.
+	if at >= 0 && c.notes[at].calls == 0 {
 		c.strike(gone)
 	}
 }
@@ -192,12 +194,6 @@ func (c *C) settleMaking(x exchange) {
 	code := x.status.Code()
 	at := slices.IndexFunc(c.notes, n.same)
 	if at < 0 {
-		if code == codes.OK {
-			// A removal was completed while this call was running.
-			n.made, n.learned = true, learnedFrom(x.response)
-			c.notes = append(c.notes, n)
-			_ = c.suite.book.write(n)
-		}
 		return
 	}
 	known := &c.notes[at]
