@@ -288,6 +288,7 @@ func (c *C) multiBucket(buckets ...*bucket) bool {
 func runOtherGrant(c *C) {
 	one, other := c.created(), c.created()
 	a := c.granted(one)
+	isolated := c.isolated(a, other)
 	changed, isGrant := proto.Clone(a.request).(*cosi.DriverGrantBucketAccessRequest)
 	if !isGrant {
 		c.Fail("the suite cannot copy a request")
@@ -302,9 +303,20 @@ func runOtherGrant(c *C) {
 		refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists)
 	}
 	c.worksIfProbed(a, one)
-	if c.suite.lacks(probedOwnKey()) == "" {
+	if isolated {
 		c.cannot(a, other, ListObjects, "", "only a rejected grant named this bucket")
 	}
+}
+
+// isolated reports whether the store denies an access the use of another bucket. It adds the other bucket to the
+// access's response, for attempts to use it.
+func (c *C) isolated(a *access, other *bucket) bool {
+	if c.suite.lacks(probedOwnKey()) != "" {
+		return false
+	}
+	a.response.Buckets = append(a.response.Buckets, c.granted(other).response.GetBuckets()...)
+	outcome, err := c.attempt(a, other.id, ListObjects, "", nil)
+	return err == nil && outcome.Verdict == Refused
 }
 
 func runGrantOnMissing(c *C) {

@@ -22,7 +22,7 @@ func TestBadStarts(t *testing.T) {
 	mistake := map[string]string{"STATIC_DRIVER_BUCKET_ID": "photos", "STATIC_DRIVER_DIRECTORY": "/nowhere", "STATIC_DRIVER_OBJECT_DATA": "ReadOnly"}
 	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
 		"no bucket":                 {Code: 1, Want: "buckets: at least one is required; the environment variable STATIC_DRIVER_BUCKET_ID sets one"},
-		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "buckets.photos.credentials[0].directory: read the keys: open /nowhere"},
+		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "buckets.photos.credentials[0].directory: read the keys of the credential: open /nowhere"},
 	})
 }
 

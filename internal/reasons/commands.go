@@ -145,7 +145,7 @@ func ofCooper() []alike {
 			"… cannot be provisioned: …", "… is still not provisioned: … (…)",
 			"Secret … does not exist; to check whether its access is provisioned, run kubectl get bucketaccess -n …: …",
 		}},
-		{"cooper new driver creates a new directory, whose Go module requires a release or the source code of Cooper.", "Set --dir or --checkout, as the message describes.", []string{
+		{"The command cooper new driver creates a new directory, whose Go module requires a release or the source code of Cooper.", "Set --dir or --checkout, as the message describes.", []string{
 			"… already exists and is not overwritten: pass another directory with --dir", "--checkout … does not contain Cooper's source code",
 			"the version of cooper, …, is not a release, so go mod tidy cannot find it: set --checkout to a directory with Cooper's source code",
 		}},

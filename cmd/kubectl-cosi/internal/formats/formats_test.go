@@ -169,7 +169,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
 		"two buckets where there is room for one":   {"shell", []grants.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
-		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "its COSI_PROTOCOL is not one of S3, Azure, GCS"},
+		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "the value of COSI_PROTOCOL is not one of S3, Azure, GCS"},
 		"a line in a value of one line":             {"aws", []grants.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION contains characters that no driver delivers"},
 		"terminal control characters":               {"shell", []grants.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID contains characters"},
 		"a return in PEM":                           {"shell", []grants.Grant{s3Grant("COSI_CERTIFICATE_AUTHORITY=a\rb")}, "the value of COSI_CERTIFICATE_AUTHORITY contains characters"},
