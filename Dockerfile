@@ -55,6 +55,12 @@ COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-static/state/
 USER 65532:65532
 ENTRYPOINT ["/cosi-driver-static"]
 
+FROM scratch AS source-cosi-driver-adapter
+COPY --from=build /src/dist/images/cosi-driver-adapter/root/ /
+COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-adapter/state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-adapter"]
+
 FROM scratch AS source-cooper
 COPY --from=build /src/dist/images/cooper/root/ /
 COPY --from=build --chown=65532:65532 /src/dist/images/cooper/state/ /

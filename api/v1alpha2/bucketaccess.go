@@ -146,12 +146,10 @@ type BucketAccessStatus struct {
 
 	// cleanup is Pending while the account may exist, and Finished when the
 	// account is revoked and the Secrets are deleted. The sidecar sets Pending in
-	// the same write as accountID. Some drivers return the account ID only after
-	// they have created the account. For these drivers, the sidecar sets Pending
-	// before the call. While cleanup is Pending, the controller ignores the
-	// annotation sidecar-cleanup-finished, because users of the namespace can
-	// write it. If a sidecar does not set this field, the controller uses only the
-	// annotation. The field is not part of the KEP.
+	// the same write as accountID. While cleanup is Pending, the controller
+	// ignores the annotation sidecar-cleanup-finished, because users of the
+	// namespace can write it. If a sidecar does not set this field, the controller
+	// uses only the annotation. The field is not part of the KEP.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`

@@ -108,6 +108,10 @@ func DeadlineExceeded(format string, args ...any) *Error {
 // Internal returns an error for a failure of the driver itself. It is retried.
 func Internal(format string, args ...any) *Error { return errorf(codes.Internal, format, args) }
 
+// FromStatus returns the error for a failed call to another program that reports to the same users, such as a driver
+// that this driver calls. The code and the message reach the user unchanged, so the message must not contain secrets.
+func FromStatus(s *status.Status) *Error { return &Error{code: s.Code(), message: s.Message()} }
+
 // classify converts err to an *Error: unchanged if a constructor made it, by the context's error if the context
 // ended, and otherwise INTERNAL with err as the detail.
 func classify(ctx context.Context, err error) *Error {

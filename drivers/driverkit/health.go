@@ -62,8 +62,8 @@ type backendHealth struct {
 }
 
 // watchBackend periodically checks the backends of a driver that supports it, until ctx ends.
-func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, options Options) error {
-	check := checkOf(driver)
+func watchBackend(ctx context.Context, s service, healthy *health.Server, options Options) error {
+	check := checkOf(s.checker)
 	if check == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name:        "cosi_driver_backend_up",
 			Help:        "1 if the backend responded to the last check, 0 otherwise, by backend; the label is empty if the driver has only one backend.",
-			ConstLabels: prometheus.Labels{"driver_name": driver.Info().Name},
+			ConstLabels: prometheus.Labels{"driver_name": s.name},
 		}, []string{"backend"}),
 	}
 	if err := options.Registry.Register(watched.up); err != nil {
@@ -84,8 +84,8 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 }
 
 // checkOf returns a function that checks all backends of the driver, or nil if the driver cannot check them.
-func checkOf(driver Driver) func(context.Context) map[string]error {
-	switch checker := driver.(type) {
+func checkOf(checker any) func(context.Context) map[string]error {
+	switch checker := checker.(type) {
 	case BackendsChecker:
 		return checker.CheckBackends
 	case BackendChecker:

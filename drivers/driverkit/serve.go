@@ -137,33 +137,70 @@ func Main(driver Driver, options Options) {
 // removes the socket and returns nil. It returns an error if the driver's declaration, the options or the socket are
 // invalid.
 func Serve(ctx context.Context, driver Driver, options Options) error {
-	options, err := options.withDefaults()
-	if err != nil {
-		return err
-	}
 	info := driver.Info()
 	if err := info.check(); err != nil {
 		return err
 	}
-	metrics, err := newMetrics(options.Registry, info.Name)
+	return serve(ctx, service{
+		name: info.Name, rpcs: &rpcs{driver: driver}, driver: driver, checker: driver,
+		details: []any{
+			"v1alpha1", options.V1Alpha1, "upstreamEndpoint", options.UpstreamEndpoint, "protocols", info.Protocols, "revision", info.Revision,
+		},
+	}, options)
+}
+
+// RPCs is the contract itself. Most drivers implement Driver instead. The kit validates requests and responses, and
+// converts errors, as for a Driver. If the implementation is a BackendChecker or BackendsChecker, the kit checks its
+// backends.
+type RPCs interface {
+	cosi.IdentityServer
+	cosi.ProvisionerServer
+}
+
+// ServeRPCs is Serve for a driver that implements the RPCs itself. It does not translate calls: it returns an error if
+// the options set V1Alpha1 or UpstreamEndpoint. name is the driver's name, for metrics and logs.
+func ServeRPCs(ctx context.Context, name string, served RPCs, options Options) error {
+	if options.V1Alpha1 || options.UpstreamEndpoint != "" {
+		return errors.New("ServeRPCs serves only the contract of this package: leave V1Alpha1 and UpstreamEndpoint empty")
+	}
+	return serve(ctx, service{name: name, rpcs: served, checker: served}, options)
+}
+
+// service is the driver that serve serves.
+type service struct {
+	name string
+	rpcs RPCs
+	// driver is nil for ServeRPCs.
+	driver Driver
+	// checker may be a BackendChecker or BackendsChecker.
+	checker any
+	// details are attributes for the log.
+	details []any
+}
+
+func serve(ctx context.Context, s service, options Options) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	metrics, err := newMetrics(options.Registry, s.name)
 	if err != nil {
 		return err
 	}
 	healthy := health.NewServer()
-	sockets, err := newSockets(ctx, driver, options, metrics, healthy)
+	sockets, err := newSockets(ctx, s, options, metrics, healthy)
 	if err != nil {
 		return err
 	}
 	pages, err := servePages(ctx, options, healthy)
 	defer pages.stop()
 	if err == nil {
-		err = watchBackend(ctx, driver, healthy, options)
+		err = watchBackend(ctx, s, healthy, options)
 	}
 	if err != nil {
 		return errors.Join(err, closeAll(sockets))
 	}
-	options.Logger.InfoContext(ctx, "driver serves", "driver", info.Name, "endpoint", options.Endpoint,
-		"v1alpha1", options.V1Alpha1, "upstreamEndpoint", options.UpstreamEndpoint, "protocols", info.Protocols, "revision", info.Revision)
+	options.Logger.InfoContext(ctx, "driver serves", append([]any{"driver", s.name, "endpoint", options.Endpoint}, s.details...)...)
 	return runServers(ctx, sockets, healthy, options)
 }
 
@@ -174,12 +211,12 @@ type socket struct {
 }
 
 // newSockets listens on all endpoints. They share one guard, so calls for one ID are serialized across endpoints.
-func newSockets(ctx context.Context, driver Driver, options Options, metrics *metrics, healthy *health.Server) ([]socket, error) {
-	served, around := &rpcs{driver: driver}, &guard{timeout: options.CallTimeout}
-	translated := wire{rpcs: &rpcs{driver: driver, onlyPairs: true}, around: around}
+func newSockets(ctx context.Context, s service, options Options, metrics *metrics, healthy *health.Server) ([]socket, error) {
+	around := &guard{timeout: options.CallTimeout}
+	translated := wire{rpcs: &rpcs{driver: s.driver, onlyPairs: true}, around: around}
 	main := newServer(options, metrics, around, healthy)
-	cosi.RegisterIdentityServer(main, served)
-	cosi.RegisterProvisionerServer(main, served)
+	cosi.RegisterIdentityServer(main, s.rpcs)
+	cosi.RegisterProvisionerServer(main, s.rpcs)
 	if options.V1Alpha1 {
 		old := &v1alpha1Wire{wire: translated}
 		v1alpha1.RegisterIdentityServer(main, old)
@@ -194,7 +231,7 @@ func newSockets(ctx context.Context, driver Driver, options Options, metrics *me
 		return sockets, nil
 	}
 	second := newServer(options, metrics, around, healthy)
-	cosi.RegisterIdentityServer(second, served)
+	cosi.RegisterIdentityServer(second, s.rpcs)
 	upstream.Register(second, &upstreamWire{wire: translated})
 	if listener, err = unixsocket.Listen(ctx, options.UpstreamEndpoint, options.SocketMode); err != nil {
 		return nil, errors.Join(err, closeAll(sockets))

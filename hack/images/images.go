@@ -50,6 +50,7 @@ func ours() []image {
 		command("cosi-driver-azure", sockets),
 		command("cosi-driver-gcs", sockets, "data"),
 		command("cosi-driver-static", sockets, "data"),
+		command("cosi-driver-adapter", sockets, "var/lib/vendor", "data"),
 		command("cooper", "data", "keys"),
 		command("cosi-sanity", sockets),
 		{

@@ -77,6 +77,7 @@ func programs() [][]string {
 		{"cosi-driver-azure"},
 		{"cosi-driver-gcs"},
 		{"cosi-driver-static"},
+		{"cosi-driver-adapter"},
 		{"cosi-sanity"},
 		{"cooper", "up"},
 		{"cooper", "env"},
