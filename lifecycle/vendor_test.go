@@ -133,7 +133,6 @@ func (v *vendorWorld) disturb(kill func(*vendorWorld)) {
 		v.t.Fatal("the driver did not get the call")
 	}
 	kill(v)
-	close(v.open)
 }
 
 // keyOf returns the access key in the Secret of an access.
@@ -259,6 +258,7 @@ func TestReleasedDriverIsKilled(t *testing.T) {
 		"the sidecar": func(v *vendorWorld) {
 			dead := v.process(theSidecar)
 			dead.die()
+			close(v.open) // it waits for its call
 			dead.awaitEnd()
 			v.runSidecar()
 		},
