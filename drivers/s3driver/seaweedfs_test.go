@@ -15,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -33,6 +34,32 @@ func seaweedFSAccounts(ctx context.Context, endpoint, id, secret string) ([]stri
 		lines = append(lines, "policy "+aws.ToString(policy.PolicyName))
 	}
 	return lines, nil
+}
+
+// fakeSeaweedFS is the fake with type seaweedfs, which makes only calls that AWS also has. It replaces SeaweedFS in the
+// full tier.
+func fakeSeaweedFS(t *testing.T) target {
+	t.Helper()
+	on, _ := startFake(t, s3fake.Options{})
+	on.backend.Type, on.real, on.sample = s3driver.TypeSeaweedFS, true, sampleOfReal
+	return on
+}
+
+func arnOfPolicy(name string) *string { return aws.String("arn:aws:iam::000000000000:policy/" + name) }
+
+// removeSeaweedFSUser removes a user, like the store's administrator, and leaves its policy.
+func removeSeaweedFSUser(t *testing.T, client *iam.Client, name string) {
+	t.Helper()
+	_, err := client.DetachUserPolicy(t.Context(), &iam.DetachUserPolicyInput{UserName: &name, PolicyArn: arnOfPolicy(name)})
+	mustSucceed(t, err)
+	keys, err := client.ListAccessKeys(t.Context(), &iam.ListAccessKeysInput{UserName: &name})
+	mustSucceed(t, err)
+	for _, key := range keys.AccessKeyMetadata {
+		_, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &name, AccessKeyId: key.AccessKeyId})
+		mustSucceed(t, err)
+	}
+	_, err = client.DeleteUser(t.Context(), &iam.DeleteUserInput{UserName: &name})
+	mustSucceed(t, err)
 }
 
 // TestSeaweedFS tests behavior specific to SeaweedFS.
@@ -122,7 +149,7 @@ func testChangedSeaweedFSPolicy(t *testing.T, on target) {
 	request := grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}, bucket)
 	client := workload(t, w.MustGrant(t, request))
 	mustSucceed(t, putObject(t, client, bucket, "key"))
-	arn := aws.String("arn:aws:iam:::policy/" + account)
+	arn := arnOfPolicy(account)
 	_, err := on.iamOfRoot().DetachUserPolicy(t.Context(), &iam.DetachUserPolicyInput{UserName: &account, PolicyArn: arn})
 	mustSucceed(t, err)
 	if code := apiCode(t, putObject(t, client, bucket, "key")); code != "AccessDenied" {

@@ -326,10 +326,11 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 		run(t, ourFake(t))
 	})
 	for name, start := range map[string]func(*testing.T) target{
-		"versitygw with IAM": versityIAM,
-		"versitygw":          versityAdmin,
-		"MinIO":              realMinIO,
-		"Ceph":               realCeph,
+		"versitygw with IAM":     versityIAM,
+		"versitygw":              versityAdmin,
+		"MinIO":                  realMinIO,
+		"Ceph":                   realCeph,
+		"our fake, as SeaweedFS": fakeSeaweedFS,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -105,7 +106,13 @@ func (u *Users) readPolicy(ctx context.Context, name string) (string, bool, erro
 	if out.PolicyVersion == nil {
 		return "", false, fmt.Errorf("read the policy %s: the response has none", name)
 	}
-	return aws.ToString(out.PolicyVersion.Document), true, nil
+	document := aws.ToString(out.PolicyVersion.Document)
+	if !strings.HasPrefix(document, "{") { // AWS returns it URL-encoded, SeaweedFS does not
+		if document, err = url.QueryUnescape(document); err != nil {
+			return "", false, fmt.Errorf("read the policy %s: %w", name, err)
+		}
+	}
+	return document, true, nil
 }
 
 // markOf returns the mark in a policy, or "" if there is none.
@@ -121,8 +128,8 @@ func markOf(document string) string {
 	return marked.Statement[0].ID
 }
 
-// arnOf returns the ARN of the account's policy.
-func arnOf(name string) *string { return aws.String("arn:aws:iam:::policy/" + name) }
+// arnOf returns the ARN of the account's policy. SeaweedFS evaluates only the name in it.
+func arnOf(name string) *string { return aws.String("arn:aws:iam::000000000000:policy/" + name) }
 
 func unlessMissing(err error) error {
 	if apierror.Is(err, "NoSuchEntity") {
