@@ -100,6 +100,7 @@ e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY
 .PHONY: soak
 soak: ## run everything, for hours: all tests with whole matrices and long random runs (COOPER_LIFECYCLE_STEPS=), then all seeded defects (PACKAGES=, TESTFLAGS=)
 	@go run ./hack/stores >/dev/null
+	@go run ./hack/stores -only weed >/dev/null
 	@COOPER_SOAK=1 bash hack/test.sh $(PACKAGES)
 	@go run ./hack/mutations
 

@@ -232,6 +232,10 @@ func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 // removeAccount removes the user of a delivered key, like the store's administrator.
 func (on target) removeAccount(t *testing.T, account, keyID string) {
 	t.Helper()
+	if on.backend.Type == s3driver.TypeSeaweedFS {
+		removeSeaweedFSUser(t, on.iamOfRoot(), account)
+		return
+	}
 	if on.backend.Type == s3driver.TypeAWS {
 		endpoint := on.backend.IAM.Endpoint
 		if endpoint == "" {

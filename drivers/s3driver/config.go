@@ -41,8 +41,8 @@ const (
 
 // BackendConfig configures one store.
 type BackendConfig struct {
-	// Type determines how the store manages accounts: aws (IAM), minio, rgw (Ceph) and versitygw (with their admin
-	// APIs) or static (no accounts: one key pair for all workloads).
+	// Type determines how the store manages accounts: aws (IAM), seaweedfs (its IAM), minio, rgw (Ceph) and versitygw
+	// (with their admin APIs) or static (no accounts: one key pair for all workloads).
 	Type BackendType `json:"type"`
 	// Endpoint is the URL of the store. Default: AWS.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -70,7 +70,8 @@ type BackendConfig struct {
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 	// IAM configures the accounts of type aws.
 	IAM IAMConfig `json:"iam,omitzero"`
-	// AdminEndpoint is the URL of the admin API of types minio, rgw and versitygw. Default: the endpoint.
+	// AdminEndpoint is the URL of the admin API of types minio, rgw and versitygw, and of the IAM API of type seaweedfs.
+	// Default: the endpoint.
 	AdminEndpoint string `json:"adminEndpoint,omitempty"`
 	// Workloads is the key pair that type static gives to workloads.
 	Workloads CredentialsConfig `json:"workloads,omitzero"`

@@ -34,7 +34,7 @@ func variables() []settings.Variable[Config, BackendConfig] {
 	return []settings.Variable[Config, BackendConfig]{
 		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
 		{Name: EnvironmentPrefix + "CLUSTER", Description: "Name of the cluster, with which the driver marks everything that it creates.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
-		{Name: EnvironmentPrefix + "TYPE", Description: "Type of the backend: aws, minio, rgw, versitygw or static.", Set: func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
+		{Name: EnvironmentPrefix + "TYPE", Description: "Type of the backend: aws, minio, rgw, seaweedfs, versitygw or static.", Set: func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
 		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the store. Default: AWS.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the store for workloads, if it differs.", Set: func(_ *Config, b *BackendConfig, v string) { b.PublicEndpoint = v }},
 		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it differs from the store's.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},

@@ -80,6 +80,15 @@ func realMinIO(t *testing.T) target {
 	return on
 }
 
+// realSeaweedFS is a SeaweedFS process.
+func realSeaweedFS(t *testing.T) target {
+	t.Helper()
+	on := adminTarget(s3driver.TypeSeaweedFS, startSeaweedFS(t, certificate{}), rootAccessKey, rootSecretKey)
+	on.secure = secured(s3driver.TypeSeaweedFS, func(with certificate) string { return startSeaweedFS(t, with) })
+	on.name, on.version = "SeaweedFS", stores.SeaweedFS().Version
+	return on
+}
+
 // secured starts a store of this type with TLS.
 func secured(kind s3driver.BackendType, start func(certificate) string) func(*testing.T) target {
 	return func(t *testing.T) target {
@@ -103,6 +112,12 @@ func adminTarget(kind s3driver.BackendType, endpoint, id, secret string) target 
 	on.accounts = func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint, id, secret) }
 	if kind == s3driver.TypeAWS {
 		on.accounts = func(ctx context.Context) ([]string, error) { return iamAccounts(ctx, endpoint, id, secret) }
+	}
+	if kind == s3driver.TypeStatic {
+		on.accounts = func(context.Context) ([]string, error) { return nil, nil }
+	}
+	if kind == s3driver.TypeSeaweedFS {
+		on.accounts = func(ctx context.Context) ([]string, error) { return seaweedFSAccounts(ctx, endpoint, id, secret) }
 	}
 	if kind == s3driver.TypeRGW {
 		on.accounts, on.can = on.cephAccounts, []capability{readableKeys}

@@ -16,7 +16,7 @@ func TestReference(t *testing.T) {
 	referencetest.Document{
 		Name: "s3", Title: "S3", Config: reflect.TypeFor[s3driver.Config](),
 		Enums: map[reflect.Type][]string{
-			reflect.TypeFor[s3driver.BackendType](): {"aws", "minio", "rgw", "versitygw", "static"},
+			reflect.TypeFor[s3driver.BackendType](): {"aws", "minio", "rgw", "seaweedfs", "versitygw", "static"},
 			reflect.TypeFor[s3driver.Addressing]():  {"path", "virtual"},
 		},
 		Variables:        referencetest.Variables(s3driver.Format()),

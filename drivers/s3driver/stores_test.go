@@ -12,11 +12,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +151,44 @@ func startMinIO(t *testing.T, with certificate, more ...string) string {
 	startProcess(t, path, append(environment, more...),
 		"server", "--quiet", "--address", address, "--certs-dir", with.dir, t.TempDir())
 	waitFor(t, with.url(address)+"/minio/health/cluster")
+	return with.url(address)
+}
+
+// startSeaweedFS starts SeaweedFS in one process with one volume for each bucket, and returns its endpoint. It is
+// configured to delete a bucket together with its objects, which the driver must prevent, and with a signing key, which
+// it needs for sessions.
+func startSeaweedFS(t *testing.T, with certificate) string {
+	t.Helper()
+	path := findBinary(t, stores.SeaweedFS())
+	directory, data := processtest.ShortTempDir(t), t.TempDir()
+	address := freeport.ForTest(t).Address()
+	host, port, err := net.SplitHostPort(address)
+	mustSucceed(t, err)
+	plain, secure := port, "0"
+	if with.cert != "" {
+		plain, secure = strconv.Itoa(freeport.ForTest(t).Number), port
+	}
+	arguments := []string{
+		"-logtostderr", "server", "-dir", data, "-ip", host, "-ip.bind", host, "-s3", "-volume.max", "0", "-volume.preStopSeconds", "0",
+		"-master.volumeSizeLimitMB", "64", "-master.telemetry=false",
+		"-s3.port", plain, "-s3.port.https", secure, "-s3.cert.file", with.cert, "-s3.key.file", with.key,
+		"-s3.port.iceberg", "0", "-s3.port.lance", "0", "-s3.iam.readOnly=false", "-s3.allowDeleteBucketNotEmpty",
+		"-filer.localSocket", filepath.Join(directory, "filer"), "-s3.localSocket", filepath.Join(directory, "s3"),
+	}
+	for _, name := range []string{"master", "volume", "filer"} {
+		arguments = append(arguments, "-"+name+".port", strconv.Itoa(freeport.ForTest(t).Number))
+	}
+	for _, name := range []string{"master", "volume", "filer", "s3"} {
+		number := strconv.Itoa(freeport.ForTest(t).Number)
+		arguments = append(arguments, "-"+name+".port.grpc", number)
+		t.Cleanup(func() { _ = os.Remove("/tmp/seaweedfs-" + name + "-grpc-" + number + ".sock") }) // no flag sets this path
+	}
+	environment := []string{
+		"AWS_ACCESS_KEY_ID=" + rootAccessKey, "AWS_SECRET_ACCESS_KEY=" + rootSecretKey,
+		"WEED_MASTER_VOLUME_GROWTH_COPY_1=1", "WEED_JWT_FILER_SIGNING_KEY=" + strings.Repeat("k", 32),
+	}
+	startProcess(t, path, environment, arguments...)
+	waitFor(t, with.url(address)+"/status")
 	return with.url(address)
 }
 
@@ -286,10 +326,11 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 		run(t, ourFake(t))
 	})
 	for name, start := range map[string]func(*testing.T) target{
-		"versitygw with IAM": versityIAM,
-		"versitygw":          versityAdmin,
-		"MinIO":              realMinIO,
-		"Ceph":               realCeph,
+		"versitygw with IAM":     versityIAM,
+		"versitygw":              versityAdmin,
+		"MinIO":                  realMinIO,
+		"Ceph":                   realCeph,
+		"our fake, as SeaweedFS": fakeSeaweedFS,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -297,6 +338,11 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 			run(t, start(t))
 		})
 	}
+	t.Run("SeaweedFS", func(t *testing.T) {
+		t.Parallel()
+		fulltest.Long(t, "the same on stores that are built faster")
+		run(t, realSeaweedFS(t))
+	})
 }
 
 // TestBehaviour tests behavior on every store that the conformance suite does not test. All its tests share one store of

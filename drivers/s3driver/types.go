@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/rgw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/seaweedfs"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
@@ -33,6 +34,8 @@ const (
 	TypeVersityGW BackendType = "versitygw"
 	// TypeRGW is the RADOS Gateway of Ceph, with its admin operations.
 	TypeRGW BackendType = "rgw"
+	// TypeSeaweedFS is SeaweedFS, with its IAM API.
+	TypeSeaweedFS BackendType = "seaweedfs"
 	// TypeStatic is a store without accounts, with one key pair for all workloads.
 	TypeStatic BackendType = "static"
 )
@@ -71,6 +74,7 @@ func storeTypes(more map[BackendType]s3store.Type) map[BackendType]storeType {
 		TypeMinIO:     {equip: equipMinIO, needsKMSKey: true},
 		TypeVersityGW: {equip: equipVersityGW, sharesPolicies: true},
 		TypeRGW:       {equip: equipRGW, needsKMSKey: true},
+		TypeSeaweedFS: {equip: equipSeaweedFS},
 		TypeStatic:    {equip: equipStatic, sharedKey: true},
 	})
 	return types
@@ -122,6 +126,14 @@ func equipRGW(b *backend, p parts) {
 	b.buckets.Placements = true
 	b.buckets.Quotas = rgw.Quota{Users: users}
 	b.buckets.Owners = users
+}
+
+func equipSeaweedFS(b *backend, p parts) {
+	settings := b.config
+	settings.IAM.Endpoint = settings.AdminEndpoint
+	b.accounts = &seaweedfs.Users{API: newIAMClient(p.base, settings), Store: p.store, Driver: p.driver.DriverName, Cluster: p.driver.Cluster}
+	b.buckets.PublicAccessBlock = true
+	b.buckets.DeletesObjects = true
 }
 
 func equipStatic(b *backend, p parts) {

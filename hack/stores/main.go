@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stores builds MinIO, versitygw and fake-gcs-server for tests, unless they are in the user's cache
-// already. For each store it prints a line VARIABLE='executable', which a shell can evaluate. With --found
-// it builds nothing and prints only the lines of existing executables. With --ceph DIRECTORY it instead runs a
-// small Ceph cluster in that directory until it is interrupted. The programs of Ceph come from the Linux
-// distribution.
+// Command stores builds MinIO, versitygw and fake-gcs-server for tests, or with --only weed SeaweedFS, which
+// takes minutes, unless they are in the user's cache already. For each store it prints a line
+// VARIABLE='executable', which a shell can evaluate. With --found it builds nothing and prints only the lines of
+// existing executables. With --ceph DIRECTORY it instead runs a small Ceph cluster in that directory until it is
+// interrupted. The programs of Ceph come from the Linux distribution.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/cooper-cosi/cooper/testenv/gobuild"
@@ -23,6 +24,7 @@ import (
 
 func main() {
 	found := flag.Bool("found", false, "only print the existing builds")
+	only := flag.String("only", "", "name of the only store to build, such as weed; empty selects all except weed")
 	var ceph stores.CephOptions
 	flag.StringVar(&ceph.Directory, "ceph", "", "run Ceph in this directory, which is created")
 	flag.StringVar(&ceph.Address, "ceph-address", "", "address of the gateway of Ceph; empty selects a free port")
@@ -32,7 +34,7 @@ func main() {
 	if ceph.Directory != "" {
 		err = runCeph(ctx, ceph)
 	} else {
-		err = run(ctx, *found)
+		err = run(ctx, *found, *only)
 	}
 	stop()
 	if err != nil {
@@ -58,9 +60,19 @@ func runCeph(ctx context.Context, options stores.CephOptions) error {
 	return ceph.Close()
 }
 
-func run(ctx context.Context, foundOnly bool) error {
+func run(ctx context.Context, foundOnly bool, only string) error {
 	progress := gobuild.NewProgress(os.Stderr)
-	for _, store := range stores.All() {
+	chosen := stores.All()
+	if foundOnly || only != "" {
+		chosen = append(chosen, stores.SeaweedFS())
+	}
+	if only != "" {
+		chosen = slices.DeleteFunc(chosen, func(store stores.Store) bool { return store.Name() != only })
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no store has the name %s; use minio, versitygw, fake-gcs-server or weed", only)
+	}
+	for _, store := range chosen {
 		path, err := store.Find()
 		switch {
 		case err == nil:

@@ -86,6 +86,25 @@ func Install(ctx context.Context, dir, main, version string, progress *Progress)
 	return b.finish(err)
 }
 
+// BuildModule is Install for a module whose go.mod has replace directives, which go install rejects. It downloads the
+// module and builds the package in it, as its developers do.
+func BuildModule(ctx context.Context, dir, main, module, version string, progress *Progress) error {
+	goCommand, err := findGo("")
+	if err != nil {
+		return fmt.Errorf("cannot build %s: %w", main, err)
+	}
+	cmd := exec.CommandContext(ctx, goCommand, "mod", "download", "-json", module+"@"+version)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	var downloaded struct{ Dir, Error string }
+	if parsed := json.Unmarshal(out, &downloaded); err != nil || parsed != nil {
+		return fmt.Errorf("cannot download %s %s: %w: %s", module, version, errors.Join(err, parsed), downloaded.Error)
+	}
+	return Command{
+		Name: path.Base(main) + " " + version, Dir: downloaded.Dir, Packages: []string{main}, Output: dir + "/",
+	}.Run(ctx, progress)
+}
+
 // build is a running Command.
 type build struct {
 	command   Command

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stores finds and builds the third-party object stores that tests use: MinIO, versitygw and
-// fake-gcs-server. They are built from their Go modules and run as processes; their code is not imported.
-// Find returns an existing program, Build builds it if necessary, and go run ./hack/stores builds all.
+// Package stores finds and builds the third-party object stores that tests use: MinIO, versitygw,
+// fake-gcs-server and SeaweedFS. They are built from their Go modules and run as processes; their code is not
+// imported. Find returns an existing program, Build builds it if necessary, and go run ./hack/stores builds all
+// except SeaweedFS.
 //
 // Ceph is an exception: StartCeph runs the Ceph programs of the Linux distribution's packages.
 package stores
@@ -27,6 +28,9 @@ type Store struct {
 	Package string
 	// Version is the module's version. Each version has its own directory in the cache.
 	Version string
+	// Module, if set, is the path of the module. Set it for a module with replace directives, which go install
+	// rejects.
+	Module string
 }
 
 // MinIO returns the MinIO server. This version is the last commit of its archived repository.
@@ -44,7 +48,16 @@ func FakeGCSServer() Store {
 	return Store{Variable: "FAKE_GCS_SERVER", Package: "github.com/fsouza/fake-gcs-server", Version: "v1.56.1"}
 }
 
-// All returns all stores.
+// SeaweedFS returns SeaweedFS 4.53. Its build takes longer than those of all others together, so All does not
+// include it, and only the soak uses it.
+func SeaweedFS() Store {
+	return Store{
+		Variable: "SEAWEEDFS", Package: "github.com/seaweedfs/seaweedfs/weed", Version: "v0.0.0-20261109003541-7506e5f91cd6",
+		Module: "github.com/seaweedfs/seaweedfs",
+	}
+}
+
+// All returns the stores that CI requires.
 func All() []Store { return []Store{MinIO(), VersityGW(), FakeGCSServer()} }
 
 // Name is the name of the executable.
@@ -61,7 +74,7 @@ func (s Store) Find() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return executable(built, "build it with `go run ./hack/stores`, or set "+s.Variable+" to an executable")
+	return executable(built, "build it with `go run ./hack/stores -only "+s.Name()+"`, or set "+s.Variable+" to an executable")
 }
 
 func executable(file, advice string) (string, error) {
@@ -104,7 +117,12 @@ func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, e
 	}
 	defer os.RemoveAll(tmp)
 	progress.Say("building %s %s from source (only once on this machine)", s.Name(), s.Version)
-	if err := gobuild.Install(ctx, tmp, s.Package, s.Version, progress); err != nil {
+	if s.Module == "" {
+		err = gobuild.Install(ctx, tmp, s.Package, s.Version, progress)
+	} else {
+		err = gobuild.BuildModule(ctx, tmp, s.Package, s.Module, s.Version, progress)
+	}
+	if err != nil {
 		return "", err
 	}
 	if err := os.Rename(filepath.Join(tmp, s.Name()), target); err != nil {

@@ -39,7 +39,7 @@ func TestTheVariableNamesTheExecutable(t *testing.T) {
 func TestWithoutTheVariableTheUsersCacheIsLookedAt(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	for _, store := range stores.All() {
+	for _, store := range append(stores.All(), stores.SeaweedFS()) {
 		t.Setenv(store.Variable, "")
 		if got, err := store.Find(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "go run ./hack/stores") {
 			t.Errorf("%s that was never built: %q, %v", store.Name(), got, err)

@@ -57,7 +57,7 @@ func ownFiles() map[string][]string {
 			"internal/call", // Google's clients repeat no calls
 		},
 		"s3driver": {
-			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", // stores of several types
+			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", "seaweedfs_test.go", // stores of several types
 			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and their observed behaviour
 			"usage.go", "usage_test.go", // backends that were renamed
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls

@@ -54,6 +54,9 @@ type Store struct {
 	AcceptsPublicACLs bool
 	// TagsAtCreation means that the store accepts the mark in the call that creates a bucket.
 	TagsAtCreation bool
+	// DeletesObjects means that the store can be configured to delete a bucket together with its objects, so the driver
+	// checks that the bucket is empty.
+	DeletesObjects bool
 	// Placements means that the location of a bucket is a zonegroup and a placement target instead of a region.
 	Placements bool
 	// Notes holds facts that buckets cannot carry themselves.

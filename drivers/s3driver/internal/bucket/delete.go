@@ -49,17 +49,32 @@ func (s *Store) checkOwner(ctx context.Context, name, region string) error {
 }
 
 func (s *Store) remove(ctx context.Context, name, region string, nonEmpty bool) error {
-	err := s.deleteBucket(ctx, name, region)
-	if !apierror.Is(err, "BucketNotEmpty") {
+	deleted, err := s.deleteEmpty(ctx, name, region)
+	if deleted || err != nil {
 		return err
 	}
 	if !nonEmpty {
-		return driverkit.FailedPrecondition("bucket %s is not empty; delete its objects, or set deletionPolicy Retain on its Bucket to keep the bucket (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
+		return driverkit.FailedPrecondition("bucket %s is not empty; delete its objects, or set deletionPolicy Retain on its Bucket to keep the bucket (new buckets are emptied if their class sets deleteNonEmpty)", name)
 	}
 	if err := s.empty(ctx, name, region); err != nil {
 		return err
 	}
 	return s.deleteBucket(ctx, name, region)
+}
+
+// deleteEmpty deletes the bucket if it is empty, and reports whether it did.
+func (s *Store) deleteEmpty(ctx context.Context, name, region string) (bool, error) {
+	if s.DeletesObjects {
+		page, err := s.API.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: &name, MaxKeys: aws.Int32(1)}, inRegion(region))
+		if err != nil || len(identifiers(page)) > 0 {
+			return false, err
+		}
+	}
+	err := s.deleteBucket(ctx, name, region)
+	if apierror.Is(err, "BucketNotEmpty") {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (s *Store) deleteBucket(ctx context.Context, name, region string) error {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ type Dialect struct {
 	Elsewhere bool
 	// DeletesAtBucket means that deleting several objects in one call also needs permission on the bucket.
 	DeletesAtBucket bool
-	// Mark, if set, becomes the ID of the first statement: letters and digits.
+	// Mark, if set, becomes the ID of the first statement. AWS accepts only letters and digits.
 	Mark string
 	// NoSessions denies S3 to the account's own sessions. AWS lets any user create sessions without permission in a
 	// policy, and a session can outlive the key that requested it.
@@ -233,4 +234,32 @@ func groupBy[K comparable](buckets []Bucket, key func(Bucket) K, compare func(a,
 	}
 	slices.SortFunc(groups, func(a, b group[K]) int { return compare(a.key, b.key) })
 	return groups
+}
+
+// Same reports whether two policies are equal apart from the order of lists, and from lists of one string that a store
+// returns as a string.
+func Same(a, b []byte) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(canonical(one), canonical(other))
+}
+
+// canonical sorts the lists in a policy, and replaces lists of one string by the string.
+func canonical(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = canonical(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = canonical(value[i])
+		}
+		if len(value) == 1 {
+			if text, isText := value[0].(string); isText {
+				return text
+			}
+		}
+		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return value
 }

@@ -272,3 +272,23 @@ func TestBuildDeniesOtherBuckets(t *testing.T) {
 		}
 	}
 }
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	const ours = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:GetObject","s3:PutObject"],"Resource":["arn:aws:s3:::b/*"]}]}`
+	for name, test := range map[string]struct {
+		other string
+		want  bool
+	}{
+		"the same bytes":             {ours, true},
+		"another order of lists":     {strings.Replace(ours, `"s3:GetObject","s3:PutObject"`, `"s3:PutObject","s3:GetObject"`, 1), true},
+		"a string for a list of one": {strings.Replace(ours, `["arn:aws:s3:::b/*"]`, `"arn:aws:s3:::b/*"`, 1), true},
+		"an additional action":       {strings.Replace(ours, `"s3:PutObject"`, `"s3:PutObject","s3:DeleteObject"`, 1), false},
+		"another effect":             {strings.Replace(ours, "Allow", "Deny", 1), false},
+		"text that is not JSON":      {"", false},
+	} {
+		if got := policy.Same([]byte(ours), []byte(test.other)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

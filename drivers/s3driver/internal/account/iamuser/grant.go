@@ -48,7 +48,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 		return credentials.Credential{}, err
 	}
 	asked := credentials.Request{Account: request.ID, Rotation: request.Rotation, New: found.isNew}
-	return credentials.GrantShownOnce(ctx, u.Store, asked, keysOf{u.API, request.Name})
+	return credentials.GrantShownOnce(ctx, u.Store, asked, Keys{u.API, request.Name})
 }
 
 // ensureUser creates the user with its marks, or checks the marks of the existing one.

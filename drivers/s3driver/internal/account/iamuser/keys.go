@@ -13,16 +13,16 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// keysOf are the access keys of one user.
-type keysOf struct {
-	api  *iam.Client
-	user string
+// Keys are the access keys of one user. It implements credentials.ShownOnceKeys.
+type Keys struct {
+	API  *iam.Client
+	User string
 }
 
 // List implements credentials.ShownOnceKeys. A user that is not visible yet has no visible keys.
-func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+func (k Keys) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	var keys []credentials.ShownOnceKey
-	pages := iam.NewListAccessKeysPaginator(k.api, &iam.ListAccessKeysInput{UserName: &k.user})
+	pages := iam.NewListAccessKeysPaginator(k.API, &iam.ListAccessKeysInput{UserName: &k.User})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -37,8 +37,8 @@ func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 
 // Create implements credentials.ShownOnceKeys. The client's retries are disabled, because a retry after a lost
 // response would create a second key.
-func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
-	out, err := k.api.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.user}, func(o *iam.Options) { o.RetryMaxAttempts = 1 })
+func (k Keys) Create(ctx context.Context) (credentials.Credential, error) {
+	out, err := k.API.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.User}, func(o *iam.Options) { o.RetryMaxAttempts = 1 })
 	if err != nil {
 		return credentials.Credential{}, err
 	}
@@ -46,11 +46,11 @@ func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
 }
 
 // Delete implements credentials.ShownOnceKeys.
-func (k keysOf) Delete(ctx context.Context, id string) error {
+func (k Keys) Delete(ctx context.Context, id string) error {
 	return unlessMissing(k.remove(ctx, id))
 }
 
-func (k keysOf) remove(ctx context.Context, id string) error {
-	_, err := k.api.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.user, AccessKeyId: &id})
+func (k Keys) remove(ctx context.Context, id string) error {
+	_, err := k.API.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.User, AccessKeyId: &id})
 	return err
 }

@@ -22,7 +22,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	if err != nil {
 		return err
 	}
-	keys := &revocable{keysOf: keysOf{u.API, request.Name}, exists: exists}
+	keys := &revocable{Keys: Keys{u.API, request.Name}, exists: exists}
 	rest := func(ctx context.Context) error {
 		if keys.deleted {
 			return driverkit.Unavailable("user %s has a key, but reads do not return the user yet; the driver tries again", request.Name)
@@ -42,7 +42,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 
 // revocable manages the keys of a user that may not exist or may have been deleted.
 type revocable struct {
-	keysOf
+	Keys
 
 	exists bool
 	// deleted reports whether a key was deleted.
@@ -54,12 +54,12 @@ func (r *revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error
 	if !r.exists {
 		return nil, nil
 	}
-	return r.keysOf.List(ctx)
+	return r.Keys.List(ctx)
 }
 
 // Delete implements credentials.ShownOnceKeys.
 func (r *revocable) Delete(ctx context.Context, id string) error {
-	err := r.keysOf.remove(ctx, id)
+	err := r.Keys.remove(ctx, id)
 	r.deleted = r.deleted || err == nil
 	return unlessMissing(err)
 }

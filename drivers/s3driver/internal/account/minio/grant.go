@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
@@ -57,31 +54,9 @@ func (u *Users) putPolicy(ctx context.Context, name, mark, document string, foun
 	if err != nil {
 		return fmt.Errorf("mark the policy %s: %w", name, err)
 	}
-	if same(found, marked) {
+	if policy.Same(found, marked) {
 		return nil
 	}
 	_, err = u.call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {name}}, marked)
 	return err
-}
-
-// same reports whether two policies are equal apart from the order of lists, which MinIO changes.
-func same(a, b json.RawMessage) bool {
-	var one, other any
-	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(sorted(one), sorted(other))
-}
-
-// sorted sorts the string lists in a policy.
-func sorted(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key := range value {
-			value[key] = sorted(value[key])
-		}
-	case []any:
-		for i := range value {
-			value[i] = sorted(value[i])
-		}
-		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	}
-	return value
 }
