@@ -492,7 +492,7 @@ func others() map[string]string {
 		"tolerations": items, "affinity": entries, "podLabels": entries, "podAnnotations": entries, "podSecurityContext": entries,
 		"terminationGracePeriodSeconds": `600`, "rpcTimeoutSeconds": `50`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
 		"namespaces": `["a"]`, "driver.name": text, "driver.config": `"driverName: other"`, "driver.secrets": `[]`, "driver.healthPort": `0`,
-		"driver.metricsPort": `0`, "driver.envFrom": items, "sidecar.driverDialect": text, "credentialStore": `false`, "watchSecrets": `true`,
+		"driver.metricsPort": `0`, "driver.envFrom": items, "credentialStore": `false`, "watchSecrets": `true`,
 		"strategy": entries, "command": `["other"]`, "probes": `{"livenessProbe":{}}`, "driver.tmpSize": `"2Gi"`, "securityContext": entries,
 	}
 }

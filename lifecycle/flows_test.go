@@ -211,6 +211,9 @@ func (w *world) state(ctx context.Context) (*state, error) {
 		w.Client.List(ctx, buckets), w.Client.List(ctx, accesses, client.InNamespace(w.namespace)),
 		w.Client.List(ctx, secrets, client.InNamespace(w.namespace)),
 	)
+	if w.old() {
+		byVendor(buckets.Items, accesses.Items)
+	}
 	s := &state{buckets: map[string]*cosiapi.Bucket{}, accounts: map[string]*cosiapi.BucketAccess{}, secrets: secrets.Items}
 	for i := range buckets.Items {
 		if b := &buckets.Items[i]; b.Status.BucketID != "" && b.Spec.BucketClaimRef.Namespace == w.namespace {
@@ -221,9 +224,6 @@ func (w *world) state(ctx context.Context) (*state, error) {
 		if a := &accesses.Items[i]; a.Status.AccountID != "" {
 			s.accounts[a.Status.AccountID] = a
 		}
-	}
-	if w.old() {
-		s.asked(buckets.Items, accesses.Items)
 	}
 	return s, err
 }

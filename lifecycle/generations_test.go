@@ -4,9 +4,8 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/drivers/adapter"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -24,31 +26,69 @@ import (
 // modesOfOldGrants is the class parameter that declares the access modes which a driver of v1alpha1 grants.
 const modesOfOldGrants = "cooper.dev/access-modes"
 
-// escapedColon is the escaped colon in account IDs of the fake, as in the status.
-const escapedColon = "..3A"
-
-// old reports whether the driver of this world uses v1alpha1.
+// old reports whether the driver of this world uses v1alpha1, behind an adapter.
 func (w *world) old() bool { return w.setup.fake.Speaks == memdriver.V1alpha1 }
 
-// asked adds buckets and accounts that a driver of v1alpha1 may have been asked to create and whose IDs it
-// has not returned. It names accounts as that driver does.
-func (s *state) asked(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
-	for i := range buckets {
-		if name := buckets[i].Annotations[cosiapi.AskedForAnnotation]; name != "" && buckets[i].Status.BucketID == "" {
-			s.buckets[memdriver.OldBucketPrefix+name] = &buckets[i]
+// vendorEndpoint returns the socket of the driver: behind the adapter, or that of the sidecar.
+func (w *world) vendorEndpoint() string {
+	if w.old() {
+		return "unix://" + filepath.Join(w.sockets, "vendor.sock")
+	}
+	return w.endpoint
+}
+
+// runAdapter starts an adapter on a store, until the end of the test or until the returned function is called.
+func (w *world) runAdapter(store credentials.Store) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	logger := slog.New(slog.NewTextHandler(lineWriter{w.log, "adapter"}, nil))
+	driver, err := adapter.Connect(ctx, adapter.Options{Address: w.vendorEndpoint(), Contract: adapter.V1alpha1, Logger: logger})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- driverkit.ServeRPCs(ctx, driver.Name(), adapter.New(driver, store), driverkit.Options{Endpoint: w.endpoint, Logger: logger})
+	}()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("adapter: %v", err)
+		}
+		if err := driver.Close(); err != nil {
+			w.t.Error(err)
 		}
 	}
-	s.accounts = map[string]*cosiapi.BucketAccess{}
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// byVendor replaces the IDs in the status, which the adapter generates, by those of the driver behind it.
+func byVendor(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
+	rename := func(id *string, prefix string) {
+		if name, ours := strings.CutPrefix(*id, adapter.IDPrefix); ours {
+			*id = prefix + name
+		}
+	}
+	for i := range buckets {
+		rename(&buckets[i].Status.BucketID, memdriver.OldBucketPrefix)
+	}
 	for i := range accesses {
-		if a := &accesses[i]; a.Status.AccountID != "" || a.Status.Cleanup == cosiapi.CleanupPending {
-			s.accounts[memdriver.OldAccountPrefix+cosiapi.AccountNameFor(a.UID)] = a
+		rename(&accesses[i].Status.AccountID, memdriver.OldAccountPrefix)
+		for j := range accesses[i].Status.AccessedBuckets {
+			rename(&accesses[i].Status.AccessedBuckets[j].BucketID, memdriver.OldBucketPrefix)
 		}
 	}
 }
 
 // TestCrashWithADriverOfV1alpha1 replays the flows that such a driver supports, with crashes of controller
-// and sidecar. At any moment, everything that the driver created without its ID being known must be findable
-// by name.
+// and sidecar. At any moment, Kubernetes has the ID of everything that the driver created. The tests of
+// drivers/adapter crash the adapter.
 func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	names := slices.DeleteFunc(flowNames(), func(name string) bool { return name == "an access to two" || name == "a rotation" })
@@ -112,8 +152,8 @@ func (w *world) empty() {
 	})
 }
 
-// TestDeletedBeforeV1alpha1ReturnsTheID loses the response to each creation, kills the sidecar, and lets
-// users delete the objects while their IDs are unknown. No object may be deleted before its ID is known, and
+// TestDeletedBeforeV1alpha1ReturnsTheID loses the response to each creation, replaces the adapter, and lets
+// users delete the objects while the driver's IDs are unknown. No object may be deleted before its ID is known, and
 // nothing may remain.
 func TestDeletedBeforeV1alpha1ReturnsTheID(t *testing.T) {
 	t.Parallel()
@@ -128,13 +168,11 @@ func TestDeletedBeforeV1alpha1ReturnsTheID(t *testing.T) {
 			claim, access := w.newClaim("photos", "fast"), w.access("app", "keys", "photos")
 			w.create(access)
 			w.awaitCalls(memdriver.Started(1), lost)
-			dead := w.process(theSidecar)
-			dead.die()
-			dead.awaitEnd()
+			w.stopAdapter()
 			w.known()
 			w.delete(access, claim)
 			asked := len(w.driver.Calls(lost))
-			w.runSidecar()
+			w.stopAdapter = w.runAdapter(w.entries)
 			w.awaitCalls(memdriver.Started(asked+1), lost)
 			if bucket := bucketFor(claim); !w.exists(bucket) {
 				t.Error("the Bucket went before its ID was known")
@@ -144,68 +182,4 @@ func TestDeletedBeforeV1alpha1ReturnsTheID(t *testing.T) {
 			w.empty()
 		})
 	}
-}
-
-// TestDriverOfV1alpha1IsReplaced replaces the driver by one of v1alpha2 during its work, and reverts that.
-// Completed objects keep their IDs, unfinished ones wait for the generation that started them, and nothing is
-// created twice.
-func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
-	t.Parallel()
-	covers(t, "one-phase-replaced")
-	backend := filepath.Join(t.TempDir(), "backend.json")
-	w := start(t, setup{backoff: patient(), fake: memdriver.Options{Speaks: memdriver.V1alpha1, Store: memdriver.NewStore(backend)}})
-	w.newClass("fast")
-	w.newAccessClass("keys")
-	claim, bucket := w.provisioned("photos", "fast")
-	access := w.granted("app", "keys", "photos")
-	// The response stays lost while this driver runs, because a repeated call would complete the bucket.
-	w.driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Times: memdriver.Always, AfterEffect: true, Code: codes.Unavailable})
-	begun := w.newClaim("begun", "fast")
-	w.awaitCalls(memdriver.Finished(2), memdriver.CreateBucket)
-
-	// The new driver names accounts by the IDs in the status.
-	w.replaceDriver("", backend, func(state string) string {
-		return strings.ReplaceAll(state, memdriver.OldAccountPrefix, "acct"+escapedColon)
-	})
-	said := w.condition(bucketFor(begun), cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
-	if !strings.Contains(said, "a one-phase driver may have created") {
-		t.Errorf("want the reason why the bucket waits, got %s", said)
-	}
-	account := get(w, access).Status.AccountID
-	if id := get(w, bucket).Status.BucketID; id != memdriver.OldBucketPrefix+bucket.Name {
-		t.Errorf("the bucket ID is %q now", id)
-	}
-	w.newAccessClass("new")
-	later := w.granted("later", "new", "photos")
-	fresh, _ := w.provisioned("fresh", "fast")
-	w.settled()
-	if left := w.driver.Inventory(); len(left.Buckets) != 3 || len(left.Accounts) != 2 {
-		t.Errorf("want three buckets and two accounts, got %+v", left)
-	}
-	w.delete(access, later, claim)
-	w.gone(access, later, claim, bucket)
-	if revoked := w.driver.CallsFor(account, memdriver.RevokeAccess); len(revoked) == 0 {
-		t.Errorf("account %s was not revoked by its ID", account)
-	}
-	w.delete(begun)
-	w.condition(bucketFor(begun), cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
-
-	w.replaceDriver(memdriver.V1alpha1, backend, func(state string) string { return state })
-	w.gone(begun, bucketFor(begun))
-	w.delete(fresh)
-	w.gone(fresh, bucketFor(fresh))
-	w.empty()
-}
-
-// replaceDriver stops the driver and its sidecar, changes the backend, and starts both with another
-// generation.
-func (w *world) replaceDriver(speaks memdriver.Generation, backend string, change func(string) string) {
-	w.t.Helper()
-	w.stop(theSidecar)
-	w.must(w.server.Stop())
-	state, err := os.ReadFile(backend)
-	w.must(errors.Join(err, os.WriteFile(backend, []byte(change(string(state))), 0o600)))
-	w.setup.fake.Speaks = speaks
-	w.startDriver()
-	w.runSidecar()
 }

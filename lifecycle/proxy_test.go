@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
@@ -44,8 +43,6 @@ func newProxy(p *process, path, driver string) (*proxy, error) {
 	made.server = grpc.NewServer(grpc.UnaryInterceptor(made.intercept))
 	cosi.RegisterIdentityServer(made.server, cosi.UnimplementedIdentityServer{})
 	cosi.RegisterProvisionerServer(made.server, cosi.UnimplementedProvisionerServer{})
-	v1alpha1.RegisterIdentityServer(made.server, v1alpha1.UnimplementedIdentityServer{})
-	v1alpha1.RegisterProvisionerServer(made.server, v1alpha1.UnimplementedProvisionerServer{})
 	go func() {
 		defer close(made.served)
 		_ = made.server.Serve(listener) // returns after stop

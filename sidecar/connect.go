@@ -10,9 +10,6 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
-// UpstreamDialect is the name of ConnectOptions.Upstream in flags and messages.
-const UpstreamDialect = driver.UpstreamDialect
-
 // DefaultDeadline is the Deadline of ConnectOptions that set none.
 const DefaultDeadline = driver.DefaultDeadline
 

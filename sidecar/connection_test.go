@@ -281,7 +281,7 @@ func TestDriverOfAnotherVersion(t *testing.T) {
 	b := s.bucket()
 	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
-	for _, part := range []string{"DriverGenerateBucketId", "not a two-phase driver of COSI v1alpha2"} {
+	for _, part := range []string{"DriverGenerateBucketId", "run cosi-driver-adapter between the sidecar and the driver"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("the message lacks %q: %s", part, message)
 		}

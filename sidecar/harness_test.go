@@ -55,8 +55,6 @@ type system struct {
 	// options are the options of the Sidecars that run starts, and deadline is that of their calls.
 	options  sidecar.Options
 	deadline time.Duration
-	// upstream starts the Sidecars with the dialect of upstream.
-	upstream bool
 	// parameters are the parameters of access classes.
 	parameters map[string]string
 	// manager has the options of the Sidecars' managers, for leader election.
@@ -73,7 +71,7 @@ type system struct {
 
 // shortTests are the tests with a system that the short tier runs. They differ in what they cover.
 var shortTests = []string{
-	"TestImportedBucketIsVerified", "TestDriverRestarts", "TestCredentialStoreDuringARPC", "TestDriverOfV1alpha1", "TestLeaderHandsOver",
+	"TestImportedBucketIsVerified", "TestDriverRestarts", "TestCredentialStoreDuringARPC", "TestDriverOfUpstream", "TestLeaderHandsOver",
 	"TestLifecycle", "TestRightsInOneNamespace", "TestTooManyRequests", "TestRotationGrantsAgain",
 }
 
@@ -96,10 +94,7 @@ func newSystem(t *testing.T, fake memdriver.Options) *system {
 		Scope: reconciler.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
 		Resync: never, SecretPoll: never, Backoff: reconciler.BackoffOptions{Base: never, Max: never},
 	}
-	s.upstream, s.parameters = fake.Speaks == memdriver.Upstream, map[string]string{"plan": "basic"}
-	if fake.Speaks == memdriver.V1alpha1 {
-		s.parameters["cooper.dev/access-modes"] = "objectData=ReadWrite"
-	}
+	s.parameters = map[string]string{"plan": "basic"}
 	t.Cleanup(s.judge)
 	return s
 }
@@ -184,7 +179,6 @@ func (s *system) launch() (stop context.CancelFunc, ended <-chan error) {
 	}
 	driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{
 		Address: s.endpoint, Deadline: s.deadline, InfoInterval: 100 * time.Millisecond, Registerer: s.metrics, Logger: logger,
-		Upstream: s.upstream,
 	})
 	if err != nil {
 		s.t.Fatal(err)

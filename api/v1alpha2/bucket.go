@@ -142,8 +142,6 @@ type BucketStatus struct {
 
 	// bucketID is the unique ID of the bucket in the backend. It is set before
 	// the bucket is created there, so it does not mean that the bucket exists.
-	// A one-phase driver returns the ID only after it has created the bucket.
-	// In this case, the annotation cooper.dev/asked-for is set before the call.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048

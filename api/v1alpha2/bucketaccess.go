@@ -144,13 +144,11 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accountID may not be changed or removed once it is set"
 	AccountID string `json:"accountID,omitempty"`
 
-	// cleanup is set to Pending in the same write as accountID. For a one-phase
-	// driver, which returns the ID only after it has created the account, it is
-	// set before the call. It is Finished when the account is revoked and the
-	// Secrets are deleted. While it is Pending, the annotation
-	// sidecar-cleanup-finished is ignored, because users of the namespace can
-	// write it. If a sidecar does not set this field, only the annotation is
-	// used. The field is not part of the KEP.
+	// cleanup is set to Pending in the same write as accountID. It is Finished
+	// when the account is revoked and the Secrets are deleted. While it is
+	// Pending, the annotation sidecar-cleanup-finished is ignored, because users
+	// of the namespace can write it. If a sidecar does not set this field, only
+	// the annotation is used. The field is not part of the KEP.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`

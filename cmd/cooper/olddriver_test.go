@@ -22,15 +22,15 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
-// oldKills is how many points to kill the sidecar at are tried.
+// oldKills is how many points to kill a process at are tried.
 const oldKills = 4
 
-// TestADriverOfV1alpha1 claims, uses and deletes buckets with a driver that supports only v1alpha1. All
-// components are processes. The sidecar is killed at each line that the driver prints about its calls, or at
-// oldKills of them, while the driver continues.
+// TestADriverOfV1alpha1 claims, uses and deletes buckets with a driver that supports only v1alpha1, behind an
+// adapter. All components are processes. The adapter or the sidecar is killed at each line that the driver
+// prints about its calls, or at oldKills of them, while the driver continues.
 func TestADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "the sidecar's own tests kill it at each write and call of a fake of this generation")
+	fulltest.Only(t, "the tests of drivers/adapter kill it at each write and call of a fake of this generation")
 	w := startOldWorld(t)
 	w.up.kubectl(t, w.env, "apply", "-f", "testdata/olddriver/classes.yaml")
 	before := w.inventory(t)
@@ -47,6 +47,7 @@ func TestADriverOfV1alpha1(t *testing.T) {
 		points = append(points, point{removes: line})
 	}
 	for i, p := range fulltest.Spread(points, oldKills) {
+		w.victim = []*oldProcess{w.adapter, w.sidecar}[i%2]
 		t.Logf("killed at line %d of %d while the driver makes, or at %d of %d while it removes", p.makes, makes, p.removes, removes)
 		w.round(t, fmt.Sprint("killed-", i), p.makes, p.removes)
 		if left := w.inventory(t); left != before {
@@ -55,14 +56,43 @@ func TestADriverOfV1alpha1(t *testing.T) {
 	}
 }
 
-// An oldWorld is a running `cooper up`, and a sidecar with a JavaScript driver for its store.
+// An oldWorld is a running `cooper up`, and a sidecar and an adapter with a JavaScript driver for its store.
 type oldWorld struct {
-	up      *upProcess
-	env     map[string]string // of a user
-	root    map[string]string // of the store's administrator
-	driver  *printer
-	sidecar *exec.Cmd
-	run     func() *exec.Cmd // starts a sidecar
+	up               *upProcess
+	env              map[string]string // of a user
+	root             map[string]string // of the store's administrator
+	driver           *printer
+	adapter, sidecar *oldProcess
+	// victim is the process that is killed.
+	victim *oldProcess
+}
+
+// An oldProcess is a process that is started again after it was killed.
+type oldProcess struct {
+	t         *testing.T
+	program   string
+	env       map[string]string
+	log       io.Writer
+	arguments []string
+	command   *exec.Cmd
+}
+
+// start starts the process.
+func (p *oldProcess) start() {
+	p.t.Helper()
+	p.command = exec.Command(p.program, p.arguments...)
+	p.command.Env = shellEnvironment(p.env)
+	p.command.Stdout, p.command.Stderr = p.log, p.log
+	processtest.BindToTest(p.command)
+	if err := p.command.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// kill kills the process with SIGKILL.
+func (p *oldProcess) kill() {
+	_ = p.command.Process.Kill() // it may have exited already
+	_ = p.command.Wait()         // always an error after a kill
 }
 
 func startOldWorld(t *testing.T) *oldWorld {
@@ -71,49 +101,62 @@ func startOldWorld(t *testing.T) *oldWorld {
 	if err != nil {
 		t.Skipf("no gRPC for Node: %v %s", err, stderrOf(err))
 	}
-	sidecar := filepath.Join(t.TempDir(), "cosi-sidecar")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", sidecar, "../cosi-sidecar")
+	programs := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs, "../cosi-sidecar", "../cosi-driver-adapter")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build cosi-sidecar: %v\n%s", err, out)
+		t.Fatalf("build cosi-sidecar and cosi-driver-adapter: %v\n%s", err, out)
 	}
 	up := startUp(t)
 	w := &oldWorld{up: up, env: up.environment(t), root: up.environment(t, "--store-administrator")}
-	endpoint := "unix://" + filepath.Join(processtest.ShortTempDir(t), "old.sock")
+	sockets := processtest.ShortTempDir(t)
+	endpoint, adapted := "unix://"+filepath.Join(sockets, "old.sock"), "unix://"+filepath.Join(sockets, "new.sock")
 
 	driver := exec.Command("node", "../../testenv/olddriver/driver.js")
 	driver.Env = append(shellEnvironment(w.root), "COSI_ENDPOINT="+endpoint, "NODE_PATH="+strings.TrimSpace(string(packages)))
 	w.driver = startPrinter(t, driver)
 	w.driver.await(t, 1) // the line that reports that it serves
 
-	log := &strings.Builder{}
+	log := &sharedLog{}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the driver:\n%s\nthe sidecars:\n%s", w.driver.text(), log)
+			t.Logf("the driver:\n%s\nadapters and sidecars:\n%s", w.driver.text(), log)
 		}
 	})
-	w.run = func() *exec.Cmd {
-		command := exec.Command(sidecar, "--driver-address", endpoint, "--leader-elect=false", "--metrics-address=", "--health-address=")
-		command.Env = shellEnvironment(w.env)
-		command.Stdout, command.Stderr = log, log
-		processtest.BindToTest(command)
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return command
+	w.adapter = &oldProcess{t: t, program: filepath.Join(programs, "cosi-driver-adapter"), log: log, arguments: []string{
+		"--driver-address", endpoint, "--endpoint", adapted, "--credential-store", "directory:" + t.TempDir(),
+	}}
+	w.sidecar = &oldProcess{t: t, program: filepath.Join(programs, "cosi-sidecar"), env: w.env, log: log, arguments: []string{
+		"--driver-address", adapted, "--leader-elect=false", "--metrics-address=", "--health-address=",
+	}}
+	for _, process := range []*oldProcess{w.adapter, w.sidecar} {
+		process.start()
+		t.Cleanup(process.kill)
 	}
-	w.sidecar = w.run()
-	t.Cleanup(w.kill)
 	return w
 }
 
-// kill kills the sidecar with SIGKILL.
-func (w *oldWorld) kill() {
-	_ = w.sidecar.Process.Kill() // it may have exited already
-	_ = w.sidecar.Wait()         // always an error after a kill
+// A sharedLog receives the output of several processes.
+type sharedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
 }
 
-// killAt kills the sidecar once the driver has printed more lines, and starts a new one. If more is 0, it
+// Write implements io.Writer.
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns the output so far.
+func (l *sharedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// killAt kills the victim once the driver has printed more lines, and starts it again. If more is 0, it
 // does nothing.
 func (w *oldWorld) killAt(t *testing.T, printed, more int) {
 	t.Helper()
@@ -121,11 +164,11 @@ func (w *oldWorld) killAt(t *testing.T, printed, more int) {
 		return
 	}
 	w.driver.await(t, printed+more)
-	w.kill()
-	w.sidecar = w.run()
+	w.victim.kill()
+	w.victim.start()
 }
 
-// round claims a bucket with an access, stores an object, and deletes everything. The sidecar is killed once
+// round claims a bucket with an access, stores an object, and deletes everything. The victim is killed once
 // the driver has printed the given number of lines in each half. round returns the number of lines in each
 // half.
 func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int) (makes, removes int) {

@@ -38,7 +38,6 @@ type settings struct {
 	manager     sidecar.ManagerOptions
 	collector   serve.TraceCollector
 	leaderElect bool
-	dialect     string
 	// storeAddress and storeNamespace configure the credential store.
 	storeAddress, storeNamespace string
 }
@@ -63,7 +62,6 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	s.api.Flags(f)
 	s.collector.Flags(f)
 	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
-	f.StringVar(&s.dialect, "driver-dialect", "", "wire dialect of a v1alpha2 driver, which cannot be detected: empty (KEP-1979) or "+sidecar.UpstreamDialect)
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	apiserver.MetricsFlags(f, &s.manager.Metrics)
 	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "bind address for /healthz and /readyz; empty disables it")
@@ -88,13 +86,6 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	s.connect.Logger, s.manager.Logger = logger, logger
 	if rate := s.manager.Sidecar.RegrantRate; !(rate >= leastRate) {
 		return serve.Usagef("--regrant-rate=%v is too low: use at least %v, one access per day", rate, leastRate)
-	}
-	switch s.dialect {
-	case "":
-	case sidecar.UpstreamDialect:
-		s.connect.Upstream = true
-	default:
-		return serve.Usagef("--driver-dialect is %q; it must be %s or empty", s.dialect, sidecar.UpstreamDialect)
 	}
 	switch {
 	case !s.leaderElect:

@@ -148,8 +148,8 @@ func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
 	return nil
 }
 
-// DriverRevokeBucketAccess implements cosi.ProvisionerServer. The entry of an account goes last. If its ID has no owner,
-// the account was revoked by an interrupted call.
+// DriverRevokeBucketAccess implements cosi.ProvisionerServer. It deletes the entry last. If the ID of the
+// entry has no owner, an interrupted call has revoked the account.
 func (a *Adapter) DriverRevokeBucketAccess(
 	ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest,
 ) (*cosi.DriverRevokeBucketAccessResponse, error) {

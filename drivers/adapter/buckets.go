@@ -153,8 +153,8 @@ func (a *Adapter) describe(ctx context.Context, request *cosi.DriverCreateBucket
 	return info, writeEntry(ctx, a.store, e)
 }
 
-// DriverDeleteBucket implements cosi.ProvisionerServer. The entry of a bucket goes last. If its ID has no owner, the
-// bucket was deleted by an interrupted call.
+// DriverDeleteBucket implements cosi.ProvisionerServer. It deletes the entry last. If the ID of the entry has no
+// owner, an interrupted call has deleted the bucket.
 func (a *Adapter) DriverDeleteBucket(
 	ctx context.Context, request *cosi.DriverDeleteBucketRequest,
 ) (*cosi.DriverDeleteBucketResponse, error) {

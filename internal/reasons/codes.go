@@ -51,7 +51,7 @@ func ofCodes() map[string]explained {
 		},
 		"Unimplemented": {
 			"The driver does not implement the call.", "The driver implements another version of COSI.",
-			"An administrator must install a compatible version, or start the sidecar with --driver-dialect.",
+			"An administrator must install a compatible version, or run cosi-driver-adapter between the sidecar and the driver.",
 		},
 		"Internal": {
 			"The driver failed with an internal error.", "The driver or its backend has a bug.",

@@ -125,7 +125,7 @@ func ofSidecar() map[conditions.Reason]explained {
 		conditions.DriverIncompatible: {
 			"The driver implements another version of the contract than its sidecar expects.",
 			"The driver implements COSI v1alpha1, or the v1alpha2 of the upstream project.",
-			"An administrator must install a compatible version of the driver, or start the sidecar with the --driver-dialect that the message names.",
+			"An administrator must install a compatible version of the driver, or run cosi-driver-adapter between the sidecar and the driver.",
 		},
 		conditions.DriverResponseInvalid: {
 			"The driver reported success, but its response violates the contract.",

@@ -89,15 +89,6 @@ func BucketInfo(info *cosi.ObjectProtocolAndBucketInfo) map[string]string {
 	return rendered
 }
 
-// Known converts bucketInfo back for drivers of COSI v1alpha1, which return this data only when they create a bucket
-// and not when they grant access.
-func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
-	return &cosi.ObjectProtocolAndBucketInfo{
-		S3:    &cosi.S3BucketInfo{BucketId: bucketInfo[S3BucketName], Region: bucketInfo[S3Region]},
-		Azure: &cosi.AzureBucketInfo{StorageAccount: bucketInfo[AzureStorageAccount]},
-	}
-}
-
 // Data converts a grant to the data of one Secret. A grant consists of the driver's response for one bucket and the
 // credential that all buckets of the access share. Data omits the keys of values that the driver did not set. The
 // exception is the expiry of an Azure SAS token, which is then empty (KEP-1979,

@@ -243,8 +243,8 @@ func ofDeletions() []Case {
 			Sentence: "If the claim of a Bucket no longer exists and no sidecar has attempted anything for it, the Bucket is deleted immediately, unless it comes from a backup.",
 		},
 		{
-			ID: "one-phase-deleted-early", Section: deleting, Decision: "0038",
-			Sentence: "If a one-phase driver was asked for a bucket or account and its ID is unknown, the sidecar looks it up by name before the Bucket or access is removed.",
+			ID: "one-phase-deleted-early", Section: deleting, Decision: "0060",
+			Sentence: "If a one-phase driver was asked for a bucket or account and its ID is unknown, the adapter looks it up by name before the Bucket or access is removed.",
 		},
 		{
 			ID: "deletion-linear", Section: deleting, Decision: "0053",
@@ -280,7 +280,7 @@ func ofAccesses() []Case {
 			Sentence: "A terminal failure is reported and not retried, in both phases.",
 		},
 		{
-			ID: "one-phase-cannot-express", Section: granting, Decision: "0038",
+			ID: "one-phase-cannot-express", Section: granting, Decision: "0060",
 			Sentence: "An access that v1alpha1 cannot express is refused with instructions before anything is created, and is deleted without a call.",
 		},
 		{
@@ -484,10 +484,6 @@ func ofReports() []Case {
 		{
 			ID: "fields-of-older-crds", Section: skew,
 			Sentence: "Components that are newer than the CRDs tolerate that the API server drops fields, and do not write them repeatedly.",
-		},
-		{
-			ID: "one-phase-replaced", Section: skew, Decision: "0038",
-			Sentence: "If a driver is replaced by one of another generation, known IDs remain in use, and resources that the former driver may have created are not created again.",
 		},
 	}
 }

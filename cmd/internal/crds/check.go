@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -29,7 +30,8 @@ import (
 type Options struct {
 	// Replace allows Cooper's CRDs to replace a foreign v1alpha2.
 	Replace bool
-	// Policies also reports missing admission policies to Out if Cooper's CRDs are installed.
+	// Policies also reports to Out, if Cooper's CRDs are installed, missing admission policies and objects that wait
+	// for a sidecar of an earlier version.
 	Policies bool
 	// Out receives the differences of each CRD that is not Cooper's.
 	Out io.Writer
@@ -40,7 +42,7 @@ type Options struct {
 // examines all CRDs before it returns, and writes nothing.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register the API types: %w", err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -74,6 +76,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	if o.Policies && slices.ContainsFunc(found, func(f finding) bool { return f.generation == Cooper }) {
 		reportPolicies(ctx, c, o.Out)
+		reportWaiting(ctx, c, o.Out)
 	}
 	return verdict(found, o.Replace)
 }
@@ -87,6 +90,37 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 		fmt.Fprintf(out, "cannot check the admission policies: %v\n", err)
 	case len(missing) > 0:
 		fmt.Fprintf(out, "admission policies are missing or do not deny requests: %s\n  to install them, run kubectl apply --server-side -k deploy\n", strings.Join(missing, ", "))
+	}
+}
+
+// reportWaiting reports the Buckets and BucketAccesses that a sidecar of an earlier version requested from a driver of
+// another generation, and whose IDs are unknown. cosi-driver-adapter provisions them again by the same names. If they
+// are deleted before, without that sidecar, the bucket or account may remain in the backend.
+func reportWaiting(ctx context.Context, c client.Client, out io.Writer) {
+	buckets, accesses := &cosiapi.BucketList{}, &cosiapi.BucketAccessList{}
+	for _, list := range []client.ObjectList{buckets, accesses} {
+		err := c.List(ctx, list)
+		if err == nil || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		fmt.Fprintf(out, "cannot check for objects that wait for an ID: %v\n", err)
+		return
+	}
+	var waiting []string
+	for i := range buckets.Items {
+		if b := &buckets.Items[i]; b.Status.BucketID == "" && cosiapi.HasAnnotation(b, cosiapi.AskedForAnnotation) {
+			waiting = append(waiting, "Bucket "+b.Name)
+		}
+	}
+	for i := range accesses.Items {
+		if a := &accesses.Items[i]; a.Status.AccountID == "" && a.Status.Cleanup == cosiapi.CleanupPending {
+			waiting = append(waiting, "BucketAccess "+a.Namespace+"/"+a.Name)
+		}
+	}
+	if len(waiting) > 0 {
+		fmt.Fprintf(out, "objects wait for the ID of a driver of COSI v1alpha1 or of the upstream project: %s\n"+
+			"  before you upgrade the sidecar, wait until they have an ID; do not delete them with a later sidecar before cosi-driver-adapter has provisioned them\n",
+			strings.Join(waiting, ", "))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -234,6 +235,44 @@ func TestCheck(t *testing.T) {
 	install(v1alpha1(t, "BucketClass", "driverName"))
 	check("v1alpha1 cannot be replaced", true, "there are objects of v1alpha1: bucketclasses.objectstorage.k8s.io.",
 		"bucketclasses.objectstorage.k8s.io is v1alpha1", "stored versions that Cooper's CRD lacks: v1alpha1")
+}
+
+// TestCheckReportsWaitingObjects lists the objects that a sidecar of an earlier version requested, and no others.
+func TestCheckReportsWaitingObjects(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	namespace := env.Namespace()
+	bucket := func(name string) *cosiapi.Bucket {
+		b := &cosiapi.Bucket{Spec: cosiapi.BucketSpec{
+			DriverName: "old.example.com", DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3},
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: "photos", UID: "uid"},
+		}}
+		b.Name, b.Annotations = namespace+name, map[string]string{cosiapi.AskedForAnnotation: name}
+		env.Create(b)
+		return b
+	}
+	bucket("waits")
+	testenv.ChangeStatus(env, bucket("known"), func(b *cosiapi.Bucket) { b.Status.BucketID = "known" })
+	access := &cosiapi.BucketAccess{Spec: cosiapi.BucketAccessSpec{
+		BucketAccessClassName: "keys", Protocol: cosiapi.ProtocolS3, BucketClaims: []cosiapi.BucketClaimAccess{{
+			BucketClaimName: "photos", AccessSecretName: "photos", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+		}},
+	}}
+	access.Namespace, access.Name = namespace, "app"
+	env.Create(access)
+	testenv.ChangeStatus(env, access, func(a *cosiapi.BucketAccess) { a.Status.Cleanup = cosiapi.CleanupPending })
+	var out bytes.Buffer
+	if err := crds.Check(t.Context(), env.Config(), crds.Options{Policies: true, Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Bucket " + namespace + "waits", "BucketAccess " + namespace + "/app"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q, got\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), namespace+"known") {
+		t.Errorf("a Bucket with an ID is reported:\n%s", out.String())
+	}
 }
 
 // versions returns the resource versions of the CRDs, which show whether one was written.

@@ -375,7 +375,6 @@ func TestUntouched(t *testing.T) {
 	}{
 		"a Bucket that no sidecar saw":                  {func(*cosiapi.Bucket) {}, true},
 		"one with an ID":                                {func(b *cosiapi.Bucket) { b.Status.BucketID = "b" }, false},
-		"one that a driver with one phase is asked for": {func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, b.Name) }, false},
 		"one of which a sidecar said something": {func(b *cosiapi.Bucket) {
 			b.Status.Conditions = []metav1.Condition{{Type: cosiapi.ConditionProvisioned, Reason: string(conditions.Retrying)}}
 		}, false},

@@ -11,7 +11,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
@@ -40,42 +39,12 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Ver
 	}
 }
 
-// findID looks up the bucket ID before the deletion. A one-phase driver may have created the bucket before its ID
-// could be stored. Repeating the request with the same name returns the ID, or creates a bucket that is deleted next.
-// If the driver refuses the request, it has no bucket with that name.
-func (r *Reconciler) findID(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	b := w.bucket
-	if planOf(b) != remove || b.Status.BucketID != "" {
-		return reconciler.Next(), nil
-	}
-	end, wait := r.begin(w)
-	if end == nil {
-		return wait, nil
-	}
-	defer end()
-	if err := phasesChanged(b, w.Info); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	id, _, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
-	if driver.MeansNothing(err) {
-		w.notCreated = true
-		return reconciler.Next(), nil
-	}
-	if id != "" {
-		err = r.storeID(ctx, w, id)
-	}
-	if err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	return reconciler.Next(), nil
-}
-
 // deleteBucket deletes the backend bucket if that is the plan. It uses a copy that was just compared with the API
 // server, so a policy that was changed to Retain is respected until the end. It also deletes a bucket that may not
 // exist: its ID is stored, and a call with a lost response may have created it.
 func (r *Reconciler) deleteBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
-	if planOf(b) != remove || w.notCreated {
+	if planOf(b) != remove {
 		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)

@@ -4,7 +4,6 @@ package bucket
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
@@ -69,7 +67,7 @@ func (r *Reconciler) awaitRetry(ctx context.Context, w *work) (reconciler.Verdic
 // reread checks before phase 2 that the API server still has this version of the Bucket. Phase 1 creates nothing, and its
 // ID is stored only in the version that was read.
 func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	if w.bucket.Status.BucketID == "" && !askedFor(w.bucket) {
+	if w.bucket.Status.BucketID == "" {
 		return reconciler.Next(), nil
 	}
 	return r.Reread(ctx, &w.Request)
@@ -77,11 +75,10 @@ func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, e
 
 // generateID stores status.bucketID: the result of phase 1 for a new bucket, or the ID that an administrator set. The
 // write is a conflict if the Bucket has changed since it was read, for example because it is being deleted. Only an
-// administrator, not a driver, may give a Bucket the ID of another one. For a one-phase driver, it stores only the
-// name for the request.
+// administrator, not a driver, may give a Bucket the ID of another one.
 func (r *Reconciler) generateID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
-	if b.Status.BucketID != "" || b.Spec.ExistingBucketID == "" && askedFor(b) {
+	if b.Status.BucketID != "" {
 		return reconciler.Next(), nil
 	}
 	id := b.Spec.ExistingBucketID
@@ -90,18 +87,13 @@ func (r *Reconciler) generateID(ctx context.Context, w *work) (reconciler.Verdic
 		id, err = r.Driver.GenerateBucketID(ctx, &cosi.DriverGenerateBucketIdRequest{
 			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 		})
-		if err == nil && !w.Info.OnePhase {
+		if err == nil {
 			err = r.reserveID(ctx, w, id)
 		}
 		if err != nil {
 			return r.callFailed(ctx, w, err)
 		}
 		r.History.Succeeded(w.Req)
-	}
-	if w.Info.OnePhase && b.Spec.ExistingBucketID == "" {
-		_, err := r.Patch(ctx, b, func() { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, id) })
-		w.Fresh = true
-		return reconciler.Next(), err
 	}
 	_, err := r.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
 	w.Fresh = true
@@ -116,34 +108,14 @@ func (r *Reconciler) create(ctx context.Context, w *work) (reconciler.Verdict, e
 		return wait, nil
 	}
 	defer end()
-	if err := phasesChanged(b, w.Info); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	id, response, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
-	if err := r.storeID(ctx, w, id); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
+	response, err := r.Driver.CreateBucket(ctx, &cosi.DriverCreateBucketRequest{
+		BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
+	})
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
 	return reconciler.Next(), nil
-}
-
-// storeID stores the ID that a one-phase driver returned in phase 2, if any.
-func (r *Reconciler) storeID(ctx context.Context, w *work, id string) error {
-	b := w.bucket
-	switch known := b.Status.BucketID; {
-	case id == "" || id == known:
-		return nil
-	case known != "":
-		return driver.Broken(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"bucket_id is %q, but an earlier response for the same name had %q. An administrator must check the driver", id, known))
-	}
-	if err := r.reserveID(ctx, w, id); err != nil {
-		return err
-	}
-	return r.RecordStatus(ctx, b, sameOrder, func() { b.Status.BucketID = id })
 }
 
 // verify checks that the bucket of an imported Bucket, or of one that another implementation created, exists. It

@@ -8,7 +8,6 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -42,8 +41,6 @@ type work struct {
 	bucket *cosiapi.Bucket
 	// response is the driver's response for the provisioned bucket.
 	response *cosi.ObjectProtocolAndBucketInfo
-	// notCreated reports that the driver was asked for the bucket and does not have it.
-	notCreated bool
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -100,7 +97,6 @@ func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 		reconciler.NewStep("awaitShare", r.awaitShare),                            // a worker is free for this class
 		reconciler.SharedStep[*work]("reread", r.Reread),                          // the API server still has this version
 		reconciler.NewStep("checkReleased", r.checkReleased),                      // no claim needs the Bucket
-		reconciler.BeforeStop(reconciler.NewStep("findID", r.findID)),             // a one-phase driver may not have reported it
 		reconciler.NewStep("checkUnshared", r.checkUnshared),                      // no other Bucket needs the backend bucket
 		reconciler.BeforeStop(reconciler.NewStep("deleteBucket", r.deleteBucket)), // the backend bucket is gone, if that is the plan
 		reconciler.NewStep("removeFinalizer", r.removeFinalizer),                  // the API server can delete the Bucket
@@ -117,7 +113,7 @@ func (r *Reconciler) awaitShare(_ context.Context, w *work) (reconciler.Verdict,
 
 // begin starts a call unless one for the same bucket ID is running.
 func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
-	id := cmp.Or(w.bucket.Status.BucketID, w.bucket.Name)
+	id := w.bucket.Status.BucketID
 	return r.Begin(&w.Attempt, inflight.Call{About: []string{inflight.BucketID(id)}}, "bucket ID "+id)
 }
 

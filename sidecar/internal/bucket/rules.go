@@ -4,7 +4,6 @@ package bucket
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ func planOf(b *cosiapi.Bucket) plan {
 	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
 	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
-	nothingMade := b.Status.BucketID == "" && !askedFor(b)
+	nothingMade := b.Status.BucketID == ""
 	switch {
 	case !deleting && !annotated:
 		return provision
@@ -59,38 +58,10 @@ func planOf(b *cosiapi.Bucket) plan {
 	}
 }
 
-// askedFor reports whether a one-phase driver may have been asked for the bucket.
-func askedFor(b *cosiapi.Bucket) bool { return cosiapi.HasAnnotation(b, cosiapi.AskedForAnnotation) }
-
 // adopted reports whether another implementation made the Bucket, under CRDs that ours replaced: it has the protocols of
 // the bucket, and our Controller did not create it.
 func adopted(b *cosiapi.Bucket) bool {
 	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && !cosiapi.HasAnnotation(b, cosiapi.CreatedAnnotation)
-}
-
-// createRequest returns the phase 2 request. A one-phase driver is always asked by the name.
-func createRequest(b *cosiapi.Bucket, info driver.Info) *cosi.DriverCreateBucketRequest {
-	request := &cosi.DriverCreateBucketRequest{BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters}
-	if info.OnePhase {
-		request.BucketId = b.Name
-	}
-	return request
-}
-
-// phasesChanged returns the failure of a bucket that was begun with a driver of the same name but another number of phases:
-// this one would make a second bucket.
-func phasesChanged(b *cosiapi.Bucket, info driver.Info) error {
-	switch {
-	case info.OnePhase && !askedFor(b):
-		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
-			errors.New("a two-phase driver assigned this Bucket's ID, but the current driver is a one-phase driver. An administrator must start the two-phase driver again"))
-	case !info.OnePhase && b.Status.BucketID == "":
-		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
-			"a one-phase driver may have created bucket %q, but its ID is unknown, and the current driver is a two-phase driver. An administrator must start the one-phase driver again, or look "+
-				"for the bucket in the backend and remove the annotation %s", b.Name, cosiapi.AskedForAnnotation))
-	default:
-		return nil
-	}
 }
 
 // asks returns the part of a Bucket's spec that is sent to the driver. It does not contain the UID of the claim: the
@@ -168,16 +139,20 @@ func needsBucket(other, b *cosiapi.Bucket) bool {
 }
 
 // importsSameBucket reports whether a Bucket of another driver may import the backend bucket of b. Two drivers can
-// serve one store, and a driver may prefix its IDs with the name of a backend and a dot, so IDs that differ only in
-// that prefix count as equal.
+// serve one store. A driver may prefix its IDs with the name of a backend and a dot, and the adapter prefixes names, so
+// IDs that differ only in such a prefix count as equal.
 func importsSameBucket(other, b *cosiapi.Bucket) bool {
 	imported, id := other.Spec.ExistingBucketID, IDOf(b)
 	return other.Spec.DriverName != b.Spec.DriverName && imported != "" &&
 		(imported == id || imported == withoutBackend(id) || withoutBackend(imported) == id || withoutBackend(imported) == withoutBackend(id))
 }
 
-// withoutBackend returns an ID without the name of a backend in front of it.
+// adapterPrefix is the prefix of the IDs that cosi-driver-adapter generates. The name of the bucket follows.
+const adapterPrefix = "cosi/"
+
+// withoutBackend returns an ID without the name of a backend, or the prefix of the adapter, in front of it.
 func withoutBackend(id string) string {
+	id = strings.TrimPrefix(id, adapterPrefix)
 	if _, rest, found := strings.Cut(id, "."); found && rest != "" {
 		return rest
 	}

@@ -49,7 +49,7 @@ type imports struct {
 // and about those that other drivers import, which are not in the cache.
 func (r *Reconciler) checkUnshared(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
-	if planOf(b) != remove || w.notCreated {
+	if planOf(b) != remove {
 		return reconciler.Next(), nil
 	}
 	other, err := r.findUser(ctx, b, r.cached)

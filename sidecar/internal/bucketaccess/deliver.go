@@ -28,9 +28,7 @@ func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (reconciler.Ve
 			return r.secretBlocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
-		for _, account := range []string{w.access.Status.AccountID, w.order.request.GetAccountId()} { // a one-phase driver is asked by name
-			r.Driver.Redact(account, secretkeys.Secrets(secret.Data))
-		}
+		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
 	}
 	return reconciler.Next(), nil
 }

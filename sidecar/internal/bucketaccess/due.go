@@ -90,7 +90,7 @@ func versions[T metav1.Object](objects ...T) string {
 // will certainly be made. For a provisioned access, checkGrant decides whether there will be a call.
 func (r *Reconciler) awaitShare(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
-	if a.DeletionTimestamp != nil && !mayHaveAccount(a) || a.DeletionTimestamp == nil && grantMissing(a) == "" {
+	if a.DeletionTimestamp != nil && a.Status.AccountID == "" || a.DeletionTimestamp == nil && grantMissing(a) == "" {
 		return reconciler.Next(), nil
 	}
 	return r.awaitShareOf(ctx, w)
@@ -111,9 +111,6 @@ func (r *Reconciler) awaitShareOf(ctx context.Context, w *work) (reconciler.Verd
 func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a, now := w.access, r.Now()
 	periodic := r.Memory.periodic(w.Req, now)
-	if w.Info.OnePhase {
-		periodic = time.Time{} // many one-phase drivers create another key with each grant
-	}
 	r.Memory.setExpiry(w.Req, w.secrets, now)
 	found, next := due(a, w.secrets, w.order, periodic, now)
 	if found != nil {
@@ -168,13 +165,9 @@ type order struct {
 	digest string
 }
 
-// orderOf returns the request for an access. For a one-phase driver it contains the name of the account, because the
-// ID is empty until the driver has returned it.
+// orderOf returns the request for an access.
 func orderOf(a *cosiapi.BucketAccess, info driver.Info) order {
 	request := driver.GrantRequest(idRequest(a), a.Status.AccountID)
-	if info.OnePhase {
-		request.AccountId = cosiapi.AccountNameFor(a.UID)
-	}
 	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
 	parts := struct {
 		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string

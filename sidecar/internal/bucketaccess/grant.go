@@ -3,7 +3,6 @@
 package bucketaccess
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
-	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
@@ -23,18 +21,17 @@ import (
 // reread checks before a grant that the API server still has this version of the access. Phase 1 creates nothing, and its
 // ID is stored only in the version that was read.
 func (r *Reconciler) reread(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	if !mayHaveAccount(w.access) {
+	if w.access.Status.AccountID == "" {
 		return reconciler.Next(), nil
 	}
 	return r.Reread(ctx, &w.Request)
 }
 
 // generateAccountID is phase 1: it stores status.accountID and the need for a cleanup. The write is a conflict if the
-// access has changed since it was read, for example because it is being deleted. A one-phase driver returns the ID
-// only with the grant, so only the need for a cleanup is stored.
+// access has changed since it was read, for example because it is being deleted.
 func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	a := w.access
-	if mayHaveAccount(a) {
+	if a.Status.AccountID != "" {
 		return reconciler.Next(), nil
 	}
 	end, wait := r.begin(w)
@@ -43,9 +40,6 @@ func (r *Reconciler) generateAccountID(ctx context.Context, w *work) (reconciler
 	}
 	defer end()
 	id, err := r.Driver.GenerateAccountID(ctx, idRequest(a))
-	if w.Info.OnePhase {
-		id = ""
-	}
 	if err == nil {
 		err = r.reserveAccountID(ctx, w, id)
 	}
@@ -67,12 +61,9 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (reconciler.Verdict, er
 		return wait, nil
 	}
 	defer end()
-	if err := phasesChanged(w.access, w.Info); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
 	r.Memory.setGranting(w.access, w.access.Status.AccountID)
-	id, response, err := r.callGrant(ctx, w)
-	if err = cmp.Or(r.storeAccountID(ctx, w, id), err); err != nil {
+	response, err := r.Driver.GrantAccess(ctx, w.order.request)
+	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
@@ -83,15 +74,6 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (reconciler.Verdict, er
 		r.Regranted(w.regrant)
 	}
 	return reconciler.Next(), nil
-}
-
-// callGrant calls the driver. A one-phase driver may omit how its bucket is reached; the Bucket has that information.
-func (r *Reconciler) callGrant(ctx context.Context, w *work) (string, *cosi.DriverGrantBucketAccessResponse, error) {
-	b, err := r.firstBucket(ctx, w.access)
-	if err != nil {
-		return "", nil, err
-	}
-	return r.Driver.GrantAccess(ctx, w.order.request, secretkeys.Known(b.Status.BucketInfo))
 }
 
 // firstBucket returns the first Bucket of the access from the cache, or an empty Bucket if there is none.
@@ -105,37 +87,6 @@ func (r *Reconciler) firstBucket(ctx context.Context, a *cosiapi.BucketAccess) (
 		return nil, fmt.Errorf("read Bucket %q from the cache: %w", name, err)
 	}
 	return b, nil
-}
-
-// storeAccountID stores the ID that a one-phase driver returned with the grant, if any. If the access already has
-// another ID, the new account is revoked, unless it belongs to another access.
-func (r *Reconciler) storeAccountID(ctx context.Context, w *work, id string) error {
-	a, known := w.access, w.access.Status.AccountID
-	switch {
-	case id == "" || id == known:
-		return nil
-	case w.Gone:
-		a.Status.AccountID = id
-		return nil
-	case known == "":
-		if err := r.reserveAccountID(ctx, w, id); err != nil {
-			return err
-		}
-		r.Memory.setGranting(a, id)
-		err := r.RecordStatus(ctx, a, sameOrder, func() { a.Status.AccountID = id })
-		w.order = orderOf(a, w.Info)
-		return err
-	}
-	if err := r.checkUnused(ctx, w, id); err != nil {
-		return err
-	}
-	request := revokeRequest(a)
-	request.AccountId = id
-	if err := r.Driver.RevokeAccess(ctx, request); err != nil {
-		return err
-	}
-	return driver.Broken(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
-		"account_id is %q, but an earlier response for the same name had %q. The new account is revoked. Delete this BucketAccess and create it again", id, known))
 }
 
 // reserveAccountID fails if the driver returned the ID of another account for a new access.
@@ -170,8 +121,6 @@ func (r *Reconciler) begin(w *work) (end func(), wait reconciler.Verdict) {
 	}
 	if id := w.access.Status.AccountID; id != "" {
 		call.About = append(call.About, inflight.AccountID(id))
-	} else if askedFor(w.access) {
-		call.About = append(call.About, inflight.AccountID(cosiapi.AccountNameFor(w.access.UID)))
 	}
 	return r.Begin(&w.Attempt, call, "the same account or bucket")
 }

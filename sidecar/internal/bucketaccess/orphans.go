@@ -36,14 +36,13 @@ func (r *Reconciler) reconcileOrphans(ctx context.Context, req reconcile.Request
 
 func (r *Reconciler) orphanSteps() []reconciler.Step[*work] {
 	return reconciler.Uninterrupted(r.StepLimit,
-		reconciler.NewStep("confirmGone", r.confirmGone),                            // the API server does not have the access
-		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                        // the backoff of the last failed call has passed
-		reconciler.NewStep("awaitShare", r.awaitShare),                              // a worker is free for this class
-		reconciler.BeforeStop(reconciler.NewStep("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
-		reconciler.NewStep("keepUsedAccount", r.keepUsedAccount),                    // an account that another access has is not revoked
-		reconciler.BeforeStop(reconciler.NewStep("revokeOrphan", r.revoke)),         // the account is gone
-		reconciler.NewStep("deleteOrphanSecrets", r.deleteSecrets),                  // our finalizer holds none of its Secrets
-		reconciler.NewStep("forgetOrphan", r.forgetOrphan),                          // nothing of it is left
+		reconciler.NewStep("confirmGone", r.confirmGone),                    // the API server does not have the access
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                // the backoff of the last failed call has passed
+		reconciler.NewStep("awaitShare", r.awaitShare),                      // a worker is free for this class
+		reconciler.NewStep("keepUsedAccount", r.keepUsedAccount),            // an account that another access has is not revoked
+		reconciler.BeforeStop(reconciler.NewStep("revokeOrphan", r.revoke)), // the account is gone
+		reconciler.NewStep("deleteOrphanSecrets", r.deleteSecrets),          // our finalizer holds none of its Secrets
+		reconciler.NewStep("forgetOrphan", r.forgetOrphan),                  // nothing of it is left
 	)
 }
 

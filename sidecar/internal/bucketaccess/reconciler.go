@@ -138,15 +138,14 @@ func (r *Reconciler) provisioningSteps() []reconciler.Step[*work] {
 
 func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 	return reconciler.Uninterrupted(r.StepLimit,
-		reconciler.SharedStep[*work]("seen", r.Seen),                                // the cache has this sidecar's last write
-		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),                        // the backoff of the last failed call has passed
-		reconciler.SharedStep[*work]("reread", r.Reread),                            // the API server still has this version
-		reconciler.NewStep("deleteSecrets", r.deleteSecrets),                        // the Secrets are gone
-		reconciler.NewStep("awaitShare", r.awaitShare),                              // a worker is free for this class
-		reconciler.BeforeStop(reconciler.NewStep("findAccountID", r.findAccountID)), // a one-phase driver may not have reported it
-		reconciler.NewStep("checkUnshared", r.checkUnshared),                        // no other access uses the account
-		reconciler.BeforeStop(reconciler.NewStep("revoke", r.revoke)),               // the account is gone
-		reconciler.NewStep("finishCleanup", r.finishCleanup),                        // the Controller may remove its finalizer
+		reconciler.SharedStep[*work]("seen", r.Seen),                  // the cache has this sidecar's last write
+		scheduling.Shared[*work]("awaitRetry", r.AwaitRetry),          // the backoff of the last failed call has passed
+		reconciler.SharedStep[*work]("reread", r.Reread),              // the API server still has this version
+		reconciler.NewStep("deleteSecrets", r.deleteSecrets),          // the Secrets are gone
+		reconciler.NewStep("awaitShare", r.awaitShare),                // a worker is free for this class
+		reconciler.NewStep("checkUnshared", r.checkUnshared),          // no other access uses the account
+		reconciler.BeforeStop(reconciler.NewStep("revoke", r.revoke)), // the account is gone
+		reconciler.NewStep("finishCleanup", r.finishCleanup),          // the Controller may remove its finalizer
 	)
 }
 

@@ -13,7 +13,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
@@ -44,33 +43,6 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, w *work) (reconciler.Ver
 		if err != nil {
 			return reconciler.Verdict{}, err
 		}
-	}
-	return reconciler.Next(), nil
-}
-
-// findAccountID looks up the ID of an account that a one-phase driver may have created before the ID could be stored.
-// Repeating the grant with the same name returns the ID, or creates an account that is revoked next. If the driver
-// refuses the grant, it has no account with that name. The request omits everything that may have changed since the
-// first grant.
-func (r *Reconciler) findAccountID(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	if !askedFor(w.access) {
-		return reconciler.Next(), nil
-	}
-	end, wait := r.begin(w)
-	if end == nil {
-		return wait, nil
-	}
-	defer end()
-	if err := phasesChanged(w.access, w.Info); err != nil {
-		return r.callFailed(ctx, w, err)
-	}
-	w.order.request.Rotation, w.order.request.DisallowedAccessModes = "", nil
-	id, _, err := r.callGrant(ctx, w)
-	if id != "" || driver.MeansNothing(err) {
-		err = r.storeAccountID(ctx, w, id)
-	}
-	if err != nil {
-		return r.callFailed(ctx, w, err)
 	}
 	return reconciler.Next(), nil
 }

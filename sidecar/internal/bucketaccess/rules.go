@@ -27,25 +27,6 @@ func neverReconciled(a *cosiapi.BucketAccess) bool {
 	return a.Status.AccountID == "" && condition != nil && conditions.Reason(condition.Reason).Owner() == conditions.Controller
 }
 
-// mayHaveAccount reports whether the backend may have an account for the access.
-func mayHaveAccount(a *cosiapi.BucketAccess) bool { return a.Status.AccountID != "" || askedFor(a) }
-
-// askedFor reports whether there may be an account with an unknown ID: a one-phase driver may have been asked for it.
-func askedFor(a *cosiapi.BucketAccess) bool {
-	return a.Status.AccountID == "" && a.Status.Cleanup == cosiapi.CleanupPending
-}
-
-// phasesChanged returns the failure of an access that was started with a one-phase driver if the driver of that name
-// now has two phases: it would create a second account.
-func phasesChanged(a *cosiapi.BucketAccess, info driver.Info) error {
-	if info.OnePhase || !askedFor(a) {
-		return nil
-	}
-	return driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
-		"a one-phase driver may have created account %q, but its ID is unknown, and the current driver is a two-phase driver. An administrator must start the one-phase driver again",
-		cosiapi.AccountNameFor(a.UID)))
-}
-
 // provisioned reports whether the access was granted and its Secrets were written once.
 func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)

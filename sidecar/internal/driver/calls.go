@@ -25,20 +25,14 @@ func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGener
 }
 
 // CreateBucket makes the phase 2 call for a new bucket. The response has at least one protocol, all requested
-// protocols, and none that the driver does not serve. The returned ID is that of the request. A one-phase driver
-// instead returns a new ID, which must be used from now on. CreateBucket returns this ID even if the rest of the
-// response breaks the contract.
-func (d *Driver) CreateBucket(
-	ctx context.Context, request *cosi.DriverCreateBucketRequest,
-) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
+// protocols, and none that the driver does not serve.
+func (d *Driver) CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	const method = cosi.Provisioner_DriverCreateBucket_FullMethodName
-	extra := &extras{id: request.GetBucketId()}
-	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket, extra)
-	if err == nil {
-		err = d.checkServed(method, response.GetProtocols())
+	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket)
+	if err != nil {
+		return nil, err
 	}
-	id, err = extra.result(method, cosi.ValidateBucketID, err)
-	return id, response.GetProtocols(), err
+	return response.GetProtocols(), d.checkServed(method, response.GetProtocols())
 }
 
 // GetBucket describes an existing bucket. The response is checked like that of CreateBucket.
@@ -81,20 +75,10 @@ func GrantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, accountID str
 }
 
 // GrantAccess makes the phase 2 call for an access. The response has exactly the requested buckets and everything that
-// a workload needs. The ID has the same meaning as in CreateBucket. A one-phase driver may omit how to reach the
-// bucket; known provides this information for an access with one bucket.
-func (d *Driver) GrantAccess(
-	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
-) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
-	const method = cosi.Provisioner_DriverGrantBucketAccess_FullMethodName
-	extra := &extras{id: request.GetAccountId(), known: known}
-	response, err = provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGrantBucketAccess, extra)
-	id, err = extra.result(method, cosi.ValidateAccountID, err)
-	if err == nil && id != request.GetAccountId() { // keep the secrets of a broken response for redaction
-		d.secrets.forget(request.GetAccountId())
-		d.secrets.addReturned(id, cosi.SecretsIn(response))
-	}
-	return id, response, err
+// a workload needs.
+func (d *Driver) GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error) {
+	return provision(ctx, d, cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, request,
+		cosi.ProvisionerClient.DriverGrantBucketAccess)
 }
 
 // RevokeAccess removes an access.
@@ -135,7 +119,7 @@ func (d *Driver) userError(ctx context.Context, err error) error {
 // provision makes one call of the Provisioner service in the current session.
 func provision[Q, A proto.Message](
 	ctx context.Context, d *Driver, method string, request Q,
-	rpc func(cosi.ProvisionerClient, context.Context, Q, ...grpc.CallOption) (A, error), options ...grpc.CallOption,
+	rpc func(cosi.ProvisionerClient, context.Context, Q, ...grpc.CallOption) (A, error),
 ) (A, error) {
 	var none A
 	if err := cosi.ValidateRequest(request); err != nil {
@@ -150,7 +134,7 @@ func provision[Q, A proto.Message](
 	client := cosi.NewProvisionerClient(s.conn)
 	return call(ctx, d.options.Deadline, method, request,
 		func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
-			response, err := rpc(client, ctx, request, options...)
+			response, err := rpc(client, ctx, request)
 			return response, d.userError(ctx, err)
 		})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
@@ -41,9 +40,6 @@ type Options struct {
 	// InfoInterval is the time between two calls of DriverGetInfo while connected. The calls detect a changed
 	// configuration. Zero means DefaultInfoInterval.
 	InfoInterval time.Duration
-	// Upstream means that the driver implements the upstream project's v1alpha2. The sidecar cannot detect this
-	// dialect; it detects drivers of v1alpha1.
-	Upstream bool
 	// Registerer registers the metrics of the RPCs. Nil disables them.
 	Registerer prometheus.Registerer
 	// TracerProvider creates a span for each RPC except DriverGetInfo. The trace ID is passed to the driver. Nil means
@@ -61,10 +57,6 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration. It is empty if the driver sets none.
 	Revision string
-	// OnePhase means that the driver returns an ID only after it has created the bucket or account. Phase 1 then
-	// returns the name of the object, and phase 2 takes this name and returns the ID. OnePhase never changes within a
-	// Driver.
-	OnePhase bool
 	// Epoch increases whenever the driver has reconnected or returns a different response to DriverGetInfo.
 	Epoch uint64
 }
@@ -228,16 +220,15 @@ func (d *Driver) connect(ctx context.Context) (*session, error) {
 func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
-	translator := &translator{}
 	around := []grpc.DialOption{
 		grpc.WithStatsHandler(redacting{Trace(d.options.TracerProvider), &d.secrets}),
-		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept, translator.intercept),
+		grpc.WithChainUnaryInterceptor(Measure(d.metrics, func() string { return d.Info().Name }), d.logged, d.secrets.intercept),
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
 		return nil, err
 	}
-	response, err := d.detectWire(ctx, s, translator)
+	response, err := s.info(ctx, d.options.Deadline)
 	if err == nil {
 		err = d.setSession(s, response, true)
 	}
@@ -247,35 +238,9 @@ func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// detectWire calls DriverGetInfo and detects which generation of the contract the driver implements.
-func (d *Driver) detectWire(ctx context.Context, s *session, translator *translator) (*cosi.DriverGetInfoResponse, error) {
-	response, err := s.info(ctx, d.options.Deadline)
-	failure, _ := AsFailure(err)
-	switch {
-	case err == nil && d.options.Upstream:
-		limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
-		defer cancel()
-		if err := differs(limited, s.conn); err != nil {
-			return nil, err
-		}
-		translator.wire = speakUpstream
-	case failure != nil && failure.Outcome.Code == codes.Unimplemented && !d.options.Upstream:
-		translator.wire = speakV1alpha1
-		older, olderErr := s.info(ctx, d.options.Deadline)
-		if failure, ok := AsFailure(olderErr); !ok || failure.Outcome.Code != codes.Unimplemented {
-			response, err = older, olderErr
-		}
-		if err == nil {
-			d.options.Logger.Info("The driver implements COSI v1alpha1; the sidecar translates its calls", "driver", response.GetName())
-		}
-	}
-	s.onePhase = translator.wire != nil
-	return response, err
-}
-
 // setSession makes the session the current one if the driver has the right name.
 func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
-	next := Info{Name: response.GetName(), Revision: response.GetRevision(), OnePhase: s.onePhase}
+	next := Info{Name: response.GetName(), Revision: response.GetRevision()}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
 	}
@@ -284,9 +249,6 @@ func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, re
 	if d.info.Name != "" && d.info.Name != next.Name {
 		return fmt.Errorf("the driver at %s has the name %q, but this sidecar serves %q: "+
 			"start the earlier driver again, or restart the sidecar to serve the new driver", d.options.Address, next.Name, d.info.Name)
-	}
-	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
-		return fmt.Errorf("the driver at %s implements another generation of COSI than at the start of this sidecar: restart the sidecar", d.options.Address)
 	}
 	d.session, d.problem = s, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {

@@ -15,8 +15,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// UpstreamDialect is the name of Options.Upstream in flags and messages.
-const UpstreamDialect = "upstream-v1alpha2"
+// Adapter is the program that serves the contract in front of a driver of another generation.
+const Adapter = "cosi-driver-adapter"
 
 // maxDetail limits the driver's message in a Failure, in bytes.
 const maxDetail = 1024
@@ -57,21 +57,14 @@ func (f *Failure) Error() string {
 	case f.InvalidResponse():
 		return fmt.Sprintf("the driver's response to %s breaks the COSI contract: %s", f.Method, f.Detail)
 	case f.Outcome.Code == codes.Unimplemented:
-		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase driver of COSI v1alpha2. "+
-			"Install a compatible version of the driver. For a driver of the upstream project's v1alpha2, start the sidecar with "+
-			"--driver-dialect=%s. COSI retries when the driver reconnects. The driver's message: %s", f.Method, UpstreamDialect, f.Detail)
+		return fmt.Sprintf("the driver does not implement %s of COSI v1alpha2. Install a compatible version of the driver. "+
+			"For a driver of COSI v1alpha1 or of the upstream project's v1alpha2, run %s between the sidecar and the driver. "+
+			"COSI retries when the driver reconnects. The driver's message: %s", f.Method, Adapter, f.Detail)
 	case f.Detail == "":
 		return fmt.Sprintf("%s failed with %s: %s", f.Method, f.Outcome.Code, f.Outcome.Reason)
 	default:
 		return fmt.Sprintf("%s failed with %s (%s): %s", f.Method, f.Outcome.Code, f.Outcome.Reason, f.Detail)
 	}
-}
-
-// MeansNothing reports whether an error of phase 2 means that a one-phase driver has no bucket or account with that
-// name. If the driver had created one for the same request before, it would have to return OK.
-func MeansNothing(err error) bool {
-	failure, ok := AsFailure(err)
-	return ok && (failure.Outcome.Code == codes.InvalidArgument || failure.Outcome.Code == codes.OutOfRange)
 }
 
 // AsFailure returns the Failure in err.

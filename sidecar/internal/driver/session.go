@@ -25,8 +25,6 @@ var errConnectionLost = errors.New("the connection to the driver was lost")
 // by then. A session never reconnects, so no RPC reaches a driver whose name was not checked.
 type session struct {
 	conn *grpc.ClientConn
-	// onePhase has the same meaning as in Info.
-	onePhase bool
 	// calls are the running calls of the Provisioner service.
 	calls sync.WaitGroup
 }
