@@ -87,6 +87,9 @@ func TestAdapterSeparatesTheDriver(t *testing.T) {
 	if adapter.StartupProbe == nil || adapter.RestartPolicy == nil || *adapter.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 		t.Error("the driver starts before the adapter has written its files")
 	}
+	if diff := cmp.Diff(pod.Containers[0].SecurityContext, adapter.SecurityContext); diff != "" {
+		t.Errorf("security context (-sidecar +adapter):\n%s", diff)
+	}
 	if *pod.AutomountServiceAccountToken {
 		t.Error("all containers have the token of the account")
 	}
