@@ -26,7 +26,7 @@ import (
 // all.
 const kills = 2
 
-// programs are the programs of controller and sidecar, built once.
+// programs are the programs of controller, sidecar and adapter, built once.
 var programs struct {
 	sync.Once
 
@@ -41,7 +41,7 @@ func build(t *testing.T) string {
 		if programs.dir, programs.err = os.MkdirTemp("", "lifecycle-programs-"); programs.err != nil {
 			return
 		}
-		command := exec.Command("go", "build", "-o", programs.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar")
+		command := exec.Command("go", "build", "-o", programs.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar", "./cmd/cosi-driver-adapter")
 		command.Dir = ".."
 		if output, err := command.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("build the programs: %w\n%s", err, output)

@@ -68,6 +68,7 @@ func try[Q, A proto.Message](ctx context.Context, c *C, rpc method[Q, A], reques
 func ok[Q, A proto.Message](c *C, rpc method[Q, A], request Q) A {
 	response, code := try(c.ctx, c, rpc, request)
 	if code != codes.OK {
+		c.excuse(request, code)
 		c.Fail("%s must return OK, not %s", requestName(request), code)
 	}
 	return response
@@ -77,6 +78,7 @@ func ok[Q, A proto.Message](c *C, rpc method[Q, A], request Q) A {
 func refused[Q, A proto.Message](c *C, rpc method[Q, A], request Q, allowed ...codes.Code) codes.Code {
 	_, code := try(c.ctx, c, rpc, request)
 	if !slices.Contains(allowed, code) {
+		c.excuse(request, code)
 		c.Fail("%s must return %s, not %s", requestName(request), orList(allowed), code)
 	}
 	return code

@@ -52,6 +52,9 @@ type Config struct {
 	Fixture Fixture
 	// Backend causes faults in the backend.
 	Backend Backend
+	// Objects receives the buckets of the cases of V1Alpha1. A driver that reads Bucket objects needs a Kubernetes API that
+	// serves them. Nil: the driver reads none.
+	Objects *BucketObjects
 
 	// Journal receives one line for each bucket and account before its creation. Sweep reads the lines to delete the
 	// leftovers of a crashed run. Nil: no journal.

@@ -169,7 +169,7 @@ func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 		return nil
 	}
 	return errors.New("the driver uses the upstream project's dialect of v1alpha2: it has DriverGetExistingBucket, but no DriverGenerateBucketId. " +
-		"The suite has no cases for this dialect; docs/reference/upstream.md describes the differences, and how Cooper's sidecar uses such a driver")
+		"The suite has no cases for this dialect; docs/reference/upstream.md describes the differences, and how Cooper uses such a driver")
 }
 
 // redial is the backoff between connection attempts. gRPC's default of one second per driver restart would dominate

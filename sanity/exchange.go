@@ -90,12 +90,16 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 			return err
 		}
 	}
+	s.recordObject(asked, nil)
 	if fault == wireTwice {
 		// The first of the two responses is discarded.
 		_ = invoke(ctx, method, request, reply, conn, options...)
 	}
 	err := invoke(ctx, method, request, reply, conn, options...)
 	x := exchange{method: method, request: proto.Clone(asked), response: proto.Clone(answered), status: status.Convert(err)}
+	if err == nil {
+		s.recordObject(asked, answered)
+	}
 	if ctx.Err() == nil || err == nil {
 		s.traffic.add(x)
 	}

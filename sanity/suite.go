@@ -29,6 +29,11 @@ type suite struct {
 	book    *journal
 	info    *cosi.DriverGetInfoResponse
 
+	// objects decides once whether the driver needs Bucket objects, when the first call fails for which this may be the
+	// reason.
+	objects      sync.Once
+	needsObjects bool
+
 	mu       sync.Mutex
 	results  []Result
 	progress func(Result)
@@ -67,7 +72,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 }
 
 func (s *suite) runAll(ctx context.Context) {
-	cases := slices.DeleteFunc(CasesOf(s.config.Contract), func(c Case) bool { return s.config.Focus != nil && !s.config.Focus(c.ID) })
+	cases := slices.DeleteFunc(CasesOf(s.config.Contract), func(c Case) bool { return !s.selected(c.ID) })
 	if err := s.begin(ctx); err != nil {
 		s.notStarted(cases, err)
 		return
@@ -80,6 +85,9 @@ func (s *suite) runAll(ctx context.Context) {
 		s.runPhase(ctx, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Phase != phase }), workers)
 	}
 }
+
+// selected reports whether the run includes a case.
+func (s *suite) selected(id string) bool { return s.config.Focus == nil || s.config.Focus(id) }
 
 func (s *suite) begin(ctx context.Context) error {
 	if s.config.Waiting != nil {

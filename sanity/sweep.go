@@ -40,6 +40,9 @@ func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, er
 	if err := s.begin(ctx); err != nil {
 		return Swept{}, err
 	}
+	for _, n := range notes {
+		s.recordObject(n.message, nil) // accounts are removed before their buckets
+	}
 	c := newC(ctx, s, Case{ID: "SWEEP"})
 	var swept Swept
 	for _, n := range slices.Backward(notes) {

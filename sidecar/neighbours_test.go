@@ -93,7 +93,7 @@ func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{})
-	busy := &interference{write: 3, busy: true} // the report of the result; nothing is repeated after a failure
+	busy := &interference{write: 3} // the report of the result; nothing is repeated after a failure
 	s.wrap = func(config *rest.Config) *rest.Config {
 		if config.QPS >= 0 {
 			t.Errorf("requests are throttled by the client, to %v a second", config.QPS)

@@ -123,10 +123,10 @@ func (s *settings) serve(ctx context.Context, log *slog.Logger, served *atomic.P
 	}
 	driver, err := adapter.Connect(ctx, s.driver)
 	waited() // driverkit serves the same address
+	if ctx.Err() != nil && driver == nil {
+		return nil // stopped while waiting for the driver
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped while waiting for the driver
-		}
 		return err
 	}
 	store, err := s.store.Open(ctx, driver.Name(), log)

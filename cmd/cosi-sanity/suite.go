@@ -34,6 +34,7 @@ type options struct {
 // target selects the driver of run and sweep.
 type target struct {
 	config, endpoint, exec, contract string
+	api                              kubernetesAPI
 }
 
 func (t *target) flags(flags *pflag.FlagSet) {
@@ -41,6 +42,7 @@ func (t *target) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&t.endpoint, "endpoint", "", "address of a running driver, unix:///path/to/driver.sock")
 	flags.StringVar(&t.contract, "contract", "", "contract to test: v1alpha2 or v1alpha1 (default: from the file, or v1alpha2)")
 	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at spaces")
+	t.api.flags(flags)
 }
 
 // load merges the file and the flags. Flags take precedence.
@@ -66,7 +68,11 @@ func (t *target) load() (sanity.Config, error) {
 	if file.Endpoint == "" && len(file.Command) == 0 {
 		return sanity.Config{}, errors.New("no driver to test: pass --endpoint, --exec, or --config with one of them")
 	}
-	return file.Config()
+	config, err := file.Config()
+	if err != nil {
+		return sanity.Config{}, err
+	}
+	return config, t.api.configure(&config)
 }
 
 func newFlags(name string, problems io.Writer) *pflag.FlagSet {
@@ -136,6 +142,11 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	if err != nil {
 		return exitUsage, err
 	}
+	stop, err := o.api.serve(ctx, config.Objects, problems)
+	if err != nil {
+		return exitUsage, errors.Join(err, book.close(true))
+	}
+	defer stop()
 	config.Journal, config.RunID, config.Seed = book.file, o.runID, o.seed
 	if !o.quiet && o.json != "-" {
 		config.Progress = newProgress(out, len(sanity.CasesOf(config.Contract))).show

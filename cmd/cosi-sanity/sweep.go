@@ -34,6 +34,11 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 		return exitUsage, fmt.Errorf("open the journal: %w", err)
 	}
 	defer func() { _ = text.Close() }()
+	stop, err := from.api.serve(ctx, config.Objects, problems)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer stop()
 	config.Waiting = waiting(problems)
 	swept, err := sanity.Sweep(ctx, config, text)
 	if err != nil {

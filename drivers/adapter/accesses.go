@@ -70,8 +70,8 @@ func (a *Adapter) DriverGrantBucketAccess(
 		return nil, driverkit.AlreadyExists("account %s was requested with other buckets, modes or parameters before", request.GetAccountId())
 	}
 	err = a.obtainAccount(ctx, e)
-	if isNew && refused(err) {
-		return nil, cmp.Or(a.drop(ctx, e.key), err)
+	if isNew {
+		return e.response, a.dropRefused(ctx, e.key, err)
 	}
 	return e.response, err
 }
@@ -80,7 +80,7 @@ func (a *Adapter) DriverGrantBucketAccess(
 func identity(request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessRequest {
 	same := proto.CloneOf(request)
 	same.DisallowedAccessModes = nil
-	slices.SortFunc(same.Buckets, func(x, y *cosi.AccessedBucket) int { return cmp.Compare(x.GetBucketId(), y.GetBucketId()) })
+	slices.SortFunc(same.GetBuckets(), func(x, y *cosi.AccessedBucket) int { return cmp.Compare(x.GetBucketId(), y.GetBucketId()) })
 	return same
 }
 

@@ -3,7 +3,6 @@
 package adapter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -56,8 +55,8 @@ func (a *Adapter) DriverCreateBucket(
 		return nil, driverkit.AlreadyExists("bucket %s was requested with other protocols or parameters before", request.GetBucketId())
 	}
 	err = a.obtainBucket(ctx, e)
-	if isNew && refused(err) {
-		return nil, cmp.Or(a.drop(ctx, e.key), err)
+	if isNew {
+		return e.response, a.dropRefused(ctx, e.key, err)
 	}
 	return e.response, err
 }

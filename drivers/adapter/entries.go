@@ -132,6 +132,17 @@ func (a *Adapter) drop(ctx context.Context, key string) error {
 	return nil
 }
 
+// dropRefused deletes a new entry if the driver refused its request, and returns the driver's error.
+func (a *Adapter) dropRefused(ctx context.Context, key string, refusal error) error {
+	if !refused(refusal) {
+		return refusal
+	}
+	if err := a.drop(ctx, key); err != nil {
+		return err
+	}
+	return refusal
+}
+
 func (a *Adapter) bucket(ctx context.Context, key string) (*bucketEntry, error) {
 	return readEntry[*cosi.DriverCreateBucketRequest, *cosi.DriverCreateBucketResponse](ctx, a.store, key)
 }

@@ -17,10 +17,7 @@ import (
 	"time"
 )
 
-const (
-	readTimeout     = 30 * time.Second
-	shutdownTimeout = 5 * time.Second
-)
+const readTimeout = 30 * time.Second
 
 // Bucket describes a bucket. The server converts it to a v1alpha1 object.
 type Bucket struct {
@@ -103,7 +100,7 @@ func (s *Server) Addr() string {
 	return s.listener.Addr().String()
 }
 
-// Serve serves until ctx ends. It first calls Listen, unless the caller has done so.
+// Serve serves until ctx ends, and then aborts running requests. It first calls Listen, unless the caller has done so.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.listener == nil {
 		if err := s.Listen(ctx); err != nil {
@@ -117,10 +114,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		return fmt.Errorf("serve the Kubernetes API: %w", err)
 	case <-ctx.Done():
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	if err := s.http.Shutdown(limited); err != nil {
-		return errors.Join(fmt.Errorf("stop the Kubernetes API: %w", err), s.http.Close())
+	err := s.http.Close()
+	<-ended // the listener is closed
+	if err != nil {
+		return fmt.Errorf("stop the Kubernetes API: %w", err)
 	}
 	return nil
 }
