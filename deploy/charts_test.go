@@ -448,6 +448,8 @@ func TestChartsRefuseValues(t *testing.T) {
 		"the timeout as a flag":                         {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "set sidecar.rpcTimeoutSeconds instead of --rpc-timeout"},
 		"the timeout as a variable":                     {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "set sidecar.rpcTimeoutSeconds instead of --rpc-timeout"},
 		"Prometheus' token without verification":        {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would send its own token"},
+		"an adapter without a store":                    {"cosi-driver", "adapter.enabled=true,credentialStore=false", "adapter.enabled: set credentialStore: true"},
+		"Secrets that no driver can read":               {"cosi-driver", "adapter.enabled=true,adapter.secrets[0].namespace=a,adapter.secrets[0].name=b,adapter.secrets[0].secretName=c", "adapter.secrets: set adapter.kubernetesAPI: true"},
 		"an unknown probe":                              {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "invalid propertyName 'firstProbe'"},
 		"the same for the controller":                   {"cosi-controller", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would send its own token"},
 		"the same with a certificate":                   {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would send its own token"},
@@ -476,6 +478,8 @@ func others() map[string]string {
 		rules   = `[{"podSelector":{}}]`
 	)
 	return map[string]string{
+		"adapter.enabled": `true`, "contract": `"upstream-v1alpha2"`, "keySecret": text, "kubernetesAPI": `true`,
+		"adapter.secrets":  `[{"namespace":"a","name":"b","secretName":"c"}]`,
 		"fullnameOverride": text, "replicas": `3`, "imagePullSecrets": items, "crds.install": `false`, "volumes": items, "volumeMounts": items,
 		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.create": `false`, "serviceAccount.name": text, "serviceAccount.annotations": entries,
 		"image.repository": text, "image.tag": text, "image.digest": `"sha256:` + strings.Repeat("0", 64) + `"`, "image.pullPolicy": `"Never"`,
@@ -501,7 +505,7 @@ func needed() map[string]string {
 		monitored  = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`
 	)
 	return map[string]string{
-		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
+		"adapter.secrets": `adapter.kubernetesAPI=true`, "metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
 		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
 		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
 		"metrics.prometheusRule.labels": `metrics.prometheusRule.enabled=true`, "metrics.dashboard.labels": `metrics.dashboard.enabled=true`,
@@ -525,7 +529,7 @@ func TestChartsUseTheirValues(t *testing.T) {
 			t.Run(chart+" "+path, func(t *testing.T) {
 				t.Parallel()
 				name := path
-				for _, container := range []string{"driver.", "sidecar."} { // which have their own images and other values
+				for _, container := range []string{"driver.", "sidecar.", "adapter."} { // which have their own images and other values
 					if rest, ok := strings.CutPrefix(path, container); ok && others()[path] == "" {
 						name = rest
 					}
@@ -535,6 +539,9 @@ func TestChartsUseTheirValues(t *testing.T) {
 					t.Fatalf("no other value is known of %s", path)
 				}
 				args := []string{"template", "try", "charts/" + chart, "--set-json", "fullnameOverride=" + `"try"`}
+				if strings.HasPrefix(path, "adapter.") && path != "adapter.enabled" {
+					args = append(args, "--set", "adapter.enabled=true")
+				}
 				if with := needed()[path]; with != "" {
 					args = append(args, "--set-json", with)
 				}

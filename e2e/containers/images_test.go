@@ -39,7 +39,7 @@ func inspect(t *testing.T, name string) inspected {
 }
 
 func imageNames() []string {
-	return []string{"cosi-controller", "cosi-sidecar", "cosi-obc", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cosi-driver-static", "cooper", "cosi-sanity", "control-plane"}
+	return []string{"cosi-controller", "cosi-sidecar", "cosi-obc", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cosi-driver-static", "cosi-driver-adapter", "cooper", "cosi-sanity", "control-plane"}
 }
 
 // TestImages checks the images that make images has built. TestCompose and StartSystem verify that they run

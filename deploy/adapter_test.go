@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestAdapterOfTheChartMatchesKustomize compares the values of the adapter with the components that add it.
+func TestAdapterOfTheChartMatchesKustomize(t *testing.T) {
+	t.Parallel()
+	for values, components := range map[string][]string{
+		"adapter.enabled=true":                            {"adapter"},
+		"adapter.enabled=true,adapter.kubernetesAPI=true": {"adapter", "adapter-kubernetes-api"},
+	} {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			same(t, withComponents(t, components...), render(t, "cosi-driver", "cosi-driver-s3", "--set", values))
+		})
+	}
+}
+
+// withComponents renders the S3 driver with components of this directory.
+func withComponents(t *testing.T, components ...string) objects {
+	t.Helper()
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err = filepath.Rel(dir, here) // Kustomize requires relative paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("resources: [%s/drivers/s3]\ncomponents:\n", here)
+	for _, component := range components {
+		text += fmt.Sprintf("  - %s/components/%s\n", here, component)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kustomize(t, dir)
+}
+
+// TestAdapterSeparatesTheDriver verifies which volumes each container mounts: the driver reaches neither the
+// sidecar, its credential store and its token, nor the Secrets and keys of the adapter. The adapter starts
+// before the driver, once it has written the files that the driver needs.
+func TestAdapterSeparatesTheDriver(t *testing.T) {
+	t.Parallel()
+	rendered := render(t, "cosi-driver", "vendor", "--set", "adapter.enabled=true,adapter.kubernetesAPI=true,adapter.keySecret=keys,driver.secrets=null",
+		"--set-json", `adapter.secrets=[{"namespace":"rook-ceph","name":"admin","secretName":"vendor"}]`)
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment vendor/vendor"], &deployment); err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	got := map[string][]string{}
+	for _, container := range append(pod.InitContainers, pod.Containers...) {
+		for _, mount := range container.VolumeMounts {
+			got[container.Name] = append(got[container.Name], mount.Name+" "+mount.MountPath)
+		}
+	}
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount"
+	want := map[string][]string{
+		"adapter": {
+			"kubernetes-api /var/lib/cosi-kubernetes", "adapter-secret-0 /etc/cosi/secrets/rook-ceph/admin", "socket /var/lib/cosi",
+			"driver-socket /var/lib/cosi-driver", "adapter-keys /etc/cosi/keys",
+		},
+		"driver":  {"kubernetes-api " + account, "driver-socket /var/lib/cosi", "config /etc/cosi/config", "driver-tmp /tmp"},
+		"sidecar": {"socket /var/lib/cosi", "token " + account, "tmp /tmp"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"adapter", "driver"}, names(pod.InitContainers)); diff != "" {
+		t.Fatalf("order of the containers (-want +got):\n%s", diff)
+	}
+	adapter := pod.InitContainers[0]
+	if adapter.StartupProbe == nil || adapter.RestartPolicy == nil || *adapter.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+		t.Error("the driver starts before the adapter has written its files")
+	}
+	if diff := cmp.Diff(pod.Containers[0].SecurityContext, adapter.SecurityContext); diff != "" {
+		t.Errorf("security context (-sidecar +adapter):\n%s", diff)
+	}
+	if *pod.AutomountServiceAccountToken {
+		t.Error("all containers have the token of the account")
+	}
+}
