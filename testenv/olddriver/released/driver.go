@@ -75,12 +75,10 @@ func Start(ctx context.Context, o Options) (kill func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.core, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, err
-	}
-	all, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
+	d.core, err = kubernetes.NewForConfig(config)
+	all, other := dynamic.NewForConfig(config)
+	if err := errors.Join(err, other); err != nil {
+		return nil, fmt.Errorf("configure the clients: %w", err)
 	}
 	d.buckets = all.Resource(schema.GroupVersionResource{Group: "objectstorage.k8s.io", Version: "v1alpha1", Resource: "buckets"})
 	listener, err := unixsocket.Listen(ctx, o.Endpoint, 0o660)
@@ -140,7 +138,7 @@ func (d *driver) loginFor(ctx context.Context, bucket string) error {
 	}
 	parameters, _, err := unstructured.NestedStringMap(object.Object, "spec", "parameters")
 	if err != nil {
-		return err
+		return fmt.Errorf("read the parameters of the bucket object: %w", err)
 	}
 	return d.login(ctx, parameters)
 }
