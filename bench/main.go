@@ -68,7 +68,7 @@ func (o *settings) flags() {
 	flag.IntVar(&o.scale, "scale", 0, "measure the cost of this number of existing pairs of two drivers: idle, at a restart, and for another pair")
 	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, number of namespaces")
 	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, number of classes with 64 KiB of parameters")
-	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, length of the idle phase (0 skips it and the restarts); with -noise, time for failing claims to back off, and then to be watched")
+	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, length of the idle phase (0 skips it and the restarts); with -noise, time for failing claims to back off, and equal time to count their requests")
 	flag.IntVar(&o.noise, "noise", 0, "measure single pairs during hanging calls, with this number of failing claims, and with a watch that reconnects every second")
 	flag.StringVar(&o.serve, "serve-driver", "", "only serve an in-memory driver at this socket")
 	flag.StringVar(&o.name, "driver-name", "", "name of this driver")

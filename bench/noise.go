@@ -60,7 +60,7 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 			})
 		}
 		if n.watched {
-			figures = append(figures, figure{"requests per second without them", float64(steady.total()) / o.idle.Seconds()})
+			figures = append(figures, figure{"requests per second without pairs", float64(steady.total()) / o.idle.Seconds()})
 			for _, kind := range slices.Sorted(maps.Keys(steady.requests)) {
 				figures = append(figures, figure{"- " + kind, float64(steady.requests[kind]) / o.idle.Seconds()})
 			}
@@ -188,7 +188,7 @@ func (s *system) tried(ctx context.Context) error {
 		made := now[string(memdriver.GenerateBucketID)] - before
 		before += made
 		if err == nil && made > 0 {
-			err = fmt.Errorf("the driver was still called for %d more claims within two seconds", made)
+			err = fmt.Errorf("the driver received calls for %d more claims in the last two seconds", made)
 		}
 		return err
 	})

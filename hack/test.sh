@@ -79,35 +79,21 @@ hide=none
 
 # test_in tests packages of the module in a directory. make verify vets.
 test_in() {
-  local module=$1 packages=$2
-  shift 2
-  env CGO_ENABLED=1 GOFLAGS= go -C "$module" test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
+  local module=$1
+  shift
+  env CGO_ENABLED=1 GOFLAGS= go -C "$module" test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
 }
 
-# test_others tests packages of the other modules, one module after the other.
-test_others() {
+# test_all tests packages of the root, and then of the other modules.
+test_all() {
   local module status=0 these
+  trap 'exit 130' INT TERM # go test ends, and no other module begins
+  mapfile -t these < <(of_root)
+  [ "${#these[@]}" -eq 0 ] || test_in . "${these[@]}" || status=1
   for module in "${modules[@]}"; do
     mapfile -t these < <(patterns_of "$module")
-    [ "${#these[@]}" -eq 0 ] || test_in "$module" "$(nproc)" "${these[@]}" || status=1
+    [ "${#these[@]}" -eq 0 ] || test_in "$module" "${these[@]}" || status=1
   done
-  return "$status"
-}
-
-# test_all tests the other modules in addition to the root's, and prints their output after it.
-test_all() {
-  local others status=0 these group
-  others=$(mktemp)
-  set -m # Ctrl-C does not reach a job in the background
-  test_others >"$others" &
-  group=$!
-  set +m
-  trap 'kill -INT -- "-$group"' INT TERM
-  mapfile -t these < <(of_root)
-  [ "${#these[@]}" -eq 0 ] || test_in . "$at_once" "${these[@]}" || status=1
-  wait "$group" || status=1
-  cat "$others"
-  rm -f "$others"
   return "$status"
 }
 test_all | go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary="$hide" --raw-command -- cat

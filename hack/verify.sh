@@ -49,9 +49,10 @@ api_changes() { # says also what breaks
 
 found=$(bash hack/modules.sh) # fails the script, which a process substitution would not
 mapfile -t modules <<<"$found"
-in_modules() { # in_modules <command...>: runs a command of Go in each module, except the tools'
+mapfile -t tools < <(git ls-files 'tools/*.go' | xargs -r dirname | sort -u) # programs of this project
+in_modules() { # in_modules <command...>: runs a command of Go in each module that has Go files of this project
   local module status=0
-  for module in . "${modules[@]}"; do
+  for module in . "${modules[@]}" "${tools[@]}"; do
     (cd "$module" && "$@") || { echo "in the module $module"; status=1; }
   done
   return "$status"

@@ -266,7 +266,10 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 			w.driver.Script(memdriver.Fault{RPC: tc.rpc, Answer: tc.response, Times: memdriver.Always})
 			claim := w.newClaim("photos", "fast")
 			bucket := w.bucketOf(claim)
-			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
+			message := w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
+			if want := string(tc.rpc) + " breaks the COSI contract"; !strings.Contains(message, want) {
+				t.Errorf("the message lacks %q: %s", want, message)
+			}
 			w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse)
 			w.settled()
 			if got := len(w.driver.CallsFor(bucket.Name, tc.rpc)); got != 1 {

@@ -58,14 +58,18 @@ func TestFailuresOfProvisioning(t *testing.T) {
 		claims[code] = w.newClaim(name, name)
 	}
 	for code, claim := range claims {
-		want := metav1.ConditionUnknown
+		want, reason := metav1.ConditionUnknown, conditions.Retrying
 		if cosi.DispositionOf(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
-			want = metav1.ConditionFalse
+			want, reason = metav1.ConditionFalse, conditions.Terminal
+		}
+		if code == codes.Unimplemented {
+			reason = conditions.DriverIncompatible
 		}
 		for _, obj := range []client.Object{w.bucketOf(claim), claim} {
 			w.condition(obj, cosiapi.ConditionProvisioned, want)
-			if message := w.condition(obj, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue); !strings.Contains(message, "no room left") {
-				t.Errorf("%s: the driver's words are lost: %s", code, message)
+			message := w.condition(obj, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, reason)
+			if !strings.Contains(message, "DriverCreateBucket") || !strings.Contains(message, "no room left") {
+				t.Errorf("%s: the message lacks the RPC or the driver's message: %s", code, message)
 			}
 		}
 	}

@@ -267,8 +267,9 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
 		}, "protocol"},
-		"half a key": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
-		"no key":     {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
+		"no endpoint": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets[0].BucketInfo.S3.Endpoint = "" }, "endpoint"},
+		"half a key":  {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
+		"no key":      {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
 	}, "a bucket too many", "no key") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -114,7 +114,7 @@ func TestAccessThatV1alpha1CannotExpress(t *testing.T) {
 		"grants access to one bucket, not to 2": w.access("two", "keys", "photos", "films"),
 		"not objectData=ReadOnly":               w.asking("reader", cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}),
 		"not bucketMetadata=ReadOnly":           w.asking("looker", cosiapi.BucketAccessModes{BucketMetadata: cosiapi.BucketAccessModeReadOnly}),
-		"must list the modes that the driver grants in the parameter " + modesOfOldGrants: w.access("unsaid", "unsaid", "photos"),
+		"must set the parameter " + modesOfOldGrants + " of the BucketAccessClass to the modes that the driver grants": w.access("unsaid", "unsaid", "photos"),
 	} {
 		w.create(access)
 		said := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)

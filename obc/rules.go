@@ -218,7 +218,7 @@ func checkRemoved(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 // checkNames refuses a claim whose name is too long for the name of its ObjectBucket.
 func checkNames(claim *objectbucket.ObjectBucketClaim, _ facts) *problem {
 	if name := objectbucket.NameFor(claim.Namespace, claim.Name); len(name) > validation.DNS1123SubdomainMaxLength {
-		return refuse("The name of this claim is too long: the name of its ObjectBucket would have %d characters, but the maximum is %d.", len(name), validation.DNS1123SubdomainMaxLength)
+		return refuse("The name of this claim is too long: the name of its ObjectBucket would have %d characters, but the maximum is %d. Create the claim again with a shorter name.", len(name), validation.DNS1123SubdomainMaxLength)
 	}
 	return nil
 }

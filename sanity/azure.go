@@ -80,7 +80,7 @@ func (azureProber) elsewhere(granted url.URL, attempt Attempt) (url.URL, error) 
 	}
 	at := strings.LastIndex(granted.Path, "/") + 1
 	if granted.Path[at:] != containerName(attempt.Granted[0]) {
-		return url.URL{}, errors.New("cannot derive the container of another bucket from its ID")
+		return url.URL{}, errors.New("cannot find the container of another bucket: bucket IDs do not end in container names")
 	}
 	granted.Path = granted.Path[:at] + containerName(attempt.BucketID)
 	return granted, nil

@@ -218,8 +218,8 @@ func (c *C) grown(kind string, before []string) int {
 	return n
 }
 
-// listsBucket fails unless the inventory shows the bucket that was created since before. A hook that lists nothing
-// could not detect leftovers.
+// listsBucket fails unless the inventory shows a bucket that is not in before. A hook that lists nothing could not
+// detect leftovers.
 func (c *C) listsBucket(before []string) {
 	c.eventually(func() string {
 		if c.grown(KindBucket, before) > 0 {
@@ -229,8 +229,8 @@ func (c *C) listsBucket(before []string) {
 	})
 }
 
-// listsAccess ends the case as not applicable unless the inventory shows a resource of the access that was granted
-// since before. Some stores keep nothing for an access, so there is nothing to count.
+// listsAccess ends the case as not applicable unless the inventory shows a resource that is not in before, the
+// inventory from before the grant. Some stores keep nothing for an access, so there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
 		c.notApplicable("the inventory hook lists nothing new after DriverGrantBucketAccess returned OK: fix the hook, unless an access leaves nothing in this store")

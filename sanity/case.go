@@ -14,7 +14,7 @@ type Level int
 const (
 	// Must means that the KEP or the specification requires it. One failed Must case makes a driver non-conformant.
 	Must Level = iota
-	// Should means that the texts recommend it, or require it in the common case.
+	// Should means that the KEP or the specification recommends it, or requires it in the common case.
 	Should
 	// Advice is not in a specification. It is based on experience with drivers.
 	Advice

@@ -288,6 +288,7 @@ func (c *C) multiBucket(buckets ...*bucket) bool {
 func runOtherGrant(c *C) {
 	one, other := c.created(), c.created()
 	a := c.granted(one)
+	isolated := c.isolated(a, other)
 	changed, isGrant := proto.Clone(a.request).(*cosi.DriverGrantBucketAccessRequest)
 	if !isGrant {
 		c.Fail("the suite cannot copy a request")
@@ -297,6 +298,25 @@ func runOtherGrant(c *C) {
 	changed.Buckets = []*cosi.AccessedBucket{{BucketId: one.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
 	// A driver that does not support the mode at all may report that first.
 	refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists, codes.InvalidArgument)
+	if c.multiBucket(one, other) {
+		changed.Buckets = []*cosi.AccessedBucket{readWrite(one.id), readWrite(other.id)}
+		refused(c, c.provisioner.DriverGrantBucketAccess, changed, codes.AlreadyExists)
+	}
+	c.worksIfProbed(a, one)
+	if isolated {
+		c.cannot(a, other, ListObjects, "", "only a rejected grant named this bucket")
+	}
+}
+
+// isolated reports whether the store denies an access the use of another bucket. It adds the other bucket to the
+// access's response, for attempts to use it.
+func (c *C) isolated(a *access, other *bucket) bool {
+	if c.suite.lacks(probedOwnKey()) != "" {
+		return false
+	}
+	a.response.Buckets = append(a.response.Buckets, c.granted(other).response.GetBuckets()...)
+	outcome, err := c.attempt(a, other.id, ListObjects, "", nil)
+	return err == nil && outcome.Verdict == Refused
 }
 
 func runGrantOnMissing(c *C) {

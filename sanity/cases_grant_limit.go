@@ -29,11 +29,11 @@ func grantLimitCases() []Case {
 	}
 }
 
-// limit is an access that leaves a category unset in which a class forbids some modes.
+// limit is an access that leaves a category unset although its class forbids some modes of that category.
 type limit struct {
 	data, bucketMetadata cosi.AccessMode_Mode
 	disallowed           *cosi.DisallowedAccessModes
-	// forbidden lists the actions that the credential must then not be able to do.
+	// forbidden lists the actions that the credential must not permit.
 	forbidden []Action
 	why       string
 }

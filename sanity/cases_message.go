@@ -163,8 +163,9 @@ func without[Q, A proto.Message](c *C, rpc method[Q, A], valid Q, field string) 
 	}}
 }
 
-// missingFields lists the fields that the texts call REQUIRED and those that identify the subject of a call. For a
-// revoke it lists only the account: it is more important that a revoke succeeds than that its request is well-formed.
+// missingFields lists the fields that the specifications call REQUIRED and those that identify the subject of a call.
+// For a revoke it lists only the account: it is more important that a revoke succeeds than that its request is
+// well-formed.
 func (c *C) missingFields() []missing {
 	generate := c.bucketRequest(c.name())
 	b := &bucket{id: "cosi-sanity-never-made", request: generate}

@@ -326,7 +326,7 @@ func runDeliverable(c *C) {
 	}
 	for _, key := range wanted {
 		if found[key] == "" {
-			c.Fail("the credentials lack %s, or their key is neither %s nor %s", key, v1alpha1.ProtocolS3, v1alpha1.ProtocolAzure)
+			c.Fail("the credentials contain no %s under the key %s or %s", key, v1alpha1.ProtocolS3, v1alpha1.ProtocolAzure)
 		}
 	}
 	if expiry := azure[v1alpha1.KeyExpiry]; expiry != "" {

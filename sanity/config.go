@@ -19,7 +19,8 @@ type Config struct {
 	Launcher Launcher
 	// Environment contains environment variables for the driver, as KEY=value, in addition to COSI_ENDPOINT.
 	Environment []string
-	// ImageEnvironment lists names of environment variables in the image manifest of the driver.
+	// ImageEnvironment lists the names of environment variables in the driver's image manifest. The suite checks that
+	// none of them uses the reserved prefix COSI_.
 	ImageEnvironment []string
 
 	// Contract is the contract to test. Empty: V1Alpha2.
@@ -108,15 +109,16 @@ type Limits struct {
 
 // Params are sets of parameters as an administrator would set them in classes.
 type Params struct {
-	// Bucket are valid parameters of a BucketClass.
+	// Bucket contains valid parameters of a BucketClass.
 	Bucket map[string]string `json:"bucket,omitempty"`
-	// Incompatible are valid parameters of a BucketClass that are not compatible with a bucket created with Bucket.
+	// Incompatible contains valid parameters of a BucketClass that do not match a bucket created with the parameters
+	// in Bucket.
 	Incompatible map[string]string `json:"incompatible,omitempty"`
-	// Invalid are parameters of a BucketClass that the backend does not support.
+	// Invalid contains parameters of a BucketClass that the backend does not support.
 	Invalid map[string]string `json:"invalid,omitempty"`
-	// Access are valid parameters of a BucketAccessClass.
+	// Access contains valid parameters of a BucketAccessClass.
 	Access map[string]string `json:"access,omitempty"`
-	// InvalidAccess are parameters of a BucketAccessClass that the backend does not support.
+	// InvalidAccess contains parameters of a BucketAccessClass that the backend does not support.
 	InvalidAccess map[string]string `json:"invalidAccess,omitempty"`
 }
 
@@ -158,7 +160,7 @@ type ForeignFixture interface {
 	// TakeName creates the bucket that the driver would create for bucketID, with another owner. It must fail if the
 	// bucket already exists, because FreeName deletes what TakeName has created.
 	TakeName(ctx context.Context, bucketID string) error
-	// FreeName deletes the bucket again; a missing bucket is not an error.
+	// FreeName deletes the bucket that TakeName created; a missing bucket is not an error.
 	FreeName(ctx context.Context, bucketID string) error
 }
 

@@ -159,7 +159,8 @@ func identify(ctx context.Context, contract Contract, conn grpc.ClientConnInterf
 func unimplemented(err error) bool { return status.Code(err) == codes.Unimplemented }
 
 // checkDialect returns an error for a driver of the upstream dialect, which would fail most cases. The requests are
-// empty and create nothing. Drivers of this contract get none of them.
+// empty and create nothing. The gRPC server of a driver of this contract rejects the first request; the second is not
+// sent.
 func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 	_, err := upstream.NewClient(conn).DriverGetExistingBucket(ctx, &upstream.DriverGetExistingBucketRequest{})
 	if unimplemented(err) || status.Code(err) == codes.Unavailable {
@@ -176,7 +177,7 @@ func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
 // the duration of a run.
 var redial = backoff.Config{BaseDelay: pollInterval, Multiplier: 1.5, MaxDelay: 20 * pollInterval}
 
-// awaitSocket waits for the socket file, which distinguishes a driver that exits before it listens.
+// awaitSocket waits for the socket file. It returns an error if the driver exits before it listens.
 func (d *driver) awaitSocket(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()

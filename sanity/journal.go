@@ -169,7 +169,9 @@ func (c *C) settleNotes(x exchange) {
 	default:
 		return
 	}
-	if slices.ContainsFunc(c.notes, gone.same) {
+	at := slices.IndexFunc(c.notes, gone.same)
+	// A request that is still running may create the resource after this removal.
+	if at >= 0 && c.notes[at].calls == 0 {
 		c.strike(gone)
 	}
 }
@@ -192,12 +194,6 @@ func (c *C) settleMaking(x exchange) {
 	code := x.status.Code()
 	at := slices.IndexFunc(c.notes, n.same)
 	if at < 0 {
-		if code == codes.OK {
-			// A removal was completed while this call was running.
-			n.made, n.learned = true, learnedFrom(x.response)
-			c.notes = append(c.notes, n)
-			_ = c.suite.book.write(n)
-		}
 		return
 	}
 	known := &c.notes[at]
@@ -256,26 +252,26 @@ func (c *C) remove(ctx context.Context, n note) error {
 	case noteAccount:
 		grant, isGrant := n.message.(*cosi.DriverGrantBucketAccessRequest)
 		if !isGrant {
-			return errors.New("the journal does not contain the request that created it")
+			return errors.New("the journal does not contain the request that created the account")
 		}
 		return c.removeAccount(ctx, grant)
 	case noteBucket:
 		create, isCreate := n.message.(*cosi.DriverCreateBucketRequest)
 		if !isCreate {
-			return errors.New("the journal does not contain the request that created it")
+			return errors.New("the journal does not contain the request that created the bucket")
 		}
 		return c.removeBucket(ctx, create)
 	case noteOldBucket, noteOldAccount:
 		return c.removeOld(ctx, n)
 	case noteFixture:
 		if c.suite.config.Fixture == nil {
-			return errors.New("no fixture hook is configured that can remove the bucket")
+			return errors.New("no configured fixture hook can remove the bucket")
 		}
 		return c.suite.config.Fixture.RemoveBucket(ctx, n.ID)
 	case noteForeign:
 		fixture, can := c.suite.config.Fixture.(ForeignFixture)
 		if !can {
-			return errors.New("no fixture hook is configured that can remove the bucket")
+			return errors.New("no configured fixture hook can remove the bucket")
 		}
 		if n.Unsure {
 			return errors.New("the fixture hook did not confirm the creation, so the bucket may have another owner and was not removed")

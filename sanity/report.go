@@ -91,7 +91,7 @@ func (s *suite) report(started time.Time) Report {
 
 // Count counts the cases of a level.
 type Count struct {
-	// Passed of Applicable cases; NotApplicable cases are counted separately.
+	// Passed is the number of Applicable cases that passed. Applicable does not include NotApplicable.
 	Passed, Applicable, NotApplicable int
 }
 
@@ -122,8 +122,8 @@ func (c Count) String() string {
 }
 
 // Verdict returns a line such as "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". The line begins
-// with "conformant", "not conformant" or "not tested". If cases were excluded, the line ends with the number of
-// selected cases. If the selected Must cases have passed, such a line begins with "MUST".
+// with "conformant", "not conformant" or "not tested". If cases were excluded, it ends with the number of
+// selected cases, and begins with "MUST" instead of "conformant".
 func (r Report) Verdict() string {
 	line := fmt.Sprintf("MUST %s, SHOULD %s, ADVICE %s", r.Count(Must), r.Count(Should), r.Count(Advice))
 	if r.Focused {

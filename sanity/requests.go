@@ -123,7 +123,7 @@ func (c *C) created() *bucket {
 	return b
 }
 
-// createdBy is created for a protocol.
+// createdBy is like the function created, for a bucket that supports this protocol.
 func (c *C) createdBy(protocol cosi.ObjectProtocol_Type) *bucket {
 	if c.suite.config.CreatesNothing {
 		return c.created()
@@ -281,7 +281,7 @@ func (c *C) works(a *access, b *bucket) {
 	c.can(a, b, DeleteObject, key)
 }
 
-// worksIfProbed is works if there is a prober, and does nothing otherwise.
+// worksIfProbed calls works if there is a prober, and does nothing otherwise.
 func (c *C) worksIfProbed(a *access, b *bucket) {
 	if c.suite.lacks([]Need{NeedDataPlane, NeedKey}) == "" {
 		c.works(a, b)

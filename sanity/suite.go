@@ -42,7 +42,7 @@ type suite struct {
 var runIDPattern = regexp.MustCompile(`^[a-z0-9]{1,8}$`)
 
 // Run runs the cases against the driver of config. It returns a report even if the driver could not be started or the
-// context ended early. The error is for an invalid configuration.
+// context ended early. It returns an error only if the configuration is invalid.
 func Run(ctx context.Context, config Config) (Report, error) {
 	s := &suite{
 		config: config, limits: config.Limits.withDefaults(), run: config.RunID, seed: config.Seed,

@@ -68,8 +68,8 @@ func oldPlain(key string) bool {
 	return slices.Contains([]string{v1alpha1.KeyEndpoint, v1alpha1.KeyRegion, v1alpha1.KeyAccessKeyID, v1alpha1.KeyExpiry}, key)
 }
 
-// oldAttempt uses only what a workload of the upstream sidecar has: the credentials under the one key, and the name
-// of the Bucket object.
+// oldAttempt uses only what a workload of the upstream sidecar has: one protocol's credentials, and the name of the
+// Bucket object.
 func (c *C) oldAttempt(a *oldAccess, name string) (cosi.ObjectProtocol_Type, Attempt) {
 	attempt := Attempt{BucketID: name, Info: &cosi.ObjectProtocolAndBucketInfo{}, Credentials: &cosi.CredentialInfo{}}
 	if s3 := a.response.GetCredentials()[v1alpha1.ProtocolS3].GetSecrets(); s3 != nil {
@@ -129,8 +129,8 @@ func learnedFrom(response proto.Message) string {
 	}
 }
 
-// removeOld removes a resource that was requested by name. If the response was lost, it repeats the request, which
-// must be idempotent, because only the driver knows the ID.
+// removeOld removes a resource that was requested by name. If the response was lost, only the driver knows the ID, so
+// removeOld repeats the request, which must be idempotent.
 func (c *C) removeOld(ctx context.Context, n note) error {
 	switch request := n.message.(type) {
 	case *v1alpha1.DriverCreateBucketRequest:
@@ -160,5 +160,5 @@ func removed(_ proto.Message, code codes.Code) error {
 	if code == codes.OK || code == codes.NotFound {
 		return nil
 	}
-	return fmt.Errorf("the call that removes it returns %s", code)
+	return fmt.Errorf("the call to delete the bucket or revoke the account returns %s", code)
 }

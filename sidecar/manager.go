@@ -92,7 +92,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 			return nil
 		}
 		if err := mgr.Add(manager.RunnableFunc(open)); err != nil {
-			return nil, fmt.Errorf("sidecar: credential store: %w", err)
+			return nil, fmt.Errorf("sidecar: add the credential store: %w", err)
 		}
 	}
 	if err := Add(mgr, o.Sidecar); err != nil {

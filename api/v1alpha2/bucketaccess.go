@@ -5,8 +5,8 @@ package v1alpha2
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BucketAccess is a user's request for access to the buckets of one or more
-// BucketClaims of the same namespace. All of them get the same credential, in
-// one Secret per claim.
+// BucketClaims of the same namespace. COSI creates one credential for all of
+// these buckets, and writes it to one Secret per claim.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=bucketaccesses,shortName=ba,categories=cosi
@@ -32,7 +32,7 @@ type BucketAccess struct {
 	// +required
 	Spec BucketAccessSpec `json:"spec"`
 
-	// status is the request as handed off to the sidecar, and its result.
+	// status is the controller's request to the sidecar, and the result.
 	// +optional
 	// +kubebuilder:default={}
 	Status BucketAccessStatus `json:"status,omitzero"`
@@ -112,8 +112,8 @@ type BucketAccessModes struct {
 	BucketMetadata BucketAccessMode `json:"bucketMetadata,omitempty"`
 }
 
-// BucketAccessStatus is the request as handed off to the sidecar, and its
-// result.
+// BucketAccessStatus is the request that the controller hands off to the
+// sidecar, and the result of the request.
 //
 // The controller sets accessedBuckets, driverName, authenticationType,
 // parameters and disallowedBucketAccessModes in one write. After that write,
@@ -144,11 +144,12 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accountID may not be changed or removed once it is set"
 	AccountID string `json:"accountID,omitempty"`
 
-	// cleanup is set to Pending in the same write as accountID. It is Finished
-	// when the account is revoked and the Secrets are deleted. While it is
-	// Pending, the annotation sidecar-cleanup-finished is ignored, because users
-	// of the namespace can write it. If a sidecar does not set this field, only
-	// the annotation is used. The field is not part of the KEP.
+	// cleanup is Pending while the account may exist, and Finished when the
+	// account is revoked and the Secrets are deleted. The sidecar sets Pending in
+	// the same write as accountID. While cleanup is Pending, the controller
+	// ignores the annotation sidecar-cleanup-finished, because users of the
+	// namespace can write it. If a sidecar does not set this field, the controller
+	// uses only the annotation. The field is not part of the KEP.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf || oldSelf == 'Pending'",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 	Cleanup Cleanup `json:"cleanup,omitempty"`
@@ -162,8 +163,8 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.accessedBuckets may not be changed or removed once it is set"
 	AccessedBuckets []AccessedBucket `json:"accessedBuckets,omitempty"`
 
-	// driverName is a copy of the class's driverName. The class is then not
-	// needed to revoke the access.
+	// driverName is a copy of the class's driverName. The sidecar can therefore
+	// revoke the access without the class.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -180,11 +181,11 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:MaxProperties=512
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// disallowedBucketAccessModes is a copy of the class's field. The driver
-	// enforces it in the categories that the access leaves empty. It is an
-	// addition to the KEP: a sidecar without support for it may drop it, and
-	// the controller adds it later to an access that an earlier version
-	// handed off.
+	// disallowedBucketAccessModes is a copy of the class's field. In a
+	// category that the access leaves empty, the driver grants at most one of the
+	// allowed modes. The field is not part of the KEP, and other sidecars may drop
+	// it. If an earlier version of the controller did not set it, the controller
+	// adds it later.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="status.disallowedBucketAccessModes may not be changed once it is set"
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`

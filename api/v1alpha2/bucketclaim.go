@@ -4,8 +4,8 @@ package v1alpha2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BucketClaim is a user's request for a bucket: a new one of a BucketClass, or
-// an existing one that an administrator has imported as a Bucket.
+// BucketClaim is a user's request for a new bucket of a BucketClass, or for an
+// existing bucket that an administrator has imported as a Bucket.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,shortName=bc,categories=cosi

@@ -7,10 +7,11 @@
 //
 // The package depends only on k8s.io/apimachinery. Markers on the types become
 // the validation rules of the CRDs in deploy/crds: immutability, sizes and
-// required fields. For performance, a rule is on its field or on the struct
-// that contains the field: in every write, kube-apiserver copies the schemas of
-// all sibling fields for each field that a rule selects. The status has a
-// default, so it is never absent after the creation of an object.
+// required fields. In every write, kube-apiserver copies a schema for each
+// field that a rule selects and for all siblings of that field. To keep writes
+// fast, a rule is therefore on the field that it checks or on the parent
+// struct. The status has a default, so it is never absent after the creation of
+// an object.
 //
 // +kubebuilder:object:generate=true
 // +groupName=objectstorage.k8s.io

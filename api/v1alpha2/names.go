@@ -93,8 +93,8 @@ const (
 	LeaseOwnerAnnotation = "cooper.dev/owner"
 )
 
-// AccessSecretLabel is set to "true" on every access Secret. A sidecar that
-// watches Secrets selects by it. It is not in the KEP.
+// AccessSecretLabel is set to "true" on every access Secret. Sidecars use it to
+// select the Secrets that they watch. It is not in the KEP.
 const AccessSecretLabel = "cooper.dev/access-secret" //nolint:gosec // a name, not a credential
 
 // Condition types (KEP section "Conditions"; DeprovisionFailed and

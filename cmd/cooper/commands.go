@@ -29,7 +29,7 @@ const sampleNamespace = "tutorial"
 const upDirectory = "directory of the system, as passed to cooper up; empty means the default"
 
 // replaceCRDs is the help text of --replace-crds in all commands.
-const replaceCRDs = "allow Cooper's CRDs to replace foreign v1alpha2 CRDs; their objects lose fields"
+const replaceCRDs = "allow Cooper's CRDs to replace foreign v1alpha2 CRDs, whose objects then lose fields"
 
 // directory defines --data with the given usage and returns a function that resolves it. keep is true if the
 // user named a directory.

@@ -95,7 +95,7 @@ func prepareMigrate(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Wr
 	flags.StringVar(&o.Backup, "backup", "", "file with the v1alpha1 objects, as written by kubectl get -o yaml; required")
 	flags.StringVar(&o.From, "from", "", "name of the driver to migrate buckets from; required")
 	flags.StringVar(&o.Driver, "driver", "", "name of the driver that serves them after the migration; empty means the same driver")
-	flags.StringVar(&o.IDPrefix, "id-prefix", "", "prefix of the old bucket ID in the new driver's bucket ID, such as BACKEND. for the S3 driver")
+	flags.StringVar(&o.IDPrefix, "id-prefix", "", "prefix of the old bucket ID in the new driver's bucket ID, such as \"BACKEND.\" for the S3 driver")
 	flags.StringToStringVar(&o.AccessClasses, "bucket-access-class", nil, "OLD=NEW: the v1alpha2 BucketAccessClass that replaces a v1alpha1 one; repeat for several")
 	flags.StringVar(&o.Suffix, "suffix", "-v1alpha2", "suffix that is appended to an old Secret's name for the new Secret")
 	return func(ctx context.Context, stdout, _ io.Writer) error {

@@ -48,7 +48,7 @@ func command() serve.Command {
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease for leader election")
 			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "namespaces to reconcile; empty means all")
 			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of concurrent reconciles of claims, and of accesses")
-			f.DurationVar(&o.Controller.LostClaimGrace, "lost-claim-grace", 0, "time until a Bucket with a lost claim is released unconfirmed; 0 means never")
+			f.DurationVar(&o.Controller.LostClaimGrace, "lost-claim-grace", 0, "time until a Bucket whose claim was lost is released without confirmation; 0 means never")
 			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "maximum time between reconciles of an unchanged object")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {

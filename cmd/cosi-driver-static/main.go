@@ -19,7 +19,7 @@ func main() {
 	var place keystore.Place
 	os.Exit(drivercmd.Main(drivercmd.Program[staticdriver.Config, staticdriver.BucketConfig]{
 		Name:   "cosi-driver-static",
-		Short:  "the COSI driver for buckets without a driver",
+		Short:  "the COSI driver for buckets and credentials that an administrator provides",
 		Format: staticdriver.Format(),
 		Flags:  place.Flags,
 		New: func(ctx context.Context, config staticdriver.Config, options *driverkit.Options) (driverkit.Driver, error) {

@@ -21,8 +21,8 @@ func TestBadStarts(t *testing.T) {
 	t.Parallel()
 	mistake := map[string]string{"STATIC_DRIVER_BUCKET_ID": "photos", "STATIC_DRIVER_DIRECTORY": "/nowhere", "STATIC_DRIVER_OBJECT_DATA": "ReadOnly"}
 	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
-		"no bucket":                 {Code: 1, Want: "buckets: at least one is required; with variables, STATIC_DRIVER_BUCKET_ID sets it"},
-		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "buckets.photos.credentials[0].directory: read the keys: open /nowhere"},
+		"no bucket":                 {Code: 1, Want: "buckets: at least one is required; the environment variable STATIC_DRIVER_BUCKET_ID sets one"},
+		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "buckets.photos.credentials[0].directory: read the keys of the credential: open /nowhere"},
 	})
 }
 

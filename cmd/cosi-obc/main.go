@@ -77,10 +77,10 @@ func adopt() serve.Command {
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			f.StringVar(&a.StorageClass, "from", "", "StorageClass of the other provisioner's claims; required")
-			f.StringVar(&a.AccessClass, "bucket-access-class", "", "BucketAccessClass of the new credentials, for the driver that serves the buckets; required")
+			f.StringVar(&a.AccessClass, "bucket-access-class", "", "BucketAccessClass of the new credentials; its driver must serve the buckets; required")
 			f.StringVar(&a.Namespace, "namespace", "", "namespace of the claims; empty means all")
 			f.StringVar(&a.Name, "name", "", "name of the claim; empty means all")
-			f.StringVar(&a.IDPrefix, "id-prefix", "", "prefix of the bucket name in the driver's bucket ID, such as BACKEND. for the S3 driver")
+			f.StringVar(&a.IDPrefix, "id-prefix", "", "prefix of the bucket name in the driver's bucket ID, such as \"BACKEND.\" for the S3 driver")
 			f.StringVar(&a.Suffix, "suffix", "-cosi", "suffix that is appended to the name of a claim for the new claim")
 		},
 		Run: func(ctx context.Context, _ *slog.Logger) error {

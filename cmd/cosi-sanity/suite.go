@@ -118,7 +118,7 @@ func (o *options) own(flags *pflag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write the report as JUnit XML to this file")
 	flags.StringVar(&o.journal, "journal", "", "file in which the run records the objects that it creates (default: a temporary file, deleted after cleanup)")
 	flags.StringVar(&o.failOn, "fail-on", "must", "lowest level that can fail the run: must, should or advice")
-	flags.StringVar(&o.runID, "run-id", "", "part of all names that the run creates, 1 to 8 characters of a-z and 0-9 (default: random)")
+	flags.StringVar(&o.runID, "run-id", "", "string in all names that the run creates, 1 to 8 characters of a-z and 0-9 (default: random)")
 	flags.Uint64Var(&o.seed, "seed", 0, "seed of random choices (default: random, printed)")
 	flags.BoolVar(&o.quiet, "quiet", false, "print only failures and the verdict")
 	flags.BoolVar(&o.version, "version", false, "print the version and exit")

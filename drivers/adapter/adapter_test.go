@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 		}, codes.OutOfRange, "grants access to one bucket, not to 2"},
 		"v1alpha1: no declared modes": {memdriver.V1alpha1, func(r *cosi.DriverGrantBucketAccessRequest) {
 			r.Parameters = nil
-		}, codes.InvalidArgument, "must list the modes that the driver grants in the parameter cooper.dev/access-modes"},
+		}, codes.InvalidArgument, "must set the parameter cooper.dev/access-modes of the BucketAccessClass to the modes that the driver grants"},
 		"v1alpha1: another mode than the declared one": {memdriver.V1alpha1, func(r *cosi.DriverGrantBucketAccessRequest) {
 			r.Buckets[0].ObjectDataAccessMode.Mode = cosi.AccessMode_READ_ONLY
 		}, codes.InvalidArgument, "not objectData=ReadOnly"},

@@ -43,7 +43,7 @@ func TestGetBucket(t *testing.T) {
 	wantNoError(t, err)
 	wantNoError(t, get("foreign", nil))
 	wantNoError(t, get("foreign", map[string]string{"metadata": `{"team":"a"}`}))
-	drivertest.WantCode(t, get("foreign", map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "metadata team")
+	drivertest.WantCode(t, get("foreign", map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "metadata key team")
 	drivertest.WantCode(t, get("foreign", map[string]string{"encryptionScope": "mine"}), codes.AlreadyExists, "encryption scope")
 	drivertest.WantCode(t, get("missing", nil), codes.NotFound)
 	drivertest.WantCode(t, get("No-Name", nil), codes.NotFound, "cannot exist")

@@ -191,7 +191,7 @@ func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
 	}
 	wantNoError(t, k.server.Unassign(k.assignment))
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, bucket))
-	drivertest.WantCode(t, err, codes.PermissionDenied, "allow")
+	drivertest.WantCode(t, err, codes.PermissionDenied, "grant the permission")
 }
 
 // TestAccountKeysThatAreNotAccepted checks that the error tells the administrator how to fix it.

@@ -52,7 +52,7 @@ func (b *backend) checkRetention(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return driverkit.Warning("the driver cannot check whether soft delete is enabled for containers (" + cmp.Or(apierror.Code(err), "no answer") +
-			"), which requires Microsoft.Storage/storageAccounts/blobServices/read, as in the role Reader: " + enable)
+			"); the check requires Microsoft.Storage/storageAccounts/blobServices/read, as in the role Reader: " + enable)
 	case !kept:
 		return driverkit.Warning("soft delete is not enabled for containers of the storage account: " + enable)
 	}

@@ -142,7 +142,7 @@ func (c CredentialsConfig) check(signing Signing) error {
 	case signing != SigningAccountKey && signing != SigningUserDelegation:
 		return fmt.Errorf("signing %q is not one of: accountKey, userDelegation", signing)
 	case signing == SigningUserDelegation && c != c.application():
-		return errors.New("signing userDelegation does not use an account key")
+		return errors.New("signing userDelegation does not use an account key: remove the key")
 	case signing == SigningUserDelegation:
 		return c.checkApplication()
 	case c.AccountKeyName != "":
@@ -237,7 +237,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []err
 		}
 	}
 	if s.Credentials != s.Credentials.application() {
-		bad("credentials", "Azure Resource Manager does not accept an account key")
+		bad("credentials", "Azure Resource Manager does not accept an account key: remove the key")
 	} else if err := s.Credentials.check(SigningUserDelegation); err != nil {
 		bad("credentials", "%v", err)
 	}
@@ -272,7 +272,7 @@ func (m ManagementConfig) withDefaults() ManagementConfig {
 func (m ManagementConfig) validate(used bool) []error {
 	if !used {
 		if m != (ManagementConfig{}) {
-			return []error{fmt.Errorf("management: is only for serviceAccounts, accountKeyName and the resourceID of an account with signing userDelegation, none of which is set")}
+			return []error{fmt.Errorf("management: is only for serviceAccounts, accountKeyName, and the resourceID of an account with signing userDelegation: set one of them, or remove management")}
 		}
 		return nil
 	}

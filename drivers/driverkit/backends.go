@@ -54,9 +54,9 @@ func (b Backends[B]) JoinID(backend, name string) string {
 }
 
 // SplitID returns the backend and the name that an ID refers to. The part before the first dot is a backend name only
-// if it names a backend other than the default one. The names of buckets that COSI did not create may therefore
-// contain dots. Each bucket has exactly one ID. This is necessary because IDs are compared as text before a bucket is
-// deleted.
+// if it names a backend other than the default one. The names of buckets that COSI did not create may therefore contain
+// dots. Each bucket has exactly one ID. COSI relies on this: before it deletes a bucket, it looks for other Buckets with
+// the same ID.
 func (b Backends[B]) SplitID(id string) (B, string) {
 	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {
@@ -88,8 +88,8 @@ func checkBackendName(name string) error {
 	return nil
 }
 
-// Check returns all errors in the backends of a configuration and in its default backend, each with its field. If the
-// default is omitted, set it with DefaultName before calling Check.
+// Check returns all errors in the backends of a configuration and in its default backend. Each error names its field.
+// If the default is omitted, set it with DefaultName before calling Check.
 func (b Backends[B]) Check() []error {
 	check, all := b.CheckName, b.word()+"s"
 	if check == nil {

@@ -16,12 +16,12 @@ type DisallowedModes struct {
 }
 
 // Check returns InvalidArgument if the effective access to a bucket exceeds what the class permits. In each category,
-// at least one mode that includes the effective access must not be disallowed. The effective access can exceed the
-// requested access: for instance, reading an object also shows its metadata.
+// the class must allow a mode that includes the effective access. The effective access can exceed the requested
+// access: for instance, reading an object also shows its metadata.
 func (d DisallowedModes) Check(effective BucketAccess) error {
 	for _, category := range d.categories(effective) {
 		if !allows(category.disallowed, category.mode) {
-			return InvalidArgument("bucket %s: the requested access modes include %s for %s, which this backend cannot separate, but the class disallows %s there; "+
+			return InvalidArgument("bucket %s: on this backend, the requested access modes also grant %s for %s, but the class disallows %s for it; "+
 				"request other access modes, or use another BucketAccessClass", effective.BucketID, category.mode, category.name, join(category.disallowed))
 		}
 	}

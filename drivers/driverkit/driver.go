@@ -9,8 +9,8 @@ import "context"
 // bucket ID or one account ID do not overlap. Calls for different IDs do overlap. The same call may be repeated at
 // any time, also after a crash or a lost response, and must then converge to the same result.
 //
-// Create errors with this package's constructors (InvalidArgument, NotFound, ...); they reach the user with their
-// code and sentence. The kit replaces any other error by INTERNAL with a neutral sentence, and logs its text.
+// Create errors with this package's constructors (InvalidArgument, NotFound, ...); they reach the user with their code
+// and sentence. The kit replaces any other error with INTERNAL and a neutral sentence, and logs its text.
 type Driver interface {
 	// Info returns the driver's declaration. It is called often, must not block, and must work while the backend is
 	// down.
@@ -65,8 +65,8 @@ type Info struct {
 	Protocols []Protocol
 	// AuthTypes that access can use. Empty means Key only.
 	AuthTypes []AuthType
-	// MultiBucket lists the authentication types for which one account can access several buckets. Such requests with
-	// other types are OUT_OF_RANGE.
+	// MultiBucket lists the authentication types for which one account can access several buckets. With other types,
+	// the kit rejects requests for several buckets as OUT_OF_RANGE.
 	MultiBucket []AuthType
 	// Modes that accesses can request.
 	Modes Modes

@@ -145,8 +145,8 @@ func TestAddressInUse(t *testing.T) {
 	defer listener.Close()
 	busy := listener.Addr().String()
 	for name, options := range map[string]driverkit.Options{
-		"serving metrics: ": {MetricsAddress: busy},
-		"serving health: ":  {HealthAddress: busy, MetricsAddress: "127.0.0.1:0"},
+		"listen for metrics over HTTP: ": {MetricsAddress: busy},
+		"listen for health over HTTP: ":  {HealthAddress: busy, MetricsAddress: "127.0.0.1:0"},
 	} {
 		options.Endpoint = drivertest.Endpoint(t)
 		if err := serveError(t, &stub{}, options); err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), busy) {

@@ -26,8 +26,8 @@ type NameRule struct {
 	// letters, digits and single dashes between them. It must not accept dots, which separate the backend's name in an
 	// ID.
 	Pattern *regexp.Regexp
-	// Refused, if set, reports whether the backend rejects a name, including its prefix, that Pattern accepts. It must
-	// not reject hashed names.
+	// Refused, if set, reports whether the backend rejects a name that Pattern accepts. The argument includes the
+	// prefix. Refused must not reject hashed names.
 	Refused func(name string) bool
 }
 
@@ -46,8 +46,8 @@ func (r NameRule) Fit(prefix, proposed string) string {
 	return prefix + hashMark + strings.ToLower(digits[:hashDigits])
 }
 
-// Made reports whether Fit can have returned the name, apart from its prefix. A name that Fit cannot have returned
-// does not need to be looked up.
+// Made reports whether Fit can have returned the name, with or without a prefix. If not, the driver does not need to
+// look it up.
 func (r NameRule) Made(name string) bool {
 	return len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(name)
 }

@@ -22,7 +22,7 @@ func CheckEndpoint(value, example string) error {
 	parsed, err := url.Parse(value)
 	switch {
 	case err != nil && !strings.Contains(value, "://") && !strings.Contains(value, "@"):
-		return fmt.Errorf("%q has no http:// or https:// before the host, such as %s", value, example)
+		return fmt.Errorf("%q must begin with http:// or https://, as in %s", value, example)
 	case err != nil:
 		return fmt.Errorf("is not a URL such as %s", example)
 	case parsed.User != nil:

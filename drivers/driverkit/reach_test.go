@@ -18,7 +18,7 @@ func TestEndpointsOfBackends(t *testing.T) {
 		"a host":                     {"https://s3.example.com", ""},
 		"a host, a port and a slash": {"http://127.0.0.1:9000/", ""},
 		"no URL":                     {"http://%zz", "is not a URL"},
-		"a host and a port":          {"127.0.0.1:9000", "no http:// or https:// before the host, such as https://right.example.com"},
+		"a host and a port":          {"127.0.0.1:9000", "must begin with http:// or https://, as in https://right.example.com"},
 		"no scheme":                  {"s3.example.com", "such as https://right.example.com"},
 		"another scheme":             {"ftp://s3.example.com", "such as https://right.example.com"},
 		"no host":                    {"https://", "such as https://right.example.com"},

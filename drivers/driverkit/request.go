@@ -89,8 +89,8 @@ type AccessSpec struct {
 	Buckets []BucketAccess
 	// Disallowed lists the modes that the class forbids on every bucket, also in categories that the request leaves
 	// unset. The kit rejects requests that name a disallowed mode. The field is not part of an account's identity or
-	// of the JSON of this type: a sidecar that is older than its controller does not send it, so a repeated grant may
-	// be the first request that contains it.
+	// of the JSON of this type. An older sidecar does not send it, so after an upgrade of the sidecar, a repeated
+	// grant can be the first request that contains it.
 	Disallowed DisallowedModes `json:"-"`
 	// OnlyPairs means that the caller supports HMAC pairs as the only GCS credential. A GCS driver must reject
 	// requests that would create another kind. Like Disallowed, the field is not part of an account's identity.

@@ -9,8 +9,8 @@ import (
 )
 
 // BucketInfo describes a bucket. The bucket supports each protocol whose field is set. Nothing in BucketInfo is
-// secret. Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must set all fields of the
-// requested protocol.
+// secret. CreateBucket and GetBucket may leave fields of S3Bucket, AzureBucket and GCSBucket empty. GrantAccess must
+// set all fields of the requested protocol.
 type BucketInfo struct {
 	S3    *S3Bucket
 	Azure *AzureBucket
@@ -60,8 +60,7 @@ type Access struct {
 	Shared bool
 }
 
-// Credential proves the identity of an account. Only the field of the requested protocol may be
-// set.
+// Credential proves the identity of an account. Only the field of the requested protocol may be set.
 type Credential struct {
 	S3    *S3Credential
 	Azure *AzureCredential

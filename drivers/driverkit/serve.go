@@ -37,7 +37,7 @@ type Options struct {
 	// V1Alpha1 also serves the cosi.v1alpha1 services on Endpoint, for the sidecar of the upstream project's v0.2.
 	// The ID of a bucket must then equal the requested name, or end with a dot and the requested name, like the IDs
 	// that Backends.JoinID returns. The kit rejects buckets with other IDs, because the upstream sidecar gives
-	// workloads the requested name.
+	// workloads the requested name as the bucket's name.
 	V1Alpha1 bool
 	// UpstreamEndpoint is a second socket that serves the upstream project's dialect of v1alpha2, as of its commit
 	// ee00c26. It needs its own directory. Default: none.

@@ -30,7 +30,7 @@ func pass[Q, A proto.Message](ctx context.Context, w wire, rpc func(context.Cont
 	return answer, err
 }
 
-// create runs both phases of creating a bucket. In between, fits, if set, can reject the ID.
+// create runs both phases of creating a bucket. Between the phases, the function fits, if set, can reject the ID.
 func (w wire) create(
 	ctx context.Context, asked *cosi.DriverGenerateBucketIdRequest, fits func(id string) error,
 ) (string, *cosi.ObjectProtocolAndBucketInfo, error) {

@@ -82,8 +82,8 @@ func modeFromUpstream(mode upstream.AccessMode_Mode) cosi.AccessMode_Mode {
 	}[mode]
 }
 
-// present returns the credentials with the message of the protocol set. The upstream sidecar requires it even for an
-// access without credentials, and otherwise loses the account.
+// present returns the credentials with the message of the protocol set. The upstream sidecar requires that message even
+// for an access without credentials; without it, the sidecar loses the account.
 func present(protocol *cosi.ObjectProtocol, credentials *cosi.CredentialInfo) *cosi.CredentialInfo {
 	if credentials == nil {
 		credentials = &cosi.CredentialInfo{}

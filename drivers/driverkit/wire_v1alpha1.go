@@ -45,8 +45,8 @@ func sameName(name, id string) error {
 	if id == name || strings.HasSuffix(id, "."+name) {
 		return nil
 	}
-	return InvalidArgument("the bucket would not have the name %q, which workloads of COSI v1alpha1 receive; "+
-		"use a class with a shorter name of lower-case letters, digits and '-', and without parameters that change names", name)
+	return InvalidArgument("COSI v1alpha1 gives workloads the bucket name %q, but this driver would create the bucket with another name; "+
+		"use a class without parameters that change names, and with a shorter class name of lower-case letters, digits and '-'", name)
 }
 
 func protocolOf(info *cosi.ObjectProtocolAndBucketInfo) *v1alpha1.Protocol {

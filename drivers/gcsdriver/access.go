@@ -81,7 +81,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
 	if spec.OnlyPairs && options.Credentials.WantsJSON() {
-		return nil, account.Request{}, driverkit.InvalidArgument("parameter credentials is %q, but a sidecar of this version of COSI supports only HMAC keys; omit it, or set %q", options.Credentials, params.HMAC)
+		return nil, account.Request{}, driverkit.InvalidArgument("parameter credentials is %q, but the sidecar that sent this request supports only HMAC keys; omit it, or set %q", options.Credentials, params.HMAC)
 	}
 	asked := account.Request{Rotation: spec.Rotation, Credentials: options.Credentials}
 	s3Client := spec.AuthType == driverkit.Key && options.Credentials.WantsHMAC() && !options.NoBucketReader
@@ -93,7 +93,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 		}
 		shared = backend
 		if !names.CouldExist(name) {
-			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of Cloud Storage", wanted.BucketID)
+			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a valid Cloud Storage bucket name", wanted.BucketID)
 		}
 		granted, err := backend.rolesFor(wanted, s3Client, spec.Disallowed)
 		if err != nil {
@@ -144,7 +144,7 @@ func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) er
 	return nil
 }
 
-// requestHash returns a value that is equal for requests for equal accounts. It is computed from the requested access
+// requestHash returns the same value for all requests for the same account. It is computed from the requested access
 // and not from the resulting roles, so an administrator can change the roles.
 func requestHash(spec driverkit.AccessSpec) (string, error) {
 	return driverkit.Digest(struct {

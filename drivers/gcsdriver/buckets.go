@@ -46,7 +46,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 		return driverkit.BucketInfo{}, err
 	}
 	if !names.CouldExist(name) {
-		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a bucket name of Cloud Storage", request.BucketID)
+		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a valid Cloud Storage bucket name", request.BucketID)
 	}
 	if err := backend.buckets.Describe(ctx, name, want); err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)

@@ -34,7 +34,7 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 		return driverkit.BucketInfo{}, err
 	}
 	if !names.CouldExist(name) {
-		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of S3", request.BucketID)
+		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not a valid S3 bucket name", request.BucketID)
 	}
 	if err := d.checkID(ctx, request.BucketID); err != nil {
 		return driverkit.BucketInfo{}, err
@@ -56,7 +56,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 		return driverkit.BucketInfo{}, err
 	}
 	if !names.CouldExist(name) {
-		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a bucket name of S3", request.BucketID)
+		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a valid S3 bucket name", request.BucketID)
 	}
 	if err := d.checkID(ctx, request.BucketID); err != nil {
 		return driverkit.BucketInfo{}, err

@@ -67,7 +67,7 @@ func (u *usage) note(ctx context.Context, backend string) error {
 		maps.Copy(notes, entry.Notes)
 		entry.Notes = notes
 		if _, err := u.store.Put(ctx, entry); errors.Is(err, credentials.ErrConflict) {
-			return driverkit.Aborted("another process uses backend %s for the first time; the driver tries again", backend).WithDetail(err)
+			return driverkit.Aborted("another process is also recording the first use of backend %s; the driver tries again", backend).WithDetail(err)
 		} else if err != nil {
 			return unusableStore(err)
 		}

@@ -125,7 +125,7 @@ func (b BackendConfig) validate(types map[BackendType]storeType, bad settings.Ba
 	}
 	b.ReadLag.Check(bad)
 	if types[b.Type].sharesPolicies && b.ReadLag.Duration() > 0 {
-		bad("readLag", "must not be set for type %s: each access reads, changes and writes the bucket policy, and a stale read would lose other accesses", b.Type)
+		bad("readLag", "must not be set for type %s: each access reads, changes and writes the bucket policy, and a stale read would drop the statements of other accesses", b.Type)
 	}
 	b.reach().Check(bad, "https://s3.example.com")
 }

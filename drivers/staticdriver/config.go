@@ -109,7 +109,7 @@ func (c Config) complete() (Config, error) {
 		problems = append(problems, fmt.Errorf("driverName: %w", err))
 	}
 	if len(c.Buckets) == 0 {
-		problems = append(problems, errors.New("buckets: at least one is required; with variables, "+EnvironmentPrefix+"BUCKET_ID sets it"))
+		problems = append(problems, errors.New("buckets: at least one is required; the environment variable "+EnvironmentPrefix+"BUCKET_ID sets one"))
 	}
 	for id := range c.Buckets {
 		if err := cosi.ValidateBucketID(id); err != nil {

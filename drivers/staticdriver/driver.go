@@ -154,7 +154,7 @@ func (d *Driver) CreateBucket(context.Context, driverkit.CreateBucketRequest) (d
 // create a claim may see them.
 func (d *Driver) makesNone() error {
 	return driverkit.InvalidArgument("driver %s creates no buckets: it gives access to buckets that an administrator configured; "+
-		"claim one with existingBucketName after an administrator has created a Bucket with its existingBucketID", d.config.DriverName)
+		"an administrator must create a Bucket with existingBucketID, and the BucketClaim must refer to that Bucket with existingBucketName", d.config.DriverName)
 }
 
 // GetBucket implements driverkit.Driver.
@@ -295,7 +295,7 @@ func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.A
 	case len(offered) == 0:
 		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
 	default:
-		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; configured are: %s",
+		return given{}, driverkit.InvalidArgument("bucket %s: no configured credential has exactly the requested access modes; the configured modes are: %s",
 			wanted.BucketID, strings.Join(offered, "; "))
 	}
 }

@@ -214,7 +214,7 @@ func TestConfig(t *testing.T) {
 		"no modes":                    {"{buckets: {photos: {credentials: [{directory: DIR}]}}}", "credentials[0]: objectData or bucketMetadata is required"},
 		"a mode that is none":         {"{buckets: {photos: {credentials: [{directory: DIR, objectData: Any}]}}}", `objectData: "Any" is not one of`},
 		"no directory":                {"{buckets: {photos: {credentials: [{objectData: ReadOnly}]}}}", "credentials[0].directory: is required"},
-		"a directory that is missing": {"{buckets: {photos: {credentials: [{directory: /nowhere, objectData: ReadOnly}]}}}", "credentials[0].directory: read the keys: open /nowhere"},
+		"a directory that is missing": {"{buckets: {photos: {credentials: [{directory: /nowhere, objectData: ReadOnly}]}}}", "credentials[0].directory: read the keys of the credential: open /nowhere"},
 		"an ID that cannot be one":    {"{buckets: {'a b': {credentials: [{directory: DIR, objectData: ReadOnly}]}}}", `the name "a b"`},
 		"a field that is none":        {"{buckets: {photos: {region: here}}}", "region"},
 		"a name that is none":         {"{driverName: A, buckets: {photos: {credentials: [{directory: DIR, objectData: ReadOnly}]}}}", "driverName"},

@@ -155,7 +155,7 @@ func (g given) gcs(values map[string]string) (given, error) {
 		return !whole(keys) && slices.ContainsFunc(keys, func(key string) bool { return values[key] != "" })
 	}
 	if part(hmacKeys) || part(jsonKeys) || !whole(hmacKeys) && !whole(jsonKeys) {
-		return given{}, fmt.Errorf("all of %s are required, or all of %s, or both", strings.Join(hmacKeys, ", "), strings.Join(jsonKeys, ", "))
+		return given{}, fmt.Errorf("set all of %s, or all of %s, or both", strings.Join(hmacKeys, ", "), strings.Join(jsonKeys, ", "))
 	}
 	g.info.GCS = &driverkit.GCSBucket{ProjectID: values["PROJECT_ID"], BucketName: values["BUCKET_NAME"]}
 	g.credential.GCS = &driverkit.GCSCredential{

@@ -58,9 +58,9 @@ func TestParse(t *testing.T) {
 		"a signature without its URL":          {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN": "sp=rl&sig=hush"}, err: "must be the URL of the container"},
 		"a signature of a whole account":       {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN": "https://team.example.com/?sig=hush"}, err: "must be the URL of the container"},
 		"a time that is none":                  {protocol: driverkit.Azure, changes: map[string]string{"AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP": "soon"}, err: "must be a time"},
-		"half of an HMAC key":                  {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": ""}, err: "all of HMAC_ACCESS_ID, HMAC_SECRET are required"},
+		"half of an HMAC key":                  {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": ""}, err: "set all of HMAC_ACCESS_ID, HMAC_SECRET"},
 		"a part of a service account key":      {protocol: driverkit.GCS, changes: map[string]string{"CLIENT_EMAIL": "a@b"}, err: "all of CLIENT_EMAIL"},
-		"no key at all":                        {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": "", "HMAC_SECRET": ""}, err: "are required"},
+		"no key at all":                        {protocol: driverkit.GCS, changes: map[string]string{"HMAC_ACCESS_ID": "", "HMAC_SECRET": ""}, err: "or all of CLIENT_EMAIL"},
 		"a key with a line feed, as of a tool": {protocol: driverkit.S3, changes: map[string]string{"AWS_DEFAULT_REGION": "here\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,8 +137,8 @@ func identities() []identity {
 	}
 }
 
-// TestJobsWithoutAKey runs Jobs that use buckets as their service accounts, with tokens that the kubelet
-// projects into their Pods and that the stores verify with the cluster's issuer. It also tests a clock
+// TestJobsWithoutAKey runs Jobs that access buckets with the tokens of their service accounts. The kubelet
+// projects the tokens into the Pods, and the stores verify them with the cluster's issuer. It also tests a clock
 // difference of one minute between cloud and cluster.
 func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // all tests share the cluster
 	fulltest.Long(t, "the tests of the drivers take their tokens from an API server")

@@ -70,7 +70,7 @@ func newEngine() (*engine, error) {
 		// ports at another address.
 		e.host = loopback
 		if err := os.Setenv(hostVariable, loopback); err != nil {
-			return nil, fmt.Errorf("set the host of ports for testcontainers-go: %w", err)
+			return nil, fmt.Errorf("set the host of published ports for testcontainers-go: %w", err)
 		}
 	}
 	return e, e.chooseReaper()

@@ -38,8 +38,8 @@ type Options struct {
 	Deletion time.Duration
 	// Issuers is the client that fetches the keys of the issuers of federated tokens. Default http.DefaultClient.
 	Issuers *http.Client
-	// Past keeps earlier states (at least the last 1000 changes). Reads return them under a fault rule with the
-	// effect stale.
+	// Past keeps earlier states (at least the last 1000 changes). A fault rule with the effect stale makes reads return
+	// them.
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time

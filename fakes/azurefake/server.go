@@ -7,9 +7,9 @@
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. AccountURL returns the URL of
 // an account's Blob service. The Microsoft Entra login, and the Azure Resource Manager calls for identities, roles
-// and account keys, are served below URL. A new server has the storage accounts in Options.Accounts. Keys returns an
-// account's keys, and AddPrincipal creates an application that can log in with a secret. Azure clients send tokens
-// only over HTTPS. If clients log in, set Options.TLS, for example with SelfSigned.
+// and account keys, are served at the address that URL returns. A new server has the storage accounts in
+// Options.Accounts. Keys returns an account's keys, and AddPrincipal creates an application that can log in with a
+// secret. Azure clients send tokens only over HTTPS. If clients log in, set Options.TLS, for example with SelfSigned.
 //
 // All methods are safe for concurrent use. Changes to keys, policies and role assignments take effect immediately,
 // unless a fault rule makes reads stale (Options.Past). If a request uses a call, header or parameter that the fake

@@ -78,8 +78,8 @@ func (s *Server) ProjectNumber(project string) string {
 }
 
 // AdminKey returns a JSON key file of the administrator of the first project. Its token_uri is below base, the URL
-// with which clients reach the server; if base is "", it is below URL. The first call creates the key, and later
-// calls return the same key.
+// with which clients reach the server; if base is "", the server's URL is used. The first call creates the key, and
+// later calls return the same key.
 func (s *Server) AdminKey(base string) ([]byte, error) {
 	base = cmp.Or(base, s.URL())
 	if base == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// Inventory is the contents of a server. It does not include secrets, bodies, and deleted resources that can be
+// Inventory is the contents of a server. It does not include secrets, bodies, or deleted resources that can be
 // restored. Compare two inventories to detect leftovers.
 type Inventory struct {
 	Buckets  []BucketInventory  `json:"buckets"`

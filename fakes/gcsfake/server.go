@@ -5,11 +5,11 @@
 // requests with the documented status and reason. It can fail on demand (Faults), records every call (Calls) and
 // lists its contents (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address. All APIs are served on one
-// port, below URL:
+// A Server is an http.Handler; Start adds a listener for clients that need an address. All APIs are served at one
+// address, which URL returns, at these paths:
 //
 //	/storage/v1/, /upload/storage/v1/, /download/storage/v1/   JSON API
-//	/                                                          XML API, path-style, everything that is not below
+//	/                                                          XML API, path-style (all other paths)
 //	/v1/projects/P/serviceAccounts, .../keys, /v1/projects/P/roles   IAM API
 //	/v1/projects/P/serviceAccounts/A:generateAccessToken       IAM Service Account Credentials API
 //	/v1/projects/P, P:getIamPolicy, :setIamPolicy, :testIamPermissions   Resource Manager API

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package robustness_test sends invalid requests to the fakes, ends uploads early, and simulates clients that are too
-// slow. None of this may break or block a fake, or leave a request, goroutine or file behind. In the directory of
-// each command, TestNothingAcknowledgedIsLost checks that no acknowledged write is lost when the process is killed.
+// slow. None of this may break or block a fake, or leave a request, goroutine or file behind. Each fake's
+// command also has the test TestNothingAcknowledgedIsLost: no acknowledged write is lost when the process is killed.
 package robustness_test
 
 import (

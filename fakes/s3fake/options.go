@@ -43,8 +43,8 @@ type Options struct {
 	Issuers *http.Client
 	// Clusters maps the existing EKS clusters to the issuers of their service account tokens.
 	Clusters map[string]string
-	// Past keeps earlier states (at least the last 1000 changes). Reads return them under a fault rule with the
-	// effect stale.
+	// Past keeps earlier states (at least the last 1000 changes). A fault rule with the effect stale makes reads return
+	// them.
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time

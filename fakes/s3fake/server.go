@@ -6,9 +6,9 @@
 // contents (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are
-// served on the same port, below URL. Configure AWS clients with BaseEndpoint or AWS_ENDPOINT_URL, and use path-style
-// addresses unless Options.Domains contains a host name. A new server contains only its account, whose root
-// credentials (Root) have all permissions. Create users, roles and policies through IAM, as with AWS.
+// served at the same address, which URL returns. Configure AWS clients with BaseEndpoint or AWS_ENDPOINT_URL, and use
+// path-style addresses unless Options.Domains contains a host name. A new server contains only its account, whose
+// root credentials (Root) have all permissions. Create users, roles and policies through IAM, as with AWS.
 //
 // All methods are safe for concurrent use. Changes of keys and policies take effect immediately, unless a fault rule
 // makes reads stale (Options.Past). If the fake does not implement a call that AWS supports, the call returns 501

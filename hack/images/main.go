@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command images builds the container images of Cooper. With -stores, it builds the images of third-party
-// stores for tests with containers. It needs no registry. It builds the programs of an image or copies them
-// from this machine, puts only these programs into a single layer, and uses Docker only to load the image.
+// stores for tests with containers. It builds the programs of an image or copies them from this machine. An
+// image has a single layer with only these programs. Docker only loads the image, and no registry is needed.
 // The same sources produce the same image. A previous image with the same name is removed.
 //
 // For each image it prints a line with the image's name. With -stores, the lines have the form VARIABLE=name
@@ -114,7 +114,7 @@ func (o options) wanted() ([]image, error) {
 		}
 	}
 	if fixed := slices.IndexFunc(found, func(i image) bool { return i.native }); fixed >= 0 && o.arch != runtime.GOARCH {
-		return nil, fmt.Errorf("image %s cannot be built for %s on this machine: select images with -only", found[fixed].name, o.arch)
+		return nil, fmt.Errorf("image %s cannot be built for %s on this machine: select other images with -only", found[fixed].name, o.arch)
 	}
 	return found, nil
 }

@@ -81,7 +81,7 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("%d defects, %d missed\n", len(chosen), missed)
 	if missed > 0 {
-		return fmt.Errorf("%d defects were not detected by all their tests", missed)
+		return fmt.Errorf("%d defects were not detected by the tests that their headers require", missed)
 	}
 	return writeCoverage(root, *coverage, every, results, *only == "")
 }
@@ -138,7 +138,7 @@ func tryAll(ctx context.Context, root string, chosen []defect, jobs int) (map[st
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return results, missed, fmt.Errorf("run the defects: %w", err)
+		return results, missed, fmt.Errorf("test the defects: %w", err)
 	}
 	return results, missed, nil
 }

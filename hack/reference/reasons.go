@@ -60,11 +60,11 @@ func reasonsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page.WriteString("\n## Errors of the API server\n\n`kubectl apply` and other writes return these errors. `kubectl cosi explain 'MESSAGE'` explains them, too. MESSAGE is a part of\nthe message or the complete output of kubectl; for errors of commands, it is the complete message.\n\n| object | message | cause | action |\n|---|---|---|---|\n")
+	page.WriteString("\n## Errors of the API server\n\n`kubectl apply` and other writes return these errors. `kubectl cosi explain 'MESSAGE'` explains them, too. MESSAGE is a part of\nthe message or the complete output of kubectl. For [errors of commands](#errors-of-commands), it must be the complete message.\n\n| object | message | cause | action |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromCRDs); err != nil {
 		return "", err
 	}
-	page.WriteString("\n## Errors of admission policies\n\nThe installation includes all policies except the samples `cosi-bucket-classes-by-namespace` and\n`cosi-bucket-access-classes-by-namespace`. A message with `+` is an expression that inserts names.\n\n| policy | message | cause | action |\n|---|---|---|---|\n")
+	page.WriteString("\n## Errors of admission policies\n\nThe default installation includes all policies except those of cosi-obc and the samples `cosi-bucket-classes-by-namespace` and\n`cosi-bucket-access-classes-by-namespace`. A message with `+` is an expression that inserts names.\n\n| policy | message | cause | action |\n|---|---|---|---|\n")
 	if err := refusalRows(&page, fromPolicies); err != nil {
 		return "", err
 	}

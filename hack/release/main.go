@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release builds the files of a release from the current commit. docs/howto/release.md describes the
-// files and how to verify and sign them. The command builds them in a clone of the commit that has the tag of
-// the version, so uncommitted files are not included. The build is reproducible: the same commit and the same
-// Go version produce identical files. If the release already exists, the command compares its files with the
-// new ones, and fails if they differ.
+// files and how to verify and sign them. The command clones the repository, tags the commit with the
+// version and builds in the clone, so uncommitted files are not included. The build is reproducible: the same
+// commit and the same Go version produce identical files. If the release already exists, the command compares
+// its files with the new ones, and fails if they differ.
 package main
 
 import (
@@ -158,7 +158,7 @@ func publish(files, directory string) error {
 	}
 	if len(different) > 0 {
 		slices.Sort(different)
-		return fmt.Errorf("%s already exists and differs in %s, since it was built from another commit or with another Go version: delete it, or choose another version",
+		return fmt.Errorf("%s already exists and differs in %s, because it was built from another commit or with another Go version: delete it, or choose another version",
 			directory, strings.Join(different, ", "))
 	}
 	fmt.Printf("%s already exists, with the same contents\n", directory)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stores builds the stores for tests that are not in the user's cache yet: MinIO, versitygw and
-// fake-gcs-server. For each store it prints a line VARIABLE='executable', which a shell can evaluate. With
-// --found it builds nothing and prints only the lines of existing executables. With --ceph DIRECTORY it
-// instead runs a small Ceph cluster in that directory until it is interrupted. The programs of Ceph come from
-// the Linux distribution.
+// Command stores builds MinIO, versitygw and fake-gcs-server for tests, unless they are in the user's cache
+// already. For each store it prints a line VARIABLE='executable', which a shell can evaluate. With --found
+// it builds nothing and prints only the lines of existing executables. With --ceph DIRECTORY it instead runs a
+// small Ceph cluster in that directory until it is interrupted. The programs of Ceph come from the Linux
+// distribution.
 package main
 
 import (

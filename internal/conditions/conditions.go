@@ -51,7 +51,7 @@ func Set(conds *[]metav1.Condition, c Change) bool {
 // severe. False is more severe than Unknown, and Unknown more than True. A component only clears its own reasons.
 // Merge reports whether anything changed.
 //
-// The caller guards the write with the resourceVersion and evaluates the object again whenever it changes. A cause
+// The caller must guard the write with the resourceVersion, and evaluate the object again whenever it changes. A cause
 // that was hidden by the other component's reason therefore appears once that reason is cleared.
 func Merge(conds *[]metav1.Condition, c Change) bool {
 	current := meta.FindStatusCondition(*conds, c.Type)

@@ -82,8 +82,8 @@ const (
 	// DriverLacksProtocol: the driver does not advertise a protocol that the
 	// Bucket or access must have.
 	DriverLacksProtocol Reason = "DriverLacksProtocol"
-	// BucketNotUsable: a Bucket of the access is being deleted, missing or
-	// not provisioned as the access needs it.
+	// BucketNotUsable: a Bucket of the access is missing, is being deleted, or
+	// does not match the access.
 	BucketNotUsable Reason = "BucketNotUsable"
 	// WaitingForProvisionedBucket: a Bucket of the access is not provisioned
 	// yet.

@@ -156,7 +156,7 @@ func TestExchangedDirectoryIsNoticed(t *testing.T) {
 	_, err = credstore.OpenDirectory(other)
 	must(t, err)
 	must(t, os.Rename(filepath.Join(other, "store.json"), filepath.Join(dir, "store.json")))
-	if _, err := store.ID(t.Context()); !errors.Is(err, credstore.ErrStoreID) || !strings.Contains(err.Error(), "exchanged") {
+	if _, err := store.ID(t.Context()); !errors.Is(err, credstore.ErrStoreID) || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("ID = %v, want ErrStoreID", err)
 	}
 }

@@ -219,7 +219,7 @@ func (k *keyring) unseal(account, id string, secret cosi.Secret) (cosi.Secret, e
 	}
 	opened, err := sealer.Open(nil, nil, sealed, bound(account, id))
 	if err != nil {
-		return cosi.Secret{}, fmt.Errorf("%w: its secret was changed, or was encrypted for another account or with another key of the ID %s", ErrCorrupt, keyID)
+		return cosi.Secret{}, fmt.Errorf("%w: its secret was changed, or was encrypted for another account or with a different key of the same ID (%s)", ErrCorrupt, keyID)
 	}
 	return cosi.NewSecret(string(opened)), nil
 }

@@ -105,7 +105,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		},
 		"another key of the same ID": {
 			func(*credstore.Entry, credstore.Entry) {},
-			strings.ReplaceAll(oldKey, "2025", "2026"), "another key of the ID 2026",
+			strings.ReplaceAll(oldKey, "2025", "2026"), "a different key of the same ID (2026)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,12 +136,12 @@ func TestBadKeyFiles(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
 		"nothing":               {"", "contains no key"},
 		"no key but plain":      {"plain\n", "contains no key"},
-		"a key without an ID":   {"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: want an ID"},
-		"an ID with a colon":    {"a:b AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: want an ID"},
+		"a key without an ID":   {"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: expected an ID"},
+		"an ID with a colon":    {"a:b AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n", "line 1: expected an ID"},
 		"a key that is short":   {"# mine\n2026 AQEBAQ==\n", "line 2: key 2026 is not 32 bytes"},
 		"a key of no base64":    {"2026 AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQ*=\n", "line 1: key 2026 is not 32 bytes"},
 		"two keys with one ID":  {newKey + newKey, "line 2: there are two keys with the ID 2026"},
-		"more than a line says": {"2026 and more\n", "line 1: want an ID"},
+		"more than a line says": {"2026 and more\n", "line 1: expected an ID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,8 @@ import (
 // socketMode gives access to owner and group. Driver and sidecar share a group in a Pod.
 const socketMode fs.FileMode = 0o660
 
-// A Server serves Blobs to a driver. It does not interpret entries. Until Open, it rejects every call with Unavailable.
+// A Server serves Blobs to a driver. It does not interpret entries. Until Open is called, it rejects every call with
+// Unavailable.
 type Server struct {
 	cosi.UnimplementedCredentialStoreServer
 

@@ -80,8 +80,9 @@ type yielding struct {
 	passed   atomic.Bool
 }
 
-// WaitForCacheSync implements cache.Cache. The first call that may wait forever comes from the manager itself, before
-// it starts any reader. If the manager is stopped, only that call returns as if the cache were synced.
+// WaitForCacheSync implements cache.Cache. The first call without a deadline comes from the manager itself, before it
+// starts any reader of the cache. If the manager is stopped, only that call returns true although the cache is not
+// synced.
 func (c *yielding) WaitForCacheSync(ctx context.Context) bool {
 	if _, bounded := ctx.Deadline(); bounded || c.passed.Swap(true) {
 		return c.Cache.WaitForCacheSync(ctx)

@@ -42,7 +42,7 @@ func ofCodes() map[string]explained {
 		},
 		"FailedPrecondition": {
 			"A precondition of the call is not met.", "In most cases, a bucket that is being deleted is not empty.",
-			"Follow the driver's message, such as a request to empty the bucket.",
+			"Follow the driver's message. It may ask you to empty the bucket, for example.",
 		},
 		"Aborted": {"The driver is processing another call for the same resource.", "The other call has not finished yet.", retries},
 		"OutOfRange": {

@@ -52,8 +52,8 @@ func ofCluster() []alike {
 		{"You do not have permission to read the Secret, which env, test and rotate need.", "Ask an administrator of the namespace for a Role with the verb get on Secrets.", []string{
 			"cannot read Secret …: you need permission to get Secrets in namespace …: …",
 		}},
-		{"Its bucket or its account has not been created yet, or its creation failed.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
-			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet: … After ten rotations in a row, COSI performs one per minute (…)",
+		{"Its bucket or account has not been created yet, its creation failed, or a requested rotation is waiting.", "Run kubectl cosi status for the access, and follow its instructions.", []string{
+			"BucketAccess … is not provisioned: …", "BucketAccess … has no new credential yet (…): … After ten rotations in a row, COSI performs only one per minute",
 		}},
 		{"The access names other claims.", "Set --claim to one of the listed claims.", []string{"BucketAccess … does not use claim …: set --claim to one of …"}},
 		{"The Secret was deleted or emptied manually.", "Wait a few minutes. If the error persists, run kubectl cosi doctor.", []string{
@@ -79,7 +79,7 @@ func ofCluster() []alike {
 		{"The CustomResourceDefinition has a different storage version than the requested one.", "Install the release with that storage version, or request the current one.", []string{
 			"the storage version of … is …, not …: install the CRDs of a release that stores … first, or set --storage-version",
 		}},
-		{"The page lists objects with the granted credential. A write-only credential cannot list objects.", "Use a client of the store.", []string{
+		{"The page lists objects with the granted credential. It supports only some protocols, and a write-only credential cannot list objects.", "Use a client of the store.", []string{
 			"cannot list the objects of buckets with protocol …", "the credential is not allowed to list the objects of bucket …: …",
 		}},
 	}
@@ -91,17 +91,17 @@ func ofSecrets() []alike {
 		{"Each format supports only some protocols, and some support only one bucket.", "Choose another format or one bucket, as the message describes.", []string{
 			"unknown format …: use one of …", "the format … supports one bucket, but the access has …: select one with --claim",
 			"…, but the protocol of claim … is …: use one of …",
-			"Secret … contains a service account key, but an S3 client requires an HMAC key: use gcloud or rclone",
-			"Secret … contains an HMAC key, which Google's own clients do not support: use aws, rclone, s3cmd or mc",
+			"Secret … contains a service account key, but an S3 client requires an HMAC key: use -o gcloud or -o rclone",
+			"Secret … contains an HMAC key, which Google's own clients do not support: use -o aws, rclone, s3cmd or mc",
 			"s3cmd does not support endpoints with a path, such as …",
 		}},
 		{"The Secret contains a value that the format cannot represent safely.", "Choose the format that the message names, or json. If the value does not come from a driver, find out which user or program wrote it.", []string{
 			"Secret …: the value of … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature",
 			"Secret …: the value of … contains characters that no driver delivers, so it is not printed: check which client writes that Secret, or print the value with -o json",
-			"Secret …: the value of … contains a character that other programs may misinterpret: use shell or json",
-			"the value of … contains a character that programs may misinterpret in such a file: use shell or json",
-			"Secret …: the value of … does not name the container: use shell or json",
-			"the key of the service account cannot be written on one line: use gcloud", "the Secret cannot be written as JSON",
+			"Secret …: the value of … contains a character that other programs may misinterpret: use -o shell or -o json",
+			"the value of … contains a character that programs may misinterpret in a file of this format: use -o shell or -o json",
+			"Secret …: the value of … does not name the container: use -o shell or -o json",
+			"the key of the service account cannot be written on one line, as rclone requires: use -o gcloud", "the Secret cannot be written as JSON",
 			"… cannot be the name of an environment variable",
 		}},
 	}
@@ -143,9 +143,9 @@ func ofCooper() []alike {
 		}},
 		{"The sample or the objects of --manifests were rejected, or their driver has not finished.", "Run kubectl cosi status for the namespace, and follow its instructions.", []string{
 			"… cannot be provisioned: …", "… is still not provisioned: … (…)",
-			"Secret … does not exist; check whether its access is provisioned with kubectl get bucketaccess -n …: …",
+			"Secret … does not exist; to check whether its access is provisioned, run kubectl get bucketaccess -n …: …",
 		}},
-		{"A new driver needs a new directory, and sources or a release of Cooper.", "Name another directory, or the sources, as the message describes.", []string{
+		{"The command cooper new driver creates a new directory, whose Go module requires a release or the source code of Cooper.", "Set --dir or --checkout, as the message describes.", []string{
 			"… already exists and is not overwritten: pass another directory with --dir", "--checkout … does not contain Cooper's source code",
 			"the version of cooper, …, is not a release, so go mod tidy cannot find it: set --checkout to a directory with Cooper's source code",
 		}},
@@ -161,7 +161,7 @@ func ofMigration() []alike {
 			"--backup … does not match this cluster: …; make a new backup, or select the other cluster with --kubeconfig",
 		}},
 		{"Old and new objects cannot be distinguished, because one CustomResourceDefinition contains the versions of both.", "Stop all controllers and sidecars, and fix the CustomResourceDefinitions first.", []string{
-			"CustomResourceDefinition … has … and …: each object exists in both versions, so COSI processes the old objects as its own, and deleting one in either version deletes both; first stop all controllers and sidecars, and then remove … from the CustomResourceDefinition",
+			"CustomResourceDefinition … has … and …: each object can be read in both versions, so COSI also processes the old objects, and a deletion in either version deletes the object in both; first stop all controllers and sidecars, and then remove … from the CustomResourceDefinition",
 			"CustomResourceDefinition … is …: run cooper check for the next steps",
 		}},
 		{"An access of v1alpha2 needs one protocol, and the old object names none that v1alpha2 supports.", "Create the object manually, with the protocol that its workloads use.", []string{

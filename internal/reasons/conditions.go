@@ -38,7 +38,7 @@ func ofController() map[conditions.Reason]explained {
 		},
 		conditions.ClassRejected: {
 			"The API server rejected the Bucket that COSI created from the class.",
-			"The class was stored under the validation rules of another version or project, and one of its fields is not valid for a Bucket.",
+			"The class was created when other CRDs were installed (of another Cooper version or another project), and one of its fields is not valid for a Bucket.",
 			"An administrator must delete the class and create it again with valid fields. COSI then continues.",
 		},
 		conditions.BucketMissing: {
@@ -93,7 +93,7 @@ func ofController() map[conditions.Reason]explained {
 		},
 		conditions.SpecInvalid: {
 			"The spec of the object contradicts itself.",
-			"The API server accepted the object under the validation rules of another version or project.",
+			"The object was created when other CRDs were installed, of another Cooper version or another project.",
 			remake,
 		},
 	}
@@ -111,7 +111,7 @@ func ofSidecar() map[conditions.Reason]explained {
 		conditions.Retrying: {
 			"A call to the driver failed with an error that may be temporary.",
 			"The backend is unreachable or busy, or the driver lacks permissions there. The message contains the code and the driver's message.",
-			"Follow the driver's message, such as a request to empty the bucket. Otherwise wait: COSI retries with increasing delays. " +
+			"Follow the driver's message. It may ask you to empty the bucket, for example. Otherwise wait: COSI retries with increasing delays. " +
 				"If the error persists, an administrator must check the driver and its backend.",
 		},
 		conditions.Terminal: {

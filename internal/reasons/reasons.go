@@ -63,7 +63,7 @@ func All() []Text {
 }
 
 // Find returns the texts of a reason, ignoring case. A condition and an Event may have the same reason. If there is no
-// such reason, it returns the refusals and errors that the text contains.
+// such reason, it returns the texts of the refusals and errors whose messages the argument contains.
 func Find(reason string) []Text {
 	var found []Text
 	for _, text := range All() {

@@ -47,7 +47,7 @@ func ofSpecs() map[string]refused {
 		anotherClass = "Create a class of another name, or delete this one and create it again. Existing objects keep their settings."
 	)
 	fixed := refused{
-		"The driver created the bucket with this value and would not receive a change.",
+		"The driver created the bucket with this value. COSI does not send changes to the driver.",
 		"Leave this Bucket unchanged, and create another one with the new value.",
 	}
 	return map[string]refused{
@@ -76,8 +76,8 @@ func ofSpecs() map[string]refused {
 			"Each bucket of an access has its own Secret.", "Give each entry of bucketClaims a different accessSecretName.",
 		},
 		"at least one access mode must be set": {
-			"Without a mode, an access would allow nothing.",
-			"Set objectData, objectMetadata or bucketMetadata, or remove accessModes.",
+			"The access sets no mode in any of its three categories.",
+			"Set objectData, objectMetadata or bucketMetadata.",
 		},
 		"deletionPolicy must be Retain when existingBucketID is set: COSI does not delete a bucket that it did not create": {
 			"The bucket existed before, and its data may belong to other users.",
@@ -102,7 +102,7 @@ func ofSpecs() map[string]refused {
 func ofStatus() map[string]refused {
 	const leave = "Do not edit the status, and do not write the status of a backup to an object that is in use."
 	once := refused{"COSI needs this value to find the object's resources in the backend.", leave}
-	together := refused{"The Controller hands an access off to the sidecar in one write. The sidecar must not see a part of it.", leave}
+	together := refused{"The Controller hands an access off to the sidecar in one write. The sidecar must not see an incomplete hand-off.", leave}
 	return map[string]refused{
 		"accountID may not be set before driverName":                                           together,
 		"driverName, authenticationType and accessedBuckets must be set together":              together,
@@ -129,9 +129,9 @@ func ofStatus() map[string]refused {
 // message.
 func ofPolicies() map[string]refused {
 	const (
-		confined  = "COSI does not need this permission, and an attacker who controls the component must not have it."
+		confined  = "The component does not need to do this, so the policy denies it to attackers who control the component."
 		uninstall = "Follow the steps to uninstall in docs/howto/deploy.md."
-		compare   = "An administrator must compare the programs that run there and their versions with the release. Users must not use the component's account."
+		compare   = "An administrator must compare the component's programs and versions with the release. Users must not use the component's account."
 	)
 	otherClass := refused{
 		"An administrator defines the classes that each namespace may use.",
@@ -140,7 +140,7 @@ func ofPolicies() map[string]refused {
 	return map[string]refused{
 		`'This namespace may not use BucketClass "' + object.spec.bucketClassName + '". An administrator must add it to the annotation cooper.dev/bucket-classes of the namespace.'`:                    otherClass,
 		`'This namespace may not use BucketAccessClass "' + object.spec.bucketAccessClassName + '". An administrator must add it to the annotation cooper.dev/bucket-access-classes of the namespace.'`: otherClass,
-		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies it by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, write that namespace for cosi-system in the policy cosi-sidecar-driver, too.": {
+		"A sidecar may change only Buckets, BucketAccesses and access Secrets of its own driver. The policy identifies a sidecar by its permission to hold the driver's Lease in cosi-system: apply the Role and RoleBinding of the driver's lease.yaml. If the sidecar runs with --leader-namespace, also replace cosi-system by that namespace in the policy cosi-sidecar-driver.": {
 			"The account of the sidecar does not have permission to hold the Lease of the driver.",
 			"An administrator must apply the Role and RoleBinding of the driver's lease.yaml, in the namespace that the policy names.",
 		},
@@ -148,7 +148,7 @@ func ofPolicies() map[string]refused {
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and Buckets with deletionPolicy Delete lose their data. Delete all BucketAccesses and BucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
-		"Deleting this CustomResourceDefinition deletes every object of its kind, and with reclaimPolicy Delete their data. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
+		"Deleting this CustomResourceDefinition deletes every object of its kind, and the data of those with reclaimPolicy Delete. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
 		"cosi-obc may create and delete only Buckets that import existing backend buckets.": {confined, compare},
@@ -160,7 +160,7 @@ func ofPolicies() map[string]refused {
 			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",
 		},
 		"Annotations of objectstorage.k8s.io belong to COSI, as do cooper.dev/access-uid and cooper.dev/driver. If this is an exported manifest, remove them from it; a full replacement must keep the current ones. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
-			"COSI records there which objects are in use and which driver and access they belong to.",
+			"COSI records in these annotations which objects are in use, and the driver and the access of each Secret.",
 			"In a manifest for kubectl apply, leave these annotations out. With kubectl replace, keep the current ones. A restore tool needs the ClusterRole cosi-override.",
 		},
 		"Only COSI creates Secrets with the finalizer objectstorage.k8s.io/protection. Remove metadata.finalizers and metadata.ownerReferences from this copy of an access Secret. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {

@@ -41,7 +41,7 @@ func ofWords() map[Word]explained {
 		},
 		Failed: {
 			"The object is not provisioned, and COSI cannot provision it without a change.",
-			"The object, its class, an object that it refers to, or the driver's response prevents it. The reason is displayed next to the status.",
+			"The object, its class, an object that it refers to, or the driver's response prevents provisioning. The reason is displayed next to the status.",
 			"Run kubectl cosi explain with the reason.",
 		},
 		Degraded: {
@@ -72,7 +72,7 @@ func ofWords() map[Word]explained {
 		},
 		NotInstalled: {
 			"The Controller or the driver has never run in this cluster.",
-			"It is not installed, or the class has the name of another driver.",
+			"It is not installed, or the driverName of the class is wrong.",
 			"An administrator must install it, or correct the driverName of the class.",
 		},
 		NoLease: {

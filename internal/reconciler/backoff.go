@@ -73,7 +73,7 @@ func (l *Limiter) When(item reconcile.Request) time.Duration {
 }
 
 // Poll returns the delay, with jitter, after which an object is reconciled again if something other than a failure
-// blocks it. The delay is d; if many objects fail, each call returns a longer delay.
+// blocks it. The first delay is d. If many objects fail, the delay doubles with each call, up to a limit.
 func (l *Limiter) Poll(item reconcile.Request, d time.Duration) time.Duration {
 	return l.wait(item, d, d)
 }

@@ -76,11 +76,11 @@ func New(mgr ctrl.Manager, o Options) (func(kind string) Base, error) {
 	}
 	operations, err := metrics.NewController(o.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("metrics of operations: %w", err)
+		return nil, fmt.Errorf("register the metrics of operations: %w", err)
 	}
 	steps, err := metrics.NewSteps(o.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("metrics of steps: %w", err)
+		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
 	recorder := EventRecorder{Events: mgr.GetEventRecorder("cosi-" + o.Component)}
 	return func(kind string) Base {

@@ -79,14 +79,14 @@ func (b Base) Reread(ctx context.Context, r *Request) (Verdict, error) {
 	return Wait("the cache to catch up with the API server"), nil
 }
 
-// Finished records that an operation, which started at that time, succeeded.
+// Finished records the success of an operation that started at the time began.
 func (b Base) Finished(driver, operation string, began metav1.Time) {
 	o := metrics.Operation{Driver: driver, Kind: b.Kind, Name: operation}
 	b.Metrics.Finished(o, b.Now().Sub(began.Time))
 	b.Metrics.Reconciled(o, metrics.StatusSucceeded)
 }
 
-// Deleted records that a deletion, which started at the time began, succeeded. If the object was never provisioned, its
+// Deleted records the success of a deletion that started at the time began. If the object was never provisioned, its
 // creation is recorded as canceled.
 func (b Base) Deleted(driver string, began metav1.Time, of []metav1.Condition) {
 	b.Finished(driver, metrics.OperationDelete, began)

@@ -13,8 +13,9 @@ import (
 )
 
 // Slim is a cache transform that saves memory. It removes managed fields, which no component reads. It interns strings
-// that thousands of objects share. It clips lists, for which the decoder allocates space for four items. It returns
-// values that are not API objects unchanged, such as the tombstone of a missed deletion, which was transformed before.
+// that thousands of objects share. It clips lists, for which the decoder allocates space for four items. It does not
+// change values that are not API objects, such as the tombstone of a missed deletion, whose object was transformed
+// before.
 func Slim(cached any) (any, error) {
 	obj, ok := cached.(client.Object)
 	if !ok {

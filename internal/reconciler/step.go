@@ -19,7 +19,7 @@ type Step[T any] interface {
 	Run(ctx context.Context, work T) (Verdict, error)
 }
 
-// NewStep returns a step with the given name that calls do.
+// NewStep returns a step with the given name that calls the function do.
 func NewStep[T any](name string, do func(ctx context.Context, work T) (Verdict, error)) Step[T] {
 	return named[T]{name: name, do: do}
 }

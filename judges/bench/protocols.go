@@ -129,7 +129,7 @@ func (c s3) page(ctx context.Context, prefix, marker string) ([]byte, error) {
 
 func (s3) marks() (entry, next string) { return "<Contents>", "<NextContinuationToken>" }
 
-// azure adds a precomputed account signature to each request.
+// azure adds a precomputed account SAS to each request.
 type azure struct {
 	plain
 	url, signature string
@@ -147,7 +147,7 @@ func newAzure(at place) (protocol, error) {
 	}
 	signature, err := values.SignWithSharedKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("sign the account signature: %w", err)
+		return nil, fmt.Errorf("create an account SAS: %w", err)
 	}
 	return azure{newPlain(), strings.TrimSuffix(at.URL, "/") + "/" + at.ID + "/" + bucket, signature.Encode()}, nil
 }

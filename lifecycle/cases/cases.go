@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cases lists the requirements that the controller and the sidecar fulfill together (cases). Tests call Covers
-// to declare which cases they test. hack/mutations introduces defects that violate the cases.
+// Package cases lists the cases: the requirements that the controller and the sidecar fulfill together. Tests call
+// Covers to declare which cases they test. hack/mutations introduces defects that violate the cases.
 // docs/reference/lifecycle-coverage.md lists the tests and the defects of each case.
 package cases
 

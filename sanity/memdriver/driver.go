@@ -43,7 +43,7 @@ type Options struct {
 	Speaks Generation
 	// NamesAsIDs makes a driver of an older generation use the requested names as IDs. By default it adds prefixes.
 	NamesAsIDs bool
-	// StaticPrefix is the prefix of bucket IDs that exist without being created. Default none.
+	// StaticPrefix is the prefix of the IDs of buckets that exist although the driver did not create them. Default none.
 	StaticPrefix string
 	// ServerOptions are passed to every gRPC server of the driver. Their interceptors wrap the driver's own, so a test
 	// can observe the calls. Default none.

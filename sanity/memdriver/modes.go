@@ -14,7 +14,7 @@ import (
 // right is the permission of an account in one category.
 type right struct{ read, write bool }
 
-// rightOf translates a mode. An unset mode gives open.
+// rightOf translates a mode. For an unset mode, it returns open.
 func rightOf(mode *cosi.AccessMode, open right) right {
 	switch mode.GetMode() {
 	case cosi.AccessMode_READ_WRITE:
@@ -28,8 +28,8 @@ func rightOf(mode *cosi.AccessMode, open right) right {
 	}
 }
 
-// within reduces a right to the largest part that some mode includes which is not disallowed. If it cannot be both,
-// reading is preferred to writing.
+// within reduces a right to what one allowed mode includes: reading and writing if possible, otherwise reading,
+// otherwise writing.
 func (r right) within(disallowed []cosi.AccessMode_Mode) right {
 	for _, mode := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
 		left := rightOf(&cosi.AccessMode{Mode: mode}, right{})

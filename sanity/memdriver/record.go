@@ -38,8 +38,8 @@ type Call struct {
 	ID string
 	// Request is a copy of the request.
 	Request proto.Message
-	// Started and Finished are the positions of the call's start and end in the sequence of all calls' starts and ends,
-	// counted from 1. Finished is 0 while the call is running.
+	// Started and Finished order the starts and ends of all calls: every start and every end gets the next number,
+	// beginning with 1. Finished is 0 while the call is running.
 	Started, Finished int
 	// Code and Message are the status of the response; Response is a copy of the response, or nil on failure. They are
 	// not set while the call is running.
@@ -160,9 +160,9 @@ func Requests[T proto.Message](d *Driver) []T {
 	return out
 }
 
-// Await waits until enough returns true for the recorded calls of the given RPCs, and returns these calls. Without
-// rpcs, it considers all calls. It calls enough at first and whenever a call starts or ends. If ctx ends first, Await
-// returns the calls so far and the error of ctx.
+// Await waits until the function enough returns true for the recorded calls of the given RPCs, and returns these calls.
+// Without rpcs, it considers all calls. It calls enough at first and whenever a call starts or ends. If ctx ends before
+// enough returns true, Await returns the calls so far and the error of ctx.
 func (d *Driver) Await(ctx context.Context, enough func([]Call) bool, rpcs ...RPC) ([]Call, error) {
 	for {
 		calls, changed := d.record.snapshot(rpcs)

@@ -55,8 +55,8 @@ type script struct {
 	faults []*scripted
 }
 
-// Script adds faults. If several faults match a call, only the first one that has not reached its Times counts the
-// call and affects it. The returned function removes the faults.
+// Script adds faults. If several faults match a call, only one of them counts the call and affects it: the first that
+// has not reached its Times. The returned function removes the faults.
 func (d *Driver) Script(faults ...Fault) (remove func()) {
 	added := make([]*scripted, len(faults))
 	for i, fault := range faults {

@@ -191,8 +191,8 @@ func (s *state) newKey(account, secret string) string {
 	return id
 }
 
-// keysOf returns the IDs of an account's live keys. Without defects these are at most the given ones; a defect can
-// leave others.
+// keysOf returns the IDs of an account's live keys. Without defects, it returns the known ones; a defect can leave
+// others.
 func (d *Driver) keysOf(s *state, account string, known ...string) []string {
 	if len(d.options.Defects) == 0 {
 		return known

@@ -49,8 +49,8 @@ type Backend struct {
 	broken atomic.Value
 }
 
-// NewBackend serves a proxy for the store at endpoint until the test ends. refuse writes that store's response to a
-// caller with unknown credentials.
+// NewBackend serves a proxy for the store at endpoint until the test ends. The function refuse writes the response that
+// this store sends to a caller with unknown credentials.
 func NewBackend(t testing.TB, endpoint string, refuse func(http.ResponseWriter)) *Backend {
 	t.Helper()
 	target, err := url.Parse(endpoint)

@@ -29,13 +29,14 @@ type Hooks struct {
 	Inventory Command `json:"inventory,omitempty"`
 	// MakeBucket creates a bucket with the name in SANITY_BUCKET_NAME.
 	MakeBucket Command `json:"makeBucket,omitempty"`
-	// RemoveBucket deletes this bucket, and succeeds if it does not exist.
+	// RemoveBucket deletes the bucket that MakeBucket created, and succeeds if it does not exist.
 	RemoveBucket Command `json:"removeBucket,omitempty"`
-	// BucketID is the bucket ID of such a bucket, in which {name} is replaced by the name. Default: {name}.
+	// BucketID is the bucket ID of the bucket that MakeBucket creates. The suite replaces {name} with its name. Default:
+	// {name}.
 	BucketID string `json:"bucketID,omitempty"`
 	// TakeName creates a bucket of another owner with the ID in SANITY_BUCKET_ID, and fails if a bucket already exists.
 	TakeName Command `json:"takeName,omitempty"`
-	// FreeName deletes this bucket, and succeeds if it does not exist.
+	// FreeName deletes the bucket that TakeName created, and succeeds if it does not exist.
 	FreeName Command `json:"freeName,omitempty"`
 	// Break starts a fault. The faults are down (the backend does not respond) and login-refused (the backend rejects
 	// the driver's own credentials).

@@ -22,17 +22,18 @@ import (
 type File struct {
 	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Command starts the driver, instead of Endpoint. A relative path is relative to the working directory. It enables
-	// the cases about the process and about restarts.
+	// Command starts the driver. Set it instead of Endpoint. A relative path is relative to the working directory.
+	// Command enables the cases about the process and about restarts.
 	Command []string `json:"command,omitempty"`
 	// Environment contains environment variables for the driver, in addition to COSI_ENDPOINT.
 	Environment map[string]string `json:"environment,omitempty"`
-	// ImageEnvironment lists the names of environment variables in the driver's image manifest.
+	// ImageEnvironment lists the names of environment variables in the driver's image manifest. The suite checks that
+	// none of them uses the reserved prefix COSI_.
 	ImageEnvironment []string `json:"imageEnvironment,omitempty"`
 
 	// Contract is v1alpha2 or v1alpha1. Default: v1alpha2.
 	Contract string `json:"contract,omitempty"`
-	// Parameters are the parameters to send to the driver, since parameters are opaque to COSI.
+	// Parameters are the class parameters to send to the driver. Each driver defines its own.
 	Parameters sanity.Params `json:"parameters,omitempty"`
 	// Authentication lists Key, ServiceAccount, or both. Default: Key.
 	Authentication   []string              `json:"authentication,omitempty"`

@@ -133,7 +133,8 @@ func (c *Checker) Violations() []Violation {
 }
 
 // ObjectChanged tells the checker that a user or an administrator has changed an object, since the checker cannot
-// observe such changes. After a change, the sidecar may repeat rejected requests, including those of running calls.
+// observe such changes. After a change, the sidecar may repeat rejected requests, including requests that were running
+// at the time of the change.
 func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

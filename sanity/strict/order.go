@@ -65,7 +65,7 @@ func (c *Checker) checkGrant(call watched, r *cosi.DriverGrantBucketAccessReques
 		c.report(call, GeneratedFirst, fmt.Sprintf("the account ID %q was never generated", r.GetAccountId()))
 	case !maps.Equal(phase1.GetParameters(), r.GetParameters()), phase1.GetProtocol().GetType() != r.GetProtocol().GetType(),
 		phase1.GetAuthenticationType().GetType() != r.GetAuthenticationType().GetType(), !sameBuckets(phase1.GetBuckets(), r.GetBuckets()):
-		c.report(call, SameParameters, "the access differs from that of DriverGenerateBucketAccessId")
+		c.report(call, SameParameters, "parameters, protocol, authentication type or buckets differ from those of DriverGenerateBucketAccessId")
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *Checker) checkServiceAccount(call watched, by *cosi.AuthenticationType,
 func (c *Checker) checkBuckets(call watched, buckets []*cosi.AccessedBucket) {
 	for _, bucket := range buckets {
 		if !c.found[bucket.GetBucketId()] {
-			c.report(call, KnownBuckets, fmt.Sprintf("bucket %q was neither created nor found", bucket.GetBucketId()))
+			c.report(call, KnownBuckets, fmt.Sprintf("no earlier call created or found bucket %q", bucket.GetBucketId()))
 		}
 	}
 }

@@ -221,14 +221,14 @@ func (l *lease) describe(at layout, server string) error {
 func (l *lease) holdAlive(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("lock the alive file of the control plane: %w", err)
+		return fmt.Errorf("lock the file that the components watch: %w", err)
 	}
 	got, err := flock.Try(file)
 	if err == nil && !got {
 		err = fmt.Errorf("%s is locked by another process", path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("lock the alive file of the control plane: %w", err), file.Close())
+		return errors.Join(fmt.Errorf("lock the file that the components watch: %w", err), file.Close())
 	}
 	l.alive = file
 	return nil

@@ -5,7 +5,7 @@
 // this machine, and Install builds a program of a published module.
 //
 // The package does not depend on the programs that it builds. It imports little more than the standard
-// library, so that a program that only uses gobuild itself compiles within seconds.
+// library, so that programs that import only gobuild compile within seconds.
 package gobuild
 
 import (

@@ -130,5 +130,5 @@ func merge(body string) client.Patch {
 // ofAnother reports whether the policy, and not RBAC, rejected a request, with advice for the administrator.
 func ofAnother(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets, BucketAccesses and access Secrets of its own driver") &&
-		strings.Contains(err.Error(), "If the sidecar runs with --leader-namespace, write that namespace for cosi-system in the policy cosi-sidecar-driver")
+		strings.Contains(err.Error(), "If the sidecar runs with --leader-namespace, also replace cosi-system by that namespace in the policy cosi-sidecar-driver")
 }

@@ -107,7 +107,7 @@ spec:
 func wrapRules(directory string) error {
 	rules, err := os.ReadFile(filepath.Join(directory, "rules.yaml"))
 	if err != nil {
-		return fmt.Errorf("read the rules: %w", err)
+		return fmt.Errorf("read the Prometheus rules: %w", err)
 	}
 	var object strings.Builder
 	object.WriteString(ruleHead)
@@ -118,7 +118,7 @@ func wrapRules(directory string) error {
 		object.WriteString(line)
 	}
 	if err := os.WriteFile(filepath.Join(directory, "prometheusrule.yaml"), []byte(object.String()), 0o600); err != nil {
-		return fmt.Errorf("write the rules: %w", err)
+		return fmt.Errorf("write the Prometheus rules: %w", err)
 	}
 	return nil
 }

@@ -150,9 +150,9 @@ func TestADriverEnds(t *testing.T) {
 		"an argument that is none":    {[]string{"start"}, 2, `unexpected argument "start"; see --help`},
 		"an unknown log level":        {[]string{"--log-level=loud"}, 2, "debug, info, warn, error"},
 		"an unknown log format":       {[]string{"--log-format=xml"}, 2, "text, json"},
-		"a busy port for metrics":     {[]string{"--outage=x", "--metrics-address=" + busy}, 1, "serving metrics: listen tcp " + busy},
-		"a busy port for health":      {[]string{"--outage=x", "--health-address=" + busy}, 1, "serving health: listen tcp " + busy},
-		"an address that is no place": {[]string{"--outage=x", "--health-address=nowhere"}, 1, "serving health: listen tcp: address nowhere"},
+		"a busy port for metrics":     {[]string{"--outage=x", "--metrics-address=" + busy}, 1, "listen for metrics over HTTP: listen tcp " + busy},
+		"a busy port for health":      {[]string{"--outage=x", "--health-address=" + busy}, 1, "listen for health over HTTP: listen tcp " + busy},
+		"an address that is no place": {[]string{"--outage=x", "--health-address=nowhere"}, 1, "listen for health over HTTP: listen tcp: address nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,8 +33,8 @@ type Place struct {
 
 // Flags defines --credential-store and the flags for the API server.
 func (p *Place) Flags(f *pflag.FlagSet) {
-	f.StringVar(&p.value, "credential-store", "", "where delivered keys are kept: sidecar (which serves a store at "+sidecarAddress+") or sidecar:unix:///path/to/name.sock, kubernetes (Secrets of its own namespace) or kubernetes:namespace, directory:/path, or memory, which forgets them")
-	f.StringVar(&p.keyFile, "credential-key-file", "", "file with the keys by which the stored secrets are encrypted, each line an ID and 32 bytes in base64; empty stores them as they are")
+	f.StringVar(&p.value, "credential-store", "", "store of the delivered keys: sidecar (at "+sidecarAddress+"), sidecar:unix:///path/to/name.sock, kubernetes (Secrets of its own namespace), kubernetes:namespace, directory:/path, or memory (lost at a restart)")
+	f.StringVar(&p.keyFile, "credential-key-file", "", "file with keys to encrypt the stored secrets, one per line: an ID and 32 bytes in base64; empty disables encryption")
 	p.access.Flags(f)
 }
 

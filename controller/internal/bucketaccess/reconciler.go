@@ -6,8 +6,8 @@
 // UID from the claims and the finalizer from the access.
 //
 // Each reconcile runs one of the lists of steps below. While an access is handed off, this package writes only the
-// finalizer, the condition ResourcesValidated (shared with the sidecar), limits that an earlier version did not hand
-// off, and a missing UID on a claim. It makes no RPC.
+// finalizer, the condition ResourcesValidated (shared with the sidecar), a missing UID on a claim, and
+// status.disallowedBucketAccessModes if an earlier version omitted it. It makes no RPC.
 package bucketaccess
 
 import (
@@ -55,7 +55,7 @@ func (r *Reconciler) handedOff() []reconciler.Step[*work] {
 		reconciler.SharedStep[*work]("seen", r.Seen),                 // does the cache hold our last write?
 		reconciler.NewStep("protect", r.protect),                     // add the finalizer, if it was removed
 		reconciler.NewStep("gather", r.gather),                       // look up claims and Buckets
-		reconciler.NewStep("restoreLimits", r.restoreLimits),         // add limits that an earlier version did not hand off
+		reconciler.NewStep("restoreLimits", r.restoreLimits),         // add the disallowed modes, if they are missing
 		reconciler.NewStep("reportClaims", r.reportClaims),           // are the claims as they were at the hand-off?
 		reconciler.NewStep("restoreReferences", r.restoreReferences), // the UID, if a claim does not have it
 	}

@@ -149,12 +149,12 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 
 // heldMessage returns why the Bucket is held and how to release it.
 func heldMessage(bucket *cosiapi.Bucket) string {
-	loss := "delete the Bucket with its data, or set deletionPolicy: Retain to keep the data"
+	loss := "the Bucket with its data, or set deletionPolicy: Retain to keep the data"
 	if bucket.Spec.ExistingBucketID != "" {
-		loss = "delete the Bucket without the backend bucket, which was imported"
+		loss = "the Bucket object; the imported backend bucket is kept"
 	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, does not exist, and COSI has not observed its deletion: the Bucket may come from a backup. "+
-		"COSI holds this Bucket. An administrator must decide, and set the annotation %s to %q to %s.",
+		"COSI does not release this Bucket. An administrator must set the annotation %s to %q to delete %s.",
 		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
@@ -186,7 +186,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work, bucket *cosiapi.Bucket) 
 	r.Events.Warn(bucket, reconciler.BucketHeld, "ReleaseBucket", message)
 	if w.claim.UID != "" {
 		r.Events.Warn(w.claim, reconciler.BucketHeld, "ReleaseBucket", fmt.Sprintf(
-			"Bucket %q of an earlier BucketClaim of this name was kept with its data. An administrator must delete or retain the data; see the conditions of the Bucket.", bucket.Name))
+			"Bucket %q of an earlier BucketClaim of this name was kept with its data. An administrator must decide whether to delete it; see the conditions of the Bucket.", bucket.Name))
 	}
 	return nil
 }

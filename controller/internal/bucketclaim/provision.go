@@ -169,7 +169,7 @@ func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Ver
 		return verdict, err
 	}
 	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.BucketClaimRef.UID = w.claim.UID }); err != nil {
-		return reconciler.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.Req, err)
+		return reconciler.Verdict{}, fmt.Errorf("bind the Bucket to BucketClaim %q: %w", w.Req, err)
 	}
 	return reconciler.Next(), nil
 }

@@ -5,8 +5,8 @@
 // the state of the Bucket to the claim, and releases the Bucket when the claim is deleted.
 //
 // Each reconcile runs one of the lists of steps below. In the Controller, only this package writes BucketClaims, except
-// for the UIDs of accesses, which package bucketaccess maintains. It makes no RPC. The sidecar owns the status of a
-// Bucket, except for the condition ReleaseHeld, which this package writes.
+// for the UIDs of accesses, which package bucketaccess maintains. The sidecar owns the status of a Bucket, except
+// for the condition ReleaseHeld, which this package writes. The package makes no RPC.
 package bucketclaim
 
 import (

@@ -113,8 +113,8 @@ func TestBindingProblem(t *testing.T) {
 func TestHeldMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ imported, says string }{
-		"a bucket that COSI made":    {"", "delete the Bucket with its data, or set deletionPolicy: Retain"},
-		"a bucket that was imported": {"photos", "delete the Bucket without the backend bucket"},
+		"a bucket that COSI made":    {"", "to delete the Bucket with its data, or set deletionPolicy: Retain"},
+		"a bucket that was imported": {"photos", "to delete the Bucket object; the imported backend bucket is kept"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -87,7 +87,7 @@ func newPair(ip net.IP) ([]byte, error) {
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), err //nolint:wrapcheck // the caller adds the context
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), err
 }
 
 // write replaces a file, so that a reader finds either the old or the new content.

@@ -18,7 +18,7 @@ import (
 
 const (
 	bucketsPath = "/apis/objectstorage.k8s.io/v1alpha1/buckets"
-	secretsPath = "/api/v1/namespaces/{namespace}/secrets"
+	secretsPath = "/api/v1/namespaces/{namespace}/secrets" //nolint:gosec // a path
 
 	// dataLink is the symbolic link in a mounted Secret to the directory with its current values. Kubernetes replaces the
 	// link when the Secret changes, and then deletes the old directory.
@@ -83,7 +83,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, body object, fail
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may have closed the connection
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the client may have closed the connection
 }
 
 func refuseList(r *http.Request) (object, *failure) {

@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	err := s.http.Close()
-	<-ended // the listener is closed
+	<-ended //nolint:errcheck // http.ErrServerClosed: the listener is closed
 	if err != nil {
 		return fmt.Errorf("stop the Kubernetes API: %w", err)
 	}

@@ -19,8 +19,8 @@ import (
 // signature refers. It can also be the ID of a user, if the store accepts a secret that a Deriver computed from the
 // mark.
 type DerivedKeys interface {
-	// List returns the marks of the account, including those of incomplete keys. If the backend has something else
-	// where a mark should be, List also returns it, because it shows that the account has another owner.
+	// List returns the marks of the account, including those of incomplete keys. List also returns invalid values that
+	// the backend stores in place of a mark, because they show that the account has another owner.
 	List(ctx context.Context) ([]Mark, error)
 	// Derive returns the credential for a mark. The result is always the same for the same mark, and Derive changes
 	// nothing.

@@ -18,12 +18,13 @@
 // (see NoteGiven).
 //
 // A driver uses a Store for the data that its backend cannot keep. Losing or replacing the Store must not invalidate
-// live credentials. A driver with a Store therefore marks each account at the backend with Store.ID, and rejects
-// accounts that carry another ID.
+// live credentials. If the backend can store a mark, a driver with a Store therefore marks each account with Store.ID,
+// and rejects accounts that carry another ID.
 //
 // All functions rely on driverkit to serialize the calls for one account within a process. Calls of two processes can
 // overlap for a few seconds, until a replaced leader notices that it has lost its lease. GrantShownOnce and
 // GrantSupplied return Aborted if the other process changed the account's entry in the Store meanwhile. They do not
-// invalidate a delivered credential or reactivate a revoked one. Before it calls them, the driver must check that the
-// account belongs to it and was requested with this access.
+// invalidate a delivered credential or reactivate a revoked one. Before a driver calls either of them, it must check
+// that it owns the account. Before it calls GrantShownOnce, it must also check that the account was created for this
+// access.
 package credentials

@@ -12,9 +12,9 @@ import (
 // noteRequest is the note that holds the hash of the request that created the account.
 const noteRequest = "params"
 
-// NoteGiven records the purpose of an account that uses a credential which an administrator configured and several
-// accounts share. The backend has no record of these accounts, so the record is in the store, without the credential.
-// request is a hash of the request. If the account was recorded with another hash, NoteGiven returns AlreadyExists.
+// NoteGiven records the request of an account that uses a shared credential, which an administrator configured. The
+// backend has no record of such accounts, so the record is in the store, without the credential. The argument request
+// is a hash of the request. If the account was recorded with another hash, NoteGiven returns AlreadyExists.
 func NoteGiven(ctx context.Context, store Store, account, request string) error {
 	entry, err := store.Get(ctx, account)
 	switch {

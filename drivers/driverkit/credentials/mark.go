@@ -35,8 +35,8 @@ type MarkedRequest struct {
 	// Owner identifies the driver and cluster that own the account, such as the driver's name and the cluster's mark. An
 	// account with another owner is left unchanged.
 	Owner string
-	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists. Leave
-	// it empty for a revoke.
+	// Hash identifies the requested access: requests for the same access have the same Hash. A grant for an account with
+	// another hash returns AlreadyExists. Leave it empty for a revoke.
 	Hash string
 }
 

@@ -16,8 +16,8 @@ import (
 // HMAC keys of Google Cloud Storage, or a key API that does not accept a secret. The backend must allow two keys per
 // account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account. The list may be stale. Keys in the store are removed even if they are not
-	// listed, and a recently created key may be used before it is listed.
+	// List returns all keys of the account. The list may be stale: a revoke deletes the stored keys even if they are not
+	// listed, and a grant may return a new key before it is listed (see Young).
 	List(ctx context.Context) ([]ShownOnceKey, error)
 	// Create creates a key. The client must not retry when a response is lost.
 	Create(ctx context.Context) (Credential, error)
@@ -36,7 +36,7 @@ type ShownOnceKey struct {
 // than this.
 const Young = 5 * time.Minute
 
-// NoteMade is the note of an entry that records when the current key was created.
+// NoteMade is the name of the note that records when the current key of an entry was created.
 const NoteMade = "made"
 
 // noteClaim is the note that claim changes.
@@ -50,8 +50,8 @@ const noteClaim = "claim"
 // key was therefore never delivered, and GrantShownOnce removes it. With another store, it would remove live keys, so
 // the caller must first check that the account carries the ID of this store.
 //
-// Two processes, a former and the current leader, may grant one account at the same time. At most one of them returns
-// a credential, which works. The other one gets Aborted.
+// Two processes, a former and the current leader, may grant one account at the same time. At most one of them returns a
+// credential, and that credential works. The other one gets Aborted.
 func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
 	entry, _, err := lookUp(ctx, store, request.Account)
 	if err != nil {
@@ -111,10 +111,10 @@ func createShownOnce(ctx context.Context, store Store, entry Entry, rotation str
 	return stored.Current, nil
 }
 
-// claim writes the entry back with only a note changed, and returns it. Of two processes that have read the same
-// entry, only one can write it. If another process has stored a key since, the write fails and this process must not
-// remove that key. Otherwise the other process can no longer store its key and will not deliver it. The note is
-// random because Kubernetes does not assign a new version to an object that does not change.
+// claim writes the entry back with only a note changed, and returns it. Of two processes that have read the same entry,
+// only one can write it. If another process has stored a key since, the write fails and this process must not remove
+// that key. If the write succeeds, the other process can no longer store its key, and therefore does not deliver it.
+// The note is random because Kubernetes does not assign a new version to an object that does not change.
 func claim(ctx context.Context, store Store, entry Entry) (Entry, error) {
 	notes := map[string]string{}
 	maps.Copy(notes, entry.Notes)

@@ -14,8 +14,8 @@ import (
 // noteGrant is the note that holds the hash of the access that an account was created for.
 const noteGrant = "params"
 
-// SuppliedKeys manages the keys of one account at a backend that accepts secrets chosen by the caller, such as MinIO,
-// versitygw or Ceph RGW.
+// SuppliedKeys manages the keys of one account at a backend that accepts secrets chosen by the caller, such as MinIO or
+// versitygw.
 type SuppliedKeys interface {
 	// Make generates a key locally, without any call. Its ID must differ from the IDs of all earlier keys.
 	Make() Credential
@@ -29,7 +29,8 @@ type SuppliedKeys interface {
 type SuppliedRequest struct {
 	Request
 
-	// Hash is equal for requests for equal access. A grant for an account with another hash returns AlreadyExists.
+	// Hash identifies the requested access: requests for the same access have the same Hash. A grant for an account with
+	// another hash returns AlreadyExists.
 	Hash string
 	// Notes are stored in the entry of a new account. They contain data that a revoke needs but that its request does
 	// not contain. They are not secret.
@@ -68,8 +69,8 @@ func ensureKeys(ctx context.Context, entry Entry, keys SuppliedKeys) error {
 }
 
 // checkUnchanged returns Aborted if another process has changed or deleted the entry since this one read it. It first
-// removes the keys that are no longer in the entry. This process, which may be a former leader, has just reactivated
-// them, and a user may still hold a revoked key.
+// removes from the backend the keys that the stored entry no longer has: this process, which may be a former leader,
+// has just reactivated them, and a user may still hold a revoked key.
 func checkUnchanged(ctx context.Context, store Store, entry Entry, keys SuppliedKeys) error {
 	now, _, err := lookUp(ctx, store, entry.Account)
 	if err != nil || now.Version == entry.Version {

@@ -39,8 +39,9 @@ func (Killed) Error() string { return "the process was killed" }
 // NonRetriable prevents retries of the Azure SDK.
 func (Killed) NonRetriable() {}
 
-// Paused returns a Crash that pauses the process instead of killing it. Before the call with the given number,
-// counted from 1, it runs meanwhile. This simulates a leader that is paused and replaced by another one.
+// Paused returns a Crash that pauses the process before the call with the given number, counted from 1, instead of
+// killing it. During the pause, it runs the given function. This simulates a leader that is paused and replaced by
+// another one.
 func Paused(at int, meanwhile func()) *Crash { return &Crash{at: at, meanwhile: meanwhile} }
 
 // Context returns the context for the process's calls. It is canceled when the process dies.

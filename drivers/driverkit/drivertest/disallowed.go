@@ -46,7 +46,8 @@ func WithDisallowed(request *cosi.DriverGrantBucketAccessRequest, disallowed *co
 }
 
 // WantLimited grants the access and runs all tries with the credential. Operations of the requested modes must work.
-// In each category, operations that no allowed mode includes must fail. tries receives the response.
+// In each category, operations that no allowed mode includes must fail. WantLimited passes the response to the grant to
+// the function tries, which returns the operations.
 func (c *Client) WantLimited(
 	t *testing.T, limited Limited, request *cosi.DriverGrantBucketAccessRequest, tries func(*cosi.DriverGrantBucketAccessResponse) []Try,
 ) {

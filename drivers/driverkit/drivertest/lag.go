@@ -66,7 +66,7 @@ func without[Q any](call func(context.Context, Q) error) func(context.Context, Q
 	return func(ctx context.Context, request Q) (struct{}, error) { return struct{}{}, call(ctx, request) }
 }
 
-// settle returns when the calling process dies.
+// settle repeats a call while it returns a retryable error, up to maxRepeats times or until the process dies.
 func settle[Q, A any](ctx context.Context, request Q, call func(context.Context, Q) (A, error)) (answer A, err error) {
 	for range maxRepeats {
 		answer, err = call(ctx, request)

@@ -7,7 +7,7 @@ import cosi "github.com/cooper-cosi/cooper/proto"
 // Modes are the access modes that a request asks for on each of its buckets.
 type Modes struct{ Data, ObjectMetadata, BucketMetadata cosi.AccessMode_Mode }
 
-// GrantRequest returns a request for access to buckets with a key.
+// GrantRequest returns a request for access to buckets. The authentication type is Key.
 func GrantRequest(protocol cosi.ObjectProtocol_Type, account string, asked Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	request := &cosi.DriverGrantBucketAccessRequest{
 		AccountId:          account,

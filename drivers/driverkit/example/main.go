@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command example is a complete COSI driver to use as a starting point. Its backend is a directory that contains
-// state.json and one directory per bucket. It does not serve objects. The driver tolerates a crash at any point,
-// because it replaces state.json atomically and reads it again in every call.
+// state.json and one directory per bucket. Workloads cannot access the buckets. The driver tolerates a crash at any
+// point, because it replaces state.json atomically and reads it again in every call.
 package main
 
 import (

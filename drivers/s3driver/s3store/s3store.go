@@ -107,7 +107,7 @@ type (
 	AdminCall = adminapi.Request
 	// Dialect describes how a store's policies differ from those of AWS.
 	Dialect = policy.Dialect
-	// BucketPolicies edits bucket policies, for a store that defines the permissions of accounts in them.
+	// BucketPolicies edits bucket policies, for a store whose bucket policies define the permissions of accounts.
 	BucketPolicies = bucketpolicy.Editor
 )
 

@@ -3,8 +3,8 @@
 // Package binaries builds the Go programs that a node needs in addition to a control plane and Debian
 // packages. It does not start them.
 //
-// It imports little more than the standard library, so that a program that only builds these programs itself
-// compiles within seconds.
+// It imports little more than the standard library, so that programs that import only this package compile
+// within seconds.
 package binaries
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sigv4 verifies AWS Signature Version 4 like a service. It supports the Authorization header, presigned
+// Package sigv4 verifies AWS Signature Version 4 as AWS services do. It supports the Authorization header, presigned
 // URLs, the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. The
 // caller provides the secret for the verification. The package does not store credentials or authorize requests.
 //

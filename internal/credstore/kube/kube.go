@@ -59,7 +59,8 @@ func newClient(config *rest.Config, namespace string) (*client, error) {
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// A Server serves the Secrets of one namespace to a driver. Until OpenFor, it rejects every call with Unavailable.
+// A Server serves the Secrets of one namespace to a driver. Until OpenFor is called, it rejects every call with
+// Unavailable.
 type Server struct {
 	*credstore.Server
 

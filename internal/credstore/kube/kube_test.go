@@ -5,8 +5,10 @@ package kube_test
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -49,10 +52,12 @@ func (n namespace) open(driver string) *kube.Secrets {
 }
 
 // serve serves the store of a driver and returns its address.
-func (n namespace) serve(driver string) string {
+func (n namespace) serve(driver string) string { return n.serveWith(n.Config(), driver) }
+
+func (n namespace) serveWith(config *rest.Config, driver string) string {
 	n.t.Helper()
 	address := "unix://" + filepath.Join(processtest.ShortTempDir(n.t), "credentials.sock")
-	server, err := kube.Serve(n.t.Context(), n.Config(), n.name, address, slog.New(slog.DiscardHandler))
+	server, err := kube.Serve(n.t.Context(), config, n.name, address, slog.New(slog.DiscardHandler))
 	n.must(err)
 	n.t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
@@ -145,6 +150,35 @@ func TestLostID(t *testing.T) {
 	}
 	n.open("other.example.com")
 }
+
+// TestServedAfterAFailure verifies that a store that could not be read at first is read again by the next call.
+func TestServedAfterAFailure(t *testing.T) {
+	t.Parallel()
+	n := newNamespace(t)
+	config := rest.CopyConfig(n.Config())
+	var down atomic.Bool
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if down.Load() {
+				return nil, errors.New("the test cut the connection")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	remote := n.dial(n.serveWith(config, "s3.example.com"))
+	down.Store(true)
+	if _, err := remote.ID(t.Context()); err == nil {
+		t.Error("ID succeeded without a connection")
+	}
+	down.Store(false)
+	_, err := remote.Put(t.Context(), "ba-1", cosi.NewSecret("mine"), "")
+	n.must(err)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestDamagedEntry(t *testing.T) {
 	t.Parallel()

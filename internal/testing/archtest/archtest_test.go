@@ -26,12 +26,39 @@ func TestThisModule(t *testing.T) {
 	// Reading every source file here, and not only in go list's process, also registers the files in the test cache as
 	// dependencies.
 	report(t, sourceFiles(t))
-	pkgs := list(t)
+	pkgs := list(t, root)
 	report(t, Imports(module, pkgs))
 	report(t, Libraries(module, pkgs))
 	report(t, Naming(pkgs))
 	report(t, Documented(pkgs))
 	report(t, Requirements(required(t)))
+}
+
+// TestOtherModules checks the packages of the modules below the root, except those of tools. Their imports have no
+// layers, because nothing that is released imports them.
+func TestOtherModules(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(root + "/*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested, err := filepath.Glob(root + "/*/*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, file := range append(files, nested...) {
+		if strings.HasPrefix(file, root+"/tools/") {
+			continue
+		}
+		pkgs := list(t, filepath.Dir(file))
+		report(t, Naming(pkgs))
+		report(t, Documented(pkgs))
+		checked += len(pkgs)
+	}
+	if checked == 0 {
+		t.Error("no module below the root has packages")
+	}
 }
 
 func report(t *testing.T, violations []Violation) {
@@ -41,10 +68,10 @@ func report(t *testing.T, violations []Violation) {
 	}
 }
 
-// list asks go list for all packages of the module.
-func list(t *testing.T) []Package {
+// list asks go list for all packages of the module in a directory.
+func list(t *testing.T, dir string) []Package {
 	t.Helper()
-	out := goCommand(t, "list", "-json=ImportPath,Name,Doc,Imports,Deps,GoFiles", "./...")
+	out := goCommand(t, dir, "list", "-json=ImportPath,Name,Doc,Imports,Deps,GoFiles", "./...")
 	var pkgs []Package
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var pkg Package
@@ -66,7 +93,7 @@ func required(t *testing.T) map[string]bool {
 			Indirect bool   `json:"Indirect"`
 		} `json:"Require"`
 	}
-	if err := json.Unmarshal(goCommand(t, "mod", "edit", "-json"), &mod); err != nil {
+	if err := json.Unmarshal(goCommand(t, root, "mod", "edit", "-json"), &mod); err != nil {
 		t.Fatal(err)
 	}
 	direct := map[string]bool{}
@@ -76,10 +103,10 @@ func required(t *testing.T) map[string]bool {
 	return direct
 }
 
-func goCommand(t *testing.T, args ...string) []byte {
+func goCommand(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go %s: %v", strings.Join(args, " "), err)

@@ -68,7 +68,8 @@ func ownFiles() map[string][]string {
 	}
 }
 
-// FloorPlan checks the Go files of one driver, by their paths below its directory, against what all drivers have.
+// FloorPlan checks that the Go files of one driver match the layout of all drivers. The keys of files are paths below
+// the directory of the driver.
 func FloorPlan(driver string, files map[string][]byte) []Violation {
 	var found []Violation
 	bad := func(format string, args ...any) {

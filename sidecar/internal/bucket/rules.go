@@ -115,7 +115,7 @@ func holdMessage(b *cosiapi.Bucket) string {
 			cosiapi.BucketClaimBeingDeletedAnnotation, cmp.Or(b.Status.BucketID, b.Name))
 	}
 	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It remains until that BucketClaim is deleted. "+
-		"If that BucketClaim does not exist, follow the condition %s.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
+		"If that BucketClaim does not exist, follow the message of the condition %s.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
 // IDOf returns the ID of a Bucket's backend bucket, even before an import has started. It returns an empty string if

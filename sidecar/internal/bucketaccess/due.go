@@ -267,9 +267,9 @@ func stale(s *corev1.Secret, o order, now time.Time) *dueGrant {
 	case s.Annotations[grantAnnotation] == o.digest:
 		return nil
 	case s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation():
-		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another rotation", s.Name), metrics.RegrantRotation}
+		return &dueGrant{fmt.Sprintf("Secret %q was written for a different rotation request", s.Name), metrics.RegrantRotation}
 	default:
-		return &dueGrant{fmt.Sprintf("Secret %q was delivered for another request or configuration of the driver", s.Name), metrics.RegrantDriver}
+		return &dueGrant{fmt.Sprintf("Secret %q was written for a different grant request or driver configuration", s.Name), metrics.RegrantDriver}
 	}
 }
 

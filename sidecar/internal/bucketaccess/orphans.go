@@ -84,7 +84,7 @@ func (r *Reconciler) keepUsedAccount(ctx context.Context, w *work) (reconciler.V
 	}
 	for i := range list.Items {
 		if other := &list.Items[i]; other.UID != a.UID && other.Status.AccountID == a.Status.AccountID {
-			log.FromContext(ctx).Info("The account of an orphaned BucketAccess is in use and not revoked",
+			log.FromContext(ctx).Info("Not revoking the account of an orphaned BucketAccess, because another BucketAccess uses it",
 				"account", a.Status.AccountID, "user", other.Namespace+"/"+other.Name)
 			a.Status.AccountID = ""
 			break

@@ -65,7 +65,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 		}
 	}
 	if a.Status.Cleanup == cosiapi.CleanupFinished {
-		return degraded("status.cleanup is Finished, which is only valid after the deletion")
+		return degraded("status.cleanup is Finished, which is only valid during the deletion")
 	}
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
 		return degraded("status.authenticationType is ServiceAccount, but spec.serviceAccountName is empty")

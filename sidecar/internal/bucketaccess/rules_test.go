@@ -126,13 +126,13 @@ func TestDue(t *testing.T) {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`, reason: metrics.RegrantRepair,
 		},
 		"another request": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request", reason: metrics.RegrantDriver,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "different grant request", reason: metrics.RegrantDriver,
 		},
 		"another rotation": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
 				s.Annotations[grantAnnotation], s.Annotations[cosiapi.DeliveredRotationAnnotation] = "old", "once"
 			},
-			why: "another rotation", reason: metrics.RegrantRotation,
+			why: "different rotation request", reason: metrics.RegrantRotation,
 		},
 		"the credential is renewed later": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {

@@ -96,7 +96,7 @@ func (now *cluster) readCRDs(ctx context.Context, c client.Client) error {
 			now.oldCRDs = append(now.oldCRDs, resource)
 			now.going[oldKinds[resource]] = crd.DeletionTimestamp != nil
 		case slices.ContainsFunc(crd.Spec.Versions, both):
-			return fmt.Errorf("CustomResourceDefinition %s has %s and %s: each object exists in both versions, so COSI processes the old objects as its own, and deleting one in either version deletes both; "+
+			return fmt.Errorf("CustomResourceDefinition %s has %s and %s: each object can be read in both versions, so COSI also processes the old objects, and a deletion in either version deletes the object in both; "+
 				"first stop all controllers and sidecars, and then remove %s from the CustomResourceDefinition", name, oldVersion, cosiapi.Version, cosiapi.Version)
 		case generation == crds.Cooper:
 			now.newCRDs = append(now.newCRDs, resource)

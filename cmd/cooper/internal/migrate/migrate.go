@@ -2,7 +2,7 @@
 
 // Package migrate plans the migration of buckets from COSI v1alpha1 to v1alpha2 for `cooper migrate`. It
 // reads a backup of the v1alpha1 objects and the state of the cluster, and prints the remaining steps and the
-// new manifests. It does not create, change or delete objects. Of Secrets it reads only the metadata.
+// new manifests. It does not create, change or delete objects. It reads only the metadata of Secrets.
 package migrate
 
 import (

@@ -134,7 +134,7 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("Secret %s does not exist; check whether its access is provisioned with kubectl get bucketaccess -n %s: %w", key, key.Namespace, err)
+		return fmt.Errorf("Secret %s does not exist; to check whether its access is provisioned, run kubectl get bucketaccess -n %s: %w", key, key.Namespace, err)
 	}
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key, err)

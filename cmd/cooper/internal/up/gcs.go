@@ -107,7 +107,7 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) {
 	keys, err := credentials.OpenDirectory(o.Dir.Credentials("gcs"))
 	if err != nil {
-		return nil, fmt.Errorf("credential store of the GCS driver: %w", err)
+		return nil, fmt.Errorf("open the credential store of the GCS driver: %w", err)
 	}
 	key, err := server.AdminKey("")
 	if err != nil {

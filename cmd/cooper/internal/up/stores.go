@@ -74,7 +74,7 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 	keys, err := credentials.OpenDirectory(o.Dir.Credentials("s3"))
 	if err != nil {
-		return nil, fmt.Errorf("credential store of the S3 driver: %w", err)
+		return nil, fmt.Errorf("open the credential store of the S3 driver: %w", err)
 	}
 	root := server.Root()
 	driver, err := s3driver.New(s3driver.Options{

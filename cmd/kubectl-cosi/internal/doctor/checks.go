@@ -152,7 +152,7 @@ func (e *examination) clashes(ctx context.Context) []finding {
 	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(reconciler.DriverNameTaken)})
 	switch {
 	case apierrors.IsForbidden(err):
-		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: you are not allowed to read Events in namespace %q, which report conflicts.", e.system)}}
+		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: Events report conflicts, but you are not allowed to read Events in namespace %q.", e.system)}}
 	case err != nil:
 		return []finding{{state: tree.Failed, what: fmt.Sprintf("Driver names: %v.", err)}}
 	case len(list.Items) == 0:

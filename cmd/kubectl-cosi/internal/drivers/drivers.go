@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivers implements the subcommand drivers. It lists all drivers that classes or other objects name,
-// and whether their sidecars run. The information comes from package tree.
+// Package drivers implements the subcommand drivers. It lists all drivers that classes or other objects refer
+// to, and whether their sidecars run. The information comes from package tree.
 package drivers
 
 import (

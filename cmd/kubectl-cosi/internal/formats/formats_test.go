@@ -169,7 +169,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
 		"two buckets where there is room for one":   {"shell", []grants.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
-		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "its COSI_PROTOCOL is not one of S3, Azure, GCS"},
+		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "the value of COSI_PROTOCOL is not one of S3, Azure, GCS"},
 		"a line in a value of one line":             {"aws", []grants.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION contains characters that no driver delivers"},
 		"terminal control characters":               {"shell", []grants.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID contains characters"},
 		"a return in PEM":                           {"shell", []grants.Grant{s3Grant("COSI_CERTIFICATE_AUTHORITY=a\rb")}, "the value of COSI_CERTIFICATE_AUTHORITY contains characters"},
@@ -184,7 +184,7 @@ func TestWriteRefuses(t *testing.T) {
 		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
 		"S3 at gcloud":                              {"gcloud", plain, "the format supports only Google Cloud Storage, but the protocol"},
 		"Azure at aws":                              {"aws", []grants.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, json`},
-		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use gcloud or rclone"},
+		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use -o gcloud or -o rclone"},
 		"Google with nothing but one at gcloud":     {"gcloud", []grants.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
 		"a service account at S3":                   {"rclone", []grants.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},
 		"a service account at Azure":                {"az", []grants.Grant{grant("COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=a")}, "authenticates by ServiceAccount"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grants reads the Secrets of an access, one for each claim. It changes nothing. The values that it
-// returns print as redacted, so a credential cannot appear in output by accident.
+// Package grants reads the Secrets of an access, one for each claim. It changes nothing. If a program
+// prints a returned value, the output is redacted, so it cannot reveal a credential by accident.
 package grants
 
 import (

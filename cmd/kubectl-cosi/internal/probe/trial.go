@@ -125,7 +125,7 @@ func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sani
 	case refused && wanted == mustNot:
 		t.line(grant, name, "ok: denied, because the access has objectData: "+string(grant.Modes.ObjectData))
 	case refused && attempt.Action == sanity.DeleteObject:
-		t.line(grant, name, fmt.Sprintf("denied: the class may disallow deletion; the object %s remains", attempt.Key))
+		t.line(grant, name, fmt.Sprintf("denied, possibly because the class disallows deletion; the object %s remains", attempt.Key))
 	case refused:
 		t.line(grant, name, "denied")
 	default:
@@ -191,7 +191,7 @@ func advice(text string) string {
 		{"AuthenticationFailed", "The signature has expired or was revoked. Request a new one with kubectl cosi rotate."},
 		{"NoSuchBucket", "An administrator must check why the bucket is missing in the store."},
 		{"ContainerNotFound", "An administrator must check why the container is missing in the store."},
-		{"although the access", "An administrator must check what the store allows the public, and other accesses of the same account."},
+		{"although the access", "An administrator must check public access to the bucket, and other accesses of the same account."},
 		{"the store denies the request", "A new credential may take a minute to become effective. If the error persists, an administrator must check which policies of the store deny the request."},
 	} {
 		if strings.Contains(text, known.word) {

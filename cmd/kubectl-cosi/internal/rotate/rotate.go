@@ -98,7 +98,7 @@ func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, v
 		return delivered(ctx, c, access, value)
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("BucketAccess %q has no new credential yet: %s After ten rotations in a row, COSI performs one per minute (%w)", access.Name, said, err)
+		return fmt.Errorf("BucketAccess %q has no new credential yet (%w): %s After ten rotations in a row, COSI performs only one per minute", access.Name, err, said)
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the new credential of BucketAccess %q: %w", access.Name, err)

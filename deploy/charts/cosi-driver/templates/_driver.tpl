@@ -29,8 +29,8 @@
 {{- if and (eq (get $annotations "meta.helm.sh/release-name") .root.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") .root.Release.Namespace) }}true{{ end -}}
 {{- end -}}
 
-{{- /* Whom the name of the driver belongs to: what a sidecar of this release has written on the Lease once, whatever the
-Deployment is called later, or nobody would hold it any more. */ -}}
+{{- /* The owner of the driver's name: the value that a sidecar of this release wrote to the Lease first. A renamed
+Deployment keeps it, because another owner could not take over the Lease. */ -}}
 {{- define "cosi.owner" -}}
 {{- $lease := lookup "coordination.k8s.io/v1" "Lease" .Values.systemNamespace (printf "cosi-driver-%s" (include "cosi.driverName" .)) -}}
 {{- $owner := dig "metadata" "annotations" "cooper.dev/owner" "" $lease -}}

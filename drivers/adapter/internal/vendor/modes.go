@@ -76,7 +76,7 @@ func checkDeclared(asked *cosi.DriverGrantBucketAccessRequest) error {
 func givenModes(text string) (map[string]cosi.AccessMode_Mode, error) {
 	if text == "" {
 		return nil, refuse("%s does not support access modes, so the driver cannot enforce those of the BucketAccess. An administrator "+
-			"must list the modes that the driver grants in the parameter %s of the BucketAccessClass, such as objectData=ReadWrite", nameV1alpha1, ModesParameter)
+			"must set the parameter %s of the BucketAccessClass to the modes that the driver grants, such as objectData=ReadWrite", nameV1alpha1, ModesParameter)
 	}
 	given := map[string]cosi.AccessMode_Mode{}
 	for entry := range strings.SplitSeq(text, ",") {

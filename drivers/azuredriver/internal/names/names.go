@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names defines which names containers, accounts and storage accounts can have. It performs no I/O.
+// Package names defines the valid names of containers, accounts and storage accounts. It performs no I/O.
 package names
 
 import (
@@ -33,7 +33,7 @@ func Accounts() driverkit.NameRule {
 // CheckStorageAccount returns an error if no storage account can have this name.
 func CheckStorageAccount(name string) error {
 	if !storageAccount.MatchString(name) {
-		return errors.New("must have 3 to 24 lower-case letters and digits, as in Azure")
+		return errors.New("must have 3 to 24 lower-case letters and digits")
 	}
 	return nil
 }

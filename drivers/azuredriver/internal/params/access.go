@@ -39,7 +39,7 @@ func AccessParameters() driverkit.Parameters {
 	return driverkit.Parameters{
 		keyAllowDelete:    {Description: "false excludes the deletion of blobs from write access. Default: true.", Check: driverkit.Boolean},
 		keyDeleteVersions: {Description: "true allows accesses with mode ReadWrite to delete versions of blobs. Default: false.", Check: driverkit.Boolean},
-		keyExpiry:         {Description: "Lifetime of the credential, such as 720h. The sidecar renews it before it expires, without a change of the token. Default: unlimited.", Check: checkExpiry},
+		keyExpiry:         {Description: "Lifetime of the credential, such as 720h. The sidecar renews it before it expires; the token does not change. Default: unlimited.", Check: checkExpiry},
 	}
 }
 

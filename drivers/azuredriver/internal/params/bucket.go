@@ -44,7 +44,7 @@ type Bucket struct {
 	// Metadata is set on creation. Its keys are lower-case.
 	Metadata       map[string]string
 	DeleteNonEmpty bool
-	// Hash is equal for parameters of equal containers.
+	// Hash identifies the parameters: equal parameters have the same Hash.
 	Hash string
 }
 

@@ -28,7 +28,7 @@ type Request struct {
 	Name string
 	// Buckets that the account can access.
 	Buckets []Bucket
-	// Hash is equal for requests for equal accounts.
+	// Hash identifies the requested account: equal requests have the same Hash.
 	Hash string
 	// Rotation requests new keys if it differs from the last rotation.
 	Rotation string

@@ -75,7 +75,7 @@ type Bucket struct {
 	Labels    map[string]string
 	// DeleteNonEmpty deletes the bucket together with its contents.
 	DeleteNonEmpty bool
-	// Hash is equal for parameters of equal buckets.
+	// Hash identifies the parameters: equal parameters have the same Hash.
 	Hash string
 }
 

@@ -111,8 +111,8 @@ func (r Roles) For(asked Access) ([]string, error) {
 	if !open(asked.BucketMetadata) {
 		role := r.BucketMetadata.of(asked.BucketMetadata)
 		if role == "" {
-			return nil, errors.New("bucket metadata cannot be written: Google's roles for this could also remove the bucket's ownership mark and protection; " +
-				"supported are ReadOnly, and modes for which an administrator configures a role")
+			return nil, errors.New("bucket metadata cannot be written: Google's roles for this also allow users to remove the bucket's ownership mark and protection; " +
+				"request ReadOnly, or have an administrator configure a role for the mode")
 		}
 		found = append(found, role)
 	}

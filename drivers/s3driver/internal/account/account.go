@@ -28,7 +28,7 @@ type Request struct {
 	AWSAccount string
 	// Buckets that the account can access.
 	Buckets []policy.Bucket
-	// Hash is equal for requests for equal accounts.
+	// Hash identifies the requested account: equal requests have the same Hash.
 	Hash string
 	// ServiceAccount is set if the access is for a service account instead of a key.
 	ServiceAccount driverkit.ServiceAccountRef

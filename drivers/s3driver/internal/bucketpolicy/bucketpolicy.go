@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bucketpolicy edits bucket policies, for stores that define the permissions of accounts in them. It adds and
-// removes the statements for the driver's accounts and preserves all other statements.
+// Package bucketpolicy edits bucket policies, for stores whose bucket policies define the permissions of accounts. It
+// adds and removes the statements for the driver's accounts and preserves all other statements.
 //
-// One policy document contains the statements for all accounts of a bucket, and S3 has no conditional update for it.
-// An Editor serializes its own changes, but two processes must not edit the policies of one store concurrently.
+// One policy document contains the statements for all accounts of a bucket, and S3 cannot update it conditionally. An
+// Editor serializes its own changes, but two processes must not edit the policies of one store concurrently.
 package bucketpolicy
 
 import (
@@ -189,7 +189,7 @@ func (e *Editor) principals(one statement) ([]string, error) {
 	}
 	if !readable {
 		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was created by this driver, but its principals now have another format; "+
-			"remove the statement; the next grant of each access that needs it restores it", sidOf(one))
+			"remove the statement; the next grant of each affected access restores it", sidOf(one))
 	}
 	return ids, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names defines which names buckets and accounts can have. It performs no I/O.
+// Package names defines the valid names of buckets and accounts. It performs no I/O.
 package names
 
 import (

@@ -81,7 +81,7 @@ type Bucket struct {
 	// Quota is a size in bytes, or 0 for none.
 	Quota          int64
 	DeleteNonEmpty bool
-	// Hash is equal for parameters of equal buckets.
+	// Hash identifies the parameters: equal parameters have the same Hash.
 	Hash string
 }
 

@@ -57,7 +57,7 @@ func Modes() driverkit.Modes {
 func (a Access) Check() error {
 	switch {
 	case a.BucketMetadata&Write != 0:
-		return errors.New("bucket metadata cannot be written: S3 replaces the complete tag set of a bucket, which contains the ownership mark; supported is ReadOnly")
+		return errors.New("bucket metadata cannot be written: S3 replaces the complete tag set of a bucket, which contains the ownership mark; request ReadOnly")
 	case a.ObjectMetadata&Read != 0 && a.ObjectData&Read == 0:
 		return errors.New("object metadata cannot be read without object data: in S3, s3:GetObject allows both; also request object data ReadOnly or ReadWrite")
 	case a.ObjectMetadata&Write != 0 && a.ObjectData&Write == 0:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3api implements the REST API of Amazon S3 for a store.Store, with one file per resource. Callers pass only
-// requests to S3. The package determines the operation, verifies the signature and evaluates all policies before it
+// Package s3api implements the REST API of Amazon S3 for a store.Store, with one file per resource. Callers must pass
+// only S3 requests. The package determines the operation, verifies the signature and evaluates all policies before it
 // accesses the store. It responds with NotImplemented to operations that it does not implement.
 package s3api
 

@@ -18,7 +18,7 @@ func (m *Manager) Check(asked account.Request) error {
 		return driverkit.InvalidArgument("an account with authentication type Key can access only one bucket; create one access for each bucket")
 	}
 	if life := asked.Parameters.Lifetime; m.Delegator != nil && life != 0 && (life < MinDelegated || life > MaxDelegated) {
-		return driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: the driver does not use a key of its storage account, and user delegation SAS tokens are valid for at most 7 days", asked.Buckets[0].ID)
+		return driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: its storage account has signing userDelegation, and user delegation SAS tokens are valid for at most 7 days", asked.Buckets[0].ID)
 	}
 	return nil
 }

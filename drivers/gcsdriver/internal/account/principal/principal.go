@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package principal manages accounts without keys. Pods use buckets as their Kubernetes service account, which the
-// IAM policies of the buckets name as a principal.
+// Package principal manages accounts without keys. Pods access buckets with the identity of their Kubernetes service
+// account, which the IAM policies of the buckets name as a principal.
 package principal
 
 import (

@@ -134,7 +134,7 @@ func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) e
 		return found, err == nil && found.State == stateDeleted, err
 	})
 	if err == nil && !deleted {
-		return driverkit.Unavailable("Google Cloud rejects the deactivation of HMAC key %s, but does not show the key as deleted yet; the driver tries again", id).WithDetail(refusal)
+		return driverkit.Unavailable("Google Cloud rejects the deactivation of HMAC key %s, and reads do not show yet whether the key is already deleted; the driver tries again", id).WithDetail(refusal)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func checkStore(found *iam.ServiceAccount, is mark, storeID string) error {
 	repaired := is
 	repaired.store = storeID
 	return driverkit.FailedPrecondition("credential store lost: the keys of service account %s are in the credential store %q, but this driver has %q. "+
-		"Restore that store. Or, to replace its keys with new ones, run: gcloud iam service-accounts update %s --description='%s'",
+		"Restore that store. Or, to replace the keys with new ones, run: gcloud iam service-accounts update %s --description='%s'",
 		found.Email, is.store, storeID, found.Email, repaired)
 }
 

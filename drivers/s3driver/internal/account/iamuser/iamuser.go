@@ -92,7 +92,7 @@ func (u *Users) checkOwner(name string, found user, storeID string) error {
 	}
 	if found.tags[tagStore] != storeID {
 		return driverkit.FailedPrecondition("credential store lost: the keys of user %s are in the credential store %q, but this driver has %q. "+
-			"Restore that store. Or, to replace its keys with new ones, run: aws iam tag-user --user-name %s --tags Key=%s,Value=%s",
+			"Restore that store. Or, to replace the keys with new ones, run: aws iam tag-user --user-name %s --tags Key=%s,Value=%s",
 			name, found.tags[tagStore], storeID, name, tagStore, storeID)
 	}
 	return nil

@@ -98,7 +98,7 @@ func (u *Users) checkOwner(ctx context.Context, name, storeID string, foreign fu
 	}
 	otherStore, _, _ = strings.Cut(otherStore, ";")
 	return existing{}, driverkit.FailedPrecondition("credential store lost: the keys of account %s are in the credential store %q, but this driver has %q. "+
-		"Restore that store. Or, to replace its keys with new ones, delete its users and then run: mc admin policy remove ALIAS %s",
+		"Restore that store. Or, to replace the keys with new ones, delete the account's users and then run: mc admin policy remove ALIAS %s",
 		name, otherStore, storeID, name)
 }
 

@@ -49,7 +49,7 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 	case err != nil:
 		return err
 	case existing.id == "":
-		return driverkit.Aborted("another process is changing the association of service account %s/%s", of.Namespace, of.Name)
+		return driverkit.Aborted("another process is changing the association of service account %s/%s; the driver tries again", of.Namespace, of.Name)
 	case existing.roleARN != arn:
 		return driverkit.AlreadyExists("service account %s/%s already has the Pod Identity association %[4]s with role %[3]s, and EKS allows only one; use another service account, or delete that association",
 			of.Namespace, of.Name, existing.roleARN, existing.id)

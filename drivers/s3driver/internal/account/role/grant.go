@@ -139,7 +139,7 @@ func (r *Roles) putPolicy(ctx context.Context, name string, request account.Requ
 	}
 	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
 	if apierror.Is(err, "LimitExceeded") {
-		return driverkit.ResourceExhausted("role %s cannot store the policy of another access: IAM allows %d characters for all policies of a role; use another service account for some accesses", name, maxPolicies).WithDetail(err)
+		return driverkit.ResourceExhausted("role %s has no room for another policy: IAM allows %d characters for all policies of a role; use another service account for some accesses", name, maxPolicies).WithDetail(err)
 	}
 	return err
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package role lets pods use buckets as their Kubernetes service account, without a key. It manages one IAM role per
-// service account, with one inline policy per access. Pods assume the role through an EKS Pod Identity association,
-// or by exchanging their service account token if the role trusts the cluster's token issuer.
+// Package role lets pods access buckets with the identity of their Kubernetes service account, without a key. It
+// manages one IAM role per service account, with one inline policy per access. Pods assume the role through an EKS
+// Pod Identity association, or by exchanging their service account token if the role trusts the cluster's token
+// issuer.
 //
 // A role belongs to a service account rather than to an access, because EKS allows only one association per service
 // account. The driver deletes the role with the service account's last access.

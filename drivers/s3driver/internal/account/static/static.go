@@ -40,7 +40,7 @@ func (k *Key) Check(request account.Request) error {
 	for _, bucket := range request.Buckets {
 		access := bucket.Access
 		if access.ObjectData != both || access.ObjectMetadata != 0 && access.ObjectMetadata != both || access.BucketMetadata != 0 || access.NoDelete {
-			return driverkit.InvalidArgument("bucket %s: the key of this backend has all permissions and cannot be limited; supported is object data ReadWrite, "+
+			return driverkit.InvalidArgument("bucket %s: the key of this backend has all permissions and cannot be limited; request object data ReadWrite, "+
 				"with object metadata ReadWrite or unset", bucket.Name)
 		}
 		all := driverkit.BucketAccess{

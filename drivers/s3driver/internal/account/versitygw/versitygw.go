@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package versitygw manages accounts on versitygw. It creates users through the admin API and sets their permissions
-// in bucket policies. Versitygw applies no other policies to the users that it manages.
+// in bucket policies. Versitygw applies no other policies to these users.
 package versitygw
 
 import (
