@@ -69,6 +69,9 @@ func (a *Adapter) DriverGrantBucketAccess(
 	if !proto.Equal(e.request, first) {
 		return nil, driverkit.AlreadyExists("account %s was requested with other buckets, modes or parameters before", request.GetAccountId())
 	}
+	if !isNew {
+		a.revokeUndelivered(ctx, e)
+	}
 	err = a.obtainAccount(ctx, e)
 	if isNew {
 		return e.response, a.dropRefused(ctx, e.key, err)
@@ -148,6 +151,23 @@ func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
 	return nil
 }
 
+// revokeUndelivered revokes the account that an interrupted grant may have created, before the grant is repeated. Many
+// drivers use the requested name as the account's ID, and fail or crash if the account exists. The result is ignored: a
+// driver with other IDs has no such account, and the grant reports all other failures.
+func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) {
+	if e.response != nil || e.id != "" {
+		return
+	}
+	owner, err := a.bucket(ctx, accountKind.owned(e.name))
+	if err != nil || owner != nil && owner.name != e.name {
+		return
+	}
+	defer a.running.begin(e.buckets, e.request.GetParameters())()
+	_ = a.driver.conn.Revoke(ctx, e.name, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
+		Protocol: e.request.GetProtocol(), AuthenticationType: e.request.GetAuthenticationType(), Parameters: e.request.GetParameters(),
+	})
+}
+
 // DriverRevokeBucketAccess implements cosi.ProvisionerServer. It deletes the entry last. If the ID of the
 // entry has no owner, an interrupted call has revoked the account.
 func (a *Adapter) DriverRevokeBucketAccess(
@@ -162,6 +182,7 @@ func (a *Adapter) DriverRevokeBucketAccess(
 		return &cosi.DriverRevokeBucketAccessResponse{}, err
 	}
 	if e.id == "" {
+		a.revokeUndelivered(ctx, e)
 		if err := a.obtainAccount(ctx, e); err != nil && !nothing(err) && e.id == "" {
 			return nil, err
 		}

@@ -269,23 +269,32 @@ func TestTwoNamesForOneBucket(t *testing.T) {
 	})
 }
 
-// TestTwoNamesForOneAccount is TestTwoNamesForOneBucket for accounts.
+// TestTwoNamesForOneAccount is TestTwoNamesForOneBucket for accounts. The second name may also be the driver's ID of the
+// first account.
 func TestTwoNamesForOneAccount(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
-	client := s.adapter(t, nil)
-	mustCreate(t, client, "bc-1")
-	first, second := grantOf("ba-1", "cosi/bc-1"), grantOf("ba-2", "cosi/bc-1")
-	client.MustGrant(t, first)
-	remove := s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: "acct:ba-1"}})
-	_, err := client.DriverGrantBucketAccess(t.Context(), second)
-	drivertest.WantCode(t, err, codes.AlreadyExists, "had returned it for another name")
-	mustRevoke(t, client, second)
-	remove()
-	if calls := s.Calls(memdriver.RevokeAccess); len(calls) > 0 {
-		t.Errorf("the account of the first was revoked: %v", calls)
+	for _, id := range []string{"acct:ba-1", "ba-2"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+			client := s.adapter(t, nil)
+			mustCreate(t, client, "bc-1")
+			first, second := grantOf("ba-1", "cosi/bc-1"), grantOf("ba-2", "cosi/bc-1")
+			remove := s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: id}})
+			_, err := client.DriverGrantBucketAccess(t.Context(), first)
+			drivertest.WantCode(t, err, codes.Internal, "invalid response") // but it has an ID
+			_, err = client.DriverGrantBucketAccess(t.Context(), second)
+			drivertest.WantCode(t, err, codes.AlreadyExists, "had returned it for another name")
+			mustRevoke(t, client, second)
+			remove()
+			for _, call := range s.Calls(memdriver.RevokeAccess) {
+				if call.ID == id {
+					t.Errorf("the account of the first was revoked: %v", call)
+				}
+			}
+			mustRevoke(t, client, first)
+		})
 	}
-	mustRevoke(t, client, first)
 }
 
 // TestBucketsOfOlderSidecars deletes and revokes by the driver's own IDs, which an older sidecar stored.

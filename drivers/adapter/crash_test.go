@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -49,29 +51,63 @@ func crashCases() map[string]crashCase {
 	}
 }
 
-// TestCrashes kills the adapter at each write of its store and each call of a driver that changes the key of an
-// account with every grant. After each crash, a new adapter either deletes everything, and nothing is left, or completes
-// the work, and a delivered credential works until it is revoked.
+// difficult are drivers that a repeated grant would confuse: one replaces the key of the account, the other fails.
+var difficult = map[string]memdriver.Options{
+	"replaces keys": {Defects: memdriver.With(memdriver.RotatesOnRepeat)},
+	"fails":         {Defects: memdriver.With(memdriver.SecondGrantFails), NamesAsIDs: true},
+}
+
+// TestCrashes kills the adapter at each write of its store and each call of a difficult driver. After each crash, a new
+// adapter either deletes everything, and nothing is left, or completes the work, and a delivered credential works until
+// it is revoked.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestLifecycle, without crashes")
 	both(t, func(t *testing.T, generation memdriver.Generation) {
-		for name, work := range crashCases() {
-			for _, completes := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, then completed: %t", name, completes), func(t *testing.T) {
-					t.Parallel()
-					drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
-						t.Helper()
-						s := interrupted(t, generation, work, crash)
-						if completes {
-							s.complete(t, name, work)
-						}
-						cleanUp(t, s)
-					}}.Run(t)
-				})
+		for kind, fake := range difficult {
+			fake.Speaks = generation
+			for name, work := range crashCases() {
+				for _, completes := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s, a driver that %s, then completed: %t", name, kind, completes), func(t *testing.T) {
+						t.Parallel()
+						drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+							t.Helper()
+							s := interrupted(t, fake, work, crash)
+							if completes {
+								s.complete(t, name, work)
+							}
+							cleanUp(t, s)
+						}}.Run(t)
+					})
+				}
 			}
 		}
 	})
+}
+
+// TestAGrantWithoutResponse lets the driver fail after it has created the account. The driver refuses to create it again,
+// but the adapter completes or revokes the grant.
+func TestAGrantWithoutResponse(t *testing.T) {
+	t.Parallel()
+	fake := difficult["fails"]
+	fake.Speaks = memdriver.V1alpha1
+	for name, finish := range map[string]func(*testing.T, *system, *drivertest.Client){
+		"granted again": func(t *testing.T, s *system, client *drivertest.Client) { t.Helper(); s.keepsCredential(t, client) },
+		"revoked":       func(*testing.T, *system, *drivertest.Client) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, fake)
+			client := s.adapter(t, nil)
+			mustCreate(t, client, "bc-1")
+			s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal, AfterEffect: true})
+			if _, err := client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "cosi/bc-1")); status.Code(err) != codes.Internal {
+				t.Fatalf("want the error Internal of the driver, got %v", err)
+			}
+			finish(t, s, client)
+			cleanUp(t, s)
+		})
+	}
 }
 
 // complete lets a new adapter complete the work. A delivered credential is the one that the backend accepts.
@@ -87,9 +123,9 @@ func (s *system) complete(t *testing.T, name string, work crashCase) {
 }
 
 // interrupted returns a system in which an adapter was killed at its work.
-func interrupted(t *testing.T, generation memdriver.Generation, work crashCase, crash *drivertest.Crash) *system {
+func interrupted(t *testing.T, fake memdriver.Options, work crashCase, crash *drivertest.Crash) *system {
 	t.Helper()
-	s := newSystem(t, memdriver.Options{Speaks: generation, Defects: memdriver.With(memdriver.RotatesOnRepeat)})
+	s := newSystem(t, fake)
 	work.prepare(t, s.adapter(t, nil))
 	_ = work.call(t.Context(), s.adapter(t, crash)) // it fails if the process was killed
 	return s
