@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -70,7 +71,9 @@ func (a *Adapter) DriverGrantBucketAccess(
 		return nil, driverkit.AlreadyExists("account %s was requested with other buckets, modes or parameters before", request.GetAccountId())
 	}
 	if !isNew {
-		a.revokeUndelivered(ctx, e)
+		if err := a.revokeUndelivered(ctx, e); err != nil {
+			return nil, err
+		}
 	}
 	err = a.obtainAccount(ctx, e)
 	if isNew {
@@ -151,21 +154,30 @@ func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
 	return nil
 }
 
-// revokeUndelivered revokes the account that an interrupted grant may have created, before the grant is repeated. Many
-// drivers use the requested name as the account's ID, and fail or crash if the account exists. The result is ignored: a
-// driver with other IDs has no such account, and the grant reports all other failures.
-func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) {
-	if e.response != nil || e.id != "" {
-		return
+// revokeUndelivered revokes the account that a grant without a valid response may have created, before the grant is
+// repeated. Many drivers use the requested name as the account's ID, and fail or crash if the account exists. The result
+// is ignored: a driver with other IDs has no such account, and the grant reports all other failures.
+func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) error {
+	if e.response != nil {
+		return nil
 	}
-	owner, err := a.bucket(ctx, accountKind.owned(e.name))
+	id := cmp.Or(e.id, e.name)
+	owner, err := a.bucket(ctx, accountKind.owned(id))
 	if err != nil || owner != nil && owner.name != e.name {
-		return
+		return err
 	}
 	defer a.running.begin(e.buckets, e.request.GetParameters())()
-	_ = a.driver.conn.Revoke(ctx, e.name, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
+	err = a.driver.conn.Revoke(ctx, id, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
 		Protocol: e.request.GetProtocol(), AuthenticationType: e.request.GetAuthenticationType(), Parameters: e.request.GetParameters(),
 	})
+	if code := status.Code(err); e.id == "" || code != codes.OK && code != codes.NotFound {
+		return nil
+	}
+	if err := a.drop(ctx, accountKind.owned(id)); err != nil {
+		return err
+	}
+	e.id = "" // the next account may have another
+	return writeEntry(ctx, a.store, e)
 }
 
 // DriverRevokeBucketAccess implements cosi.ProvisionerServer. It deletes the entry last. If the ID of the
@@ -182,7 +194,9 @@ func (a *Adapter) DriverRevokeBucketAccess(
 		return &cosi.DriverRevokeBucketAccessResponse{}, err
 	}
 	if e.id == "" {
-		a.revokeUndelivered(ctx, e)
+		if err := a.revokeUndelivered(ctx, e); err != nil {
+			return nil, err
+		}
 		if err := a.obtainAccount(ctx, e); err != nil && !nothing(err) && e.id == "" {
 			return nil, err
 		}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adapter
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
+)
+
+// azureAccess returns an adapter for the fake, whose bucket bc-1 has protocol Azure, and the request for an account. The
+// fake returns no data for the bucket, as many released drivers do.
+func azureAccess(t *testing.T, s *system) (*drivertest.Client, *cosi.DriverGrantBucketAccessRequest) {
+	t.Helper()
+	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+	request.Protocol.Type = cosi.ObjectProtocol_AZURE
+	s.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Answer: &v1alpha1.DriverCreateBucketResponse{BucketId: "bc-1"}})
+	if _, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{
+		BucketId: "cosi/bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return client, request
+}
+
+// TestAccessWithAnotherProtocol requests an Azure credential from a driver that returns only those of S3, and fails
+// if the account exists. The account is revoked before each repeated grant.
+func TestAccessWithAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	fake := difficult["fails"]
+	fake.Speaks = memdriver.V1alpha1
+	s := newSystem(t, fake)
+	client, request := azureAccess(t, s)
+	for range 3 {
+		_, err := client.DriverGrantBucketAccess(t.Context(), request)
+		drivertest.WantCode(t, err, codes.Internal, "invalid response to DriverGrantBucketAccess")
+	}
+	if grants, revokes := len(s.Calls(memdriver.GrantAccess)), len(s.Calls(memdriver.RevokeAccess)); grants != 3 || revokes != 2 {
+		t.Errorf("the driver got %d grants and %d revokes, want 3 and 2", grants, revokes)
+	}
+	mustRevoke(t, client, request)
+	mustDelete(t, client, "cosi/bc-1")
+	s.empty(t)
+}
