@@ -155,8 +155,8 @@ func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
 }
 
 // revokeUndelivered revokes the account that a grant without a valid response may have created, before the grant is
-// repeated. Many drivers use the requested name as the account's ID, and fail or crash if the account exists. The result
-// is ignored: a driver with other IDs has no such account, and the grant reports all other failures.
+// repeated. Many drivers use the requested name as the account's ID, and fail or crash if the account exists. An error is
+// ignored if the driver responded: drivers return different codes for an account that does not exist, such as Internal.
 func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) error {
 	if e.response != nil {
 		return nil
@@ -170,7 +170,10 @@ func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) error 
 	err = a.driver.conn.Revoke(ctx, id, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
 		Protocol: e.request.GetProtocol(), AuthenticationType: e.request.GetAuthenticationType(), Parameters: e.request.GetParameters(),
 	})
-	if code := status.Code(err); e.id == "" || code != codes.OK && code != codes.NotFound {
+	switch code := status.Code(err); {
+	case code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.Canceled:
+		return failure(err)
+	case e.id == "" || code != codes.OK && code != codes.NotFound:
 		return nil
 	}
 	if err := a.drop(ctx, accountKind.owned(id)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -46,4 +47,28 @@ func TestAccessWithAnotherProtocol(t *testing.T) {
 	mustRevoke(t, client, request)
 	mustDelete(t, client, "cosi/bc-1")
 	s.empty(t)
+}
+
+// TestRevokeBeforeAGrantFails lets the driver fail at the revoke before a repeated grant. The grant continues only if the
+// driver may mean that the account does not exist.
+func TestRevokeBeforeAGrantFails(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[codes.Code]codes.Code{
+		codes.Unavailable: codes.Unavailable, codes.DeadlineExceeded: codes.DeadlineExceeded, codes.Internal: codes.OK, codes.NotFound: codes.OK,
+		codes.InvalidArgument: codes.OK,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, NamesAsIDs: true})
+			client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+			mustCreate(t, client, "bc-1")
+			s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal}, memdriver.Fault{RPC: memdriver.RevokeAccess, Code: code})
+			_, err := client.DriverGrantBucketAccess(t.Context(), request)
+			drivertest.WantCode(t, err, codes.Internal)
+			if _, err = client.DriverGrantBucketAccess(t.Context(), request); status.Code(err) != want {
+				t.Errorf("the repeated grant returned %v, want %s", err, want)
+			}
+			cleanUp(t, s)
+		})
+	}
 }
