@@ -166,6 +166,10 @@ func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) error 
 	if err != nil || owner != nil && owner.name != e.name {
 		return err
 	}
+	// After this write, another process cannot store and deliver a credential for a version that it has read before.
+	if err := writeEntry(ctx, a.store, e); err != nil {
+		return err
+	}
 	defer a.running.begin(e.buckets, e.request.GetParameters())()
 	err = a.driver.conn.Revoke(ctx, id, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
 		Protocol: e.request.GetProtocol(), AuthenticationType: e.request.GetAuthenticationType(), Parameters: e.request.GetParameters(),

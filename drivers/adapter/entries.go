@@ -4,6 +4,7 @@ package adapter
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ func readEntry[Q, A proto.Message](ctx context.Context, store credentials.Store,
 	return e, nil
 }
 
-// writeEntry stores an entry. It returns Aborted if another process has changed it since it was read.
+// writeEntry stores an entry. It returns Aborted if another process has changed it since it was read. The note makes the
+// version of each write unique, because a directory derives it from the content.
 func writeEntry[Q, A proto.Message](ctx context.Context, store credentials.Store, e *entry[Q, A]) error {
 	request, err := encode(e.request)
 	response, invalid := encode(e.response)
@@ -97,6 +99,7 @@ func writeEntry[Q, A proto.Message](ctx context.Context, store credentials.Store
 	}
 	kept, err := store.Put(ctx, credentials.Entry{
 		Account: e.key, Version: e.version, Current: credentials.Credential{ID: stateID, Secret: cosi.NewSecret(string(data))},
+		Notes: map[string]string{"write": rand.Text()},
 	})
 	if err != nil {
 		return credentials.StoreError(e.key, err)

@@ -3,11 +3,13 @@
 package adapter
 
 import (
+	"path/filepath"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/v1alpha1"
@@ -70,5 +72,41 @@ func TestRevokeBeforeAGrantFails(t *testing.T) {
 			}
 			cleanUp(t, s)
 		})
+	}
+}
+
+// TestFormerLeaderRepeatsAGrant pauses a repeated grant before its first call, while another process completes the grant.
+// The credential that the other process delivered still works.
+func TestFormerLeaderRepeatsAGrant(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, NamesAsIDs: true})
+	successor, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+	mustCreate(t, successor, "bc-1")
+	s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal})
+	_, err := successor.DriverGrantBucketAccess(t.Context(), request)
+	drivertest.WantCode(t, err, codes.Internal)
+	former := s.adapter(t, drivertest.Paused(1, func() { successor.MustGrant(t, request) }))
+	_, err = former.DriverGrantBucketAccess(t.Context(), request)
+	drivertest.WantCode(t, err, codes.Aborted)
+	s.keepsCredential(t, successor)
+}
+
+// TestEachWriteChangesTheVersion writes an entry without changes to a directory, whose versions depend on the content.
+func TestEachWriteChangesTheVersion(t *testing.T) {
+	t.Parallel()
+	store, err := credentials.OpenDirectory(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &bucketEntry{key: bucketKind.named("bc-1"), name: "bc-1"}
+	if err := writeEntry(t.Context(), store, e); err != nil {
+		t.Fatal(err)
+	}
+	former := *e
+	if err := writeEntry(t.Context(), store, e); err != nil {
+		t.Fatal(err)
+	}
+	if code := status.Code(writeEntry(t.Context(), store, &former)); code != codes.Aborted {
+		t.Errorf("a write of a version that was read earlier returned %s, want Aborted", code)
 	}
 }
