@@ -36,7 +36,7 @@ func (a *Adapter) DriverGenerateBucketAccessId(
 }
 
 // DriverGrantBucketAccess implements cosi.ProvisionerServer. It calls the driver only until there is a valid response,
-// because many drivers create another key with each call.
+// because many drivers create another key with each call. It calls the driver again for a credential that expires.
 func (a *Adapter) DriverGrantBucketAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest,
 ) (*cosi.DriverGrantBucketAccessResponse, error) {
@@ -119,10 +119,15 @@ func (a *Adapter) bucketInfo(ctx context.Context, id, driverID string) (*cosi.Ob
 	return e.response.GetProtocols(), nil
 }
 
-// obtainAccount ensures that the account of an entry exists and that the entry has the driver's ID and response. The ID
-// may be known even if there is an error.
+// expires reports whether a delivered credential has an expiry.
+func expires(delivered *cosi.DriverGrantBucketAccessResponse) bool {
+	return delivered.GetCredentials().GetAzure().GetExpiryTimestamp() != ""
+}
+
+// obtainAccount ensures that the account of an entry exists and that the entry has the driver's ID and response. It keeps
+// a response with an expiry until there is a new one. The ID may be known even if there is an error.
 func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
-	if e.response != nil {
+	if e.response != nil && !expires(e.response) {
 		return nil
 	}
 	grant := vendor.Grant{Name: e.name, Request: e.request}

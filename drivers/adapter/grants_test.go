@@ -3,8 +3,10 @@
 package adapter
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -109,4 +111,31 @@ func TestEachWriteChangesTheVersion(t *testing.T) {
 	if code := status.Code(writeEntry(t.Context(), store, &former)); code != codes.Aborted {
 		t.Errorf("a write of a version that was read earlier returned %s, want Aborted", code)
 	}
+}
+
+// TestExpiringCredential repeats the grant of a credential that expires. The driver is called again, without a revoke.
+func TestExpiringCredential(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, NamesAsIDs: true})
+	client, request := azureAccess(t, s)
+	token := func(n int) string { return fmt.Sprintf("https://account.blob.example.com/bc-1?sig=%d", n) }
+	for n := range 3 {
+		s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: "ba-1", Credentials: map[string]*v1alpha1.CredentialDetails{
+			v1alpha1.ProtocolAzure: {Secrets: map[string]string{
+				v1alpha1.KeyAccessToken: token(n), v1alpha1.KeyExpiry: v1alpha1.FormatExpiry(time.Now().Add(time.Hour)),
+			}},
+		}}})
+		if got := client.MustGrant(t, request).GetCredentials().GetAzure().GetAccessToken(); got != token(n) {
+			t.Errorf("grant %d returned the token %s, want %s", n, got, token(n))
+		}
+		s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal})
+		_, err := client.DriverGrantBucketAccess(t.Context(), request)
+		drivertest.WantCode(t, err, codes.Internal)
+	}
+	if revokes := s.Calls(memdriver.RevokeAccess); len(revokes) > 0 {
+		t.Errorf("the driver was called to revoke: %v", revokes)
+	}
+	mustRevoke(t, client, request)
+	mustDelete(t, client, "cosi/bc-1")
+	s.empty(t)
 }
