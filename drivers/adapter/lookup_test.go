@@ -88,6 +88,29 @@ func TestBucketObjectDuringACall(t *testing.T) {
 	}
 }
 
+// TestBucketObjectDuringSeveralCalls looks up a bucket without an entry, while several calls for it are running.
+func TestBucketObjectDuringSeveralCalls(t *testing.T) {
+	t.Parallel()
+	var calls running
+	slow, fast := map[string]string{"tier": "slow"}, map[string]string{"tier": "fast"}
+	endFirst, endSecond := calls.begin([]string{"bc-1", "bc-2"}, slow), calls.begin([]string{"bc-1"}, fast)
+	if got, _, err := calls.parameters("bc-1"); err == nil {
+		t.Errorf("two calls with different parameters: got those of one, %v", got)
+	}
+	endSecond()
+	endSame := calls.begin([]string{"bc-1"}, slow)
+	if got, found, err := calls.parameters("bc-1"); !found || err != nil || got["tier"] != "slow" {
+		t.Errorf("two calls with the same parameters: %v, %t, %v", got, found, err)
+	}
+	endFirst()
+	endSame()
+	for _, bucket := range []string{"bc-1", "bc-2"} {
+		if got, found, err := calls.parameters(bucket); found || err != nil {
+			t.Errorf("%s after the calls: %v, %t, %v", bucket, got, found, err)
+		}
+	}
+}
+
 // TestDamagedEntry changes an entry by hand. The error does not quote its content.
 func TestDamagedEntry(t *testing.T) {
 	t.Parallel()
