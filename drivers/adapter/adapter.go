@@ -183,6 +183,9 @@ func driverID(id string) (string, error) {
 	if err != nil {
 		return "", driverkit.InvalidArgument("%v", err)
 	}
+	if len(decoded) > maxDriverID {
+		return "", driverkit.InvalidArgument("the driver's ID has %d bytes, but the adapter supports %d", len(decoded), maxDriverID)
+	}
 	return decoded, nil
 }
 

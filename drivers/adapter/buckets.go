@@ -91,8 +91,8 @@ func (a *Adapter) obtainBucket(ctx context.Context, e *bucketEntry) error {
 // adopt sets the driver's ID of an entry, once it is recorded that the ID belongs to the entry's name.
 func (a *Adapter) adopt(ctx context.Context, k kind, name string, known *string, id string) error {
 	switch {
-	case id == "" || len(id) > cosi.MaxIDLength:
-		return broken("the request for "+k.named(name), fmt.Errorf("its ID has %d bytes instead of 1 to %d", len(id), cosi.MaxIDLength))
+	case id == "" || len(id) > maxDriverID:
+		return broken("the request for "+k.named(name), fmt.Errorf("its ID has %d bytes instead of 1 to %d", len(id), maxDriverID))
 	case *known != "" && *known != id:
 		return broken("the request for "+k.named(name), fmt.Errorf("its ID is %q, but an earlier response had %q", id, *known))
 	}

@@ -32,6 +32,9 @@ func (k kind) named(name string) string { return string(k) + " " + name }
 // bucket has no name, but the request of the import.
 func (k kind) owned(id string) string { return string(k) + "-id " + id }
 
+// maxDriverID is the maximum length of a driver's ID in bytes. The name of its entry must fit into the store's limit.
+const maxDriverID = cosi.MaxIDLength - len(accountKind+"-id ")
+
 // An entry is the stored state of a bucket or account. In the store it is one secret, because it contains the
 // credential.
 type entry[Q, A proto.Message] struct {

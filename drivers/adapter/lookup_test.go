@@ -135,6 +135,22 @@ func TestDamagedEntry(t *testing.T) {
 	}
 }
 
+// TestLongIDs lets the driver return IDs, and imports an ID, of which the store could not keep the entry.
+func TestLongIDs(t *testing.T) {
+	t.Parallel()
+	for _, k := range []kind{bucketKind, accountKind} {
+		if err := cosi.ValidateEntryName(k.owned(strings.Repeat("x", maxDriverID))); err != nil {
+			t.Errorf("the entry of the longest ID of a driver: %v", err)
+		}
+	}
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+	client, long := s.adapter(t, nil), strings.Repeat("x", maxDriverID+1)
+	foundAs(s, long)
+	_, err := create(t.Context(), client, "bc-1")
+	drivertest.WantCode(t, err, codes.Internal, "its ID has 2038 bytes instead of 1 to 2037")
+	drivertest.WantCode(t, imported(t.Context(), client, long), codes.InvalidArgument, "the adapter supports 2037")
+}
+
 // TestEntriesInADirectory keeps entries of any ID in the store of a directory.
 func TestEntriesInADirectory(t *testing.T) {
 	t.Parallel()
