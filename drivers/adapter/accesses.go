@@ -90,11 +90,20 @@ func identity(request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBuc
 	return same
 }
 
-// bucketID returns the driver's ID of a bucket.
+// bucketID returns the driver's ID of a bucket. It records a bucket from before the adapter like an import, so that no
+// name gets it.
 func (a *Adapter) bucketID(ctx context.Context, id string) (string, error) {
 	name, ours := nameOf(id)
 	if !ours {
-		return driverID(id)
+		known, err := driverID(id)
+		if err != nil {
+			return "", err
+		}
+		owner, err := a.bucket(ctx, bucketKind.owned(known))
+		if err == nil && owner == nil {
+			err = writeEntry(ctx, a.store, &bucketEntry{key: bucketKind.owned(known), id: known})
+		}
+		return known, err
 	}
 	e, err := a.bucket(ctx, bucketKind.named(name))
 	if err != nil {

@@ -220,7 +220,7 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 		}
 		finds := foundAs(s, "old-bc-2")
 		_, err := create(t.Context(), client, "bc-3")
-		drivertest.WantCode(t, err, codes.AlreadyExists, "has imported it")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
 		mustDelete(t, client, "cosi/bc-3")
 		finds()
 		if err := s.RemoveBucket("old-bc-3"); err != nil { // the fake created it before the fault replaced the response
@@ -233,6 +233,49 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 			t.Errorf("the store has %v, want only the import", left)
 		}
 	})
+}
+
+// TestNewNameForAnOlderBucket lets the driver return a bucket from before the adapter for a new name, after an access
+// named the bucket. The deletion of the new name keeps the bucket.
+func TestNewNameForAnOlderBucket(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(*testing.T, *drivertest.Client){
+		"granted": func(t *testing.T, client *drivertest.Client) { t.Helper(); client.MustGrant(t, grantOf("ba-1", "old-bc-1")) },
+		"revoked": func(t *testing.T, client *drivertest.Client) {
+			t.Helper()
+			older := grantOf("", "old-bc-1")
+			older.AccountId = "older"
+			mustRevoke(t, client, older)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+			client, a := s.process(t, nil)
+			old := v1alpha1.NewProvisionerClient(drivertest.Dial(t, s.endpoint).Conn)
+			if _, err := old.DriverCreateBucket(t.Context(), &v1alpha1.DriverCreateBucketRequest{Name: "bc-1"}); err != nil {
+				t.Fatal(err)
+			}
+			call(t, client)
+			if found, ok, err := a.Bucket(t.Context(), "old-bc-1"); ok || err != nil {
+				t.Errorf("without a call, the driver reads %v, %v", found, err)
+			}
+			finds := foundAs(s, "old-bc-1")
+			_, err := create(t.Context(), client, "bc-2")
+			drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
+			mustDelete(t, client, "cosi/bc-2")
+			finds()
+			if err := s.RemoveBucket("old-bc-2"); err != nil { // the fake created it before the fault replaced the response
+				t.Fatal(err)
+			}
+			if left := s.Inventory().Buckets; len(left) != 1 {
+				t.Fatalf("the older bucket was deleted with the new name: %v", left)
+			}
+			mustRevoke(t, client, grantOf("ba-1", "old-bc-1"))
+			mustDelete(t, client, "old-bc-1")
+			s.empty(t)
+		})
+	}
 }
 
 // foundAs makes the driver return an ID for each created bucket or account, instead of creating one.

@@ -29,7 +29,7 @@ const (
 func (k kind) named(name string) string { return string(k) + " " + name }
 
 // owned is the store's name of the entry that records to which name a driver's ID belongs. The entry of an imported
-// bucket has no name, but the request of the import.
+// bucket has no name, but the request of the import. That of a bucket from before the adapter has neither.
 func (k kind) owned(id string) string { return string(k) + "-id " + id }
 
 // maxDriverID is the maximum length of a driver's ID in bytes. The name of its entry must fit into the store's limit.
@@ -172,7 +172,7 @@ func (a *Adapter) claim(ctx context.Context, k kind, id, name string) error {
 	case owner.name == name:
 		return nil
 	case owner.name == "":
-		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but an administrator has imported it. An administrator must check the driver", k, id, name).WithDetail(errTaken)
+		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but it was imported or created before the adapter. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	default: // without the other name, because the user of this one reads the message
 		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but had returned it for another name. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	}

@@ -13,8 +13,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. Of a bucket without an
-// entry it knows only the parameters of a call that is running.
+// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. Of a bucket from
+// before the adapter it knows only the parameters of a call that is running.
 func (a *Adapter) Bucket(ctx context.Context, name string) (kubeapi.Bucket, bool, error) {
 	e, err := a.bucket(ctx, bucketKind.named(name))
 	if e == nil && err == nil {
@@ -27,7 +27,7 @@ func (a *Adapter) Bucket(ctx context.Context, name string) (kubeapi.Bucket, bool
 		return kubeapi.Bucket{}, false, err
 	}
 	found := kubeapi.Bucket{Name: name, ID: name, Driver: a.driver.name}
-	if e == nil {
+	if e == nil || e.request == nil {
 		parameters, calls, err := a.running.parameters(name)
 		found.Parameters = parameters
 		return found, calls, err
