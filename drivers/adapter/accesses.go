@@ -19,7 +19,7 @@ import (
 
 // DriverGenerateBucketAccessId implements cosi.ProvisionerServer.
 func (a *Adapter) DriverGenerateBucketAccessId(
-	_ context.Context, request *cosi.DriverGenerateBucketAccessIdRequest,
+	ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest,
 ) (*cosi.DriverGenerateBucketAccessIdResponse, error) {
 	err := a.driver.conn.CheckGrant(&cosi.DriverGrantBucketAccessRequest{
 		Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), Parameters: request.GetParameters(),
@@ -28,7 +28,7 @@ func (a *Adapter) DriverGenerateBucketAccessId(
 	if err != nil {
 		return nil, failure(err)
 	}
-	id, err := newID(request.GetAccountName(), cosi.ValidateAccountID)
+	id, err := a.newID(ctx, request.GetAccountName(), cosi.ValidateAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (a *Adapter) DriverGrantBucketAccess(
 		return nil, failure(err)
 	}
 	first := identity(request)
-	e, err := a.account(ctx, accountKind.named(name))
+	e, err := a.accountWithID(ctx, request.GetAccountId())
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,7 @@ func identity(request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBuc
 // bucketID returns the driver's ID of a bucket. It records a bucket from before the adapter like an import, so that no
 // name gets it.
 func (a *Adapter) bucketID(ctx context.Context, id string) (string, error) {
-	name, ours := nameOf(id)
-	if !ours {
+	if _, ours := nameOf(id); !ours {
 		known, err := driverID(id)
 		if err != nil {
 			return "", err
@@ -105,7 +104,7 @@ func (a *Adapter) bucketID(ctx context.Context, id string) (string, error) {
 		}
 		return known, err
 	}
-	e, err := a.bucket(ctx, bucketKind.named(name))
+	e, err := a.bucketWithID(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +209,7 @@ func (a *Adapter) DriverRevokeBucketAccess(
 	if !ours {
 		return &cosi.DriverRevokeBucketAccessResponse{}, a.revokeOlder(ctx, request)
 	}
-	e, err := a.account(ctx, accountKind.named(name))
+	e, err := a.accountWithID(ctx, request.GetAccountId())
 	if err != nil || e == nil {
 		return &cosi.DriverRevokeBucketAccessResponse{}, err
 	}

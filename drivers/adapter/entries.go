@@ -157,6 +157,26 @@ func (a *Adapter) account(ctx context.Context, key string) (*accountEntry, error
 	return readEntry[*cosi.DriverGrantBucketAccessRequest, *cosi.DriverGrantBucketAccessResponse](ctx, a.store, key)
 }
 
+// bucketWithID returns the entry of an ID that an adapter generated, or nil. It fails if the entry is lost.
+func (a *Adapter) bucketWithID(ctx context.Context, id string) (*bucketEntry, error) {
+	name, _ := nameOf(id)
+	e, err := a.bucket(ctx, bucketKind.named(name))
+	if err == nil && e == nil {
+		err = a.checkStore(ctx, id)
+	}
+	return e, err
+}
+
+// accountWithID is bucketWithID for accounts.
+func (a *Adapter) accountWithID(ctx context.Context, id string) (*accountEntry, error) {
+	name, _ := nameOf(id)
+	e, err := a.account(ctx, accountKind.named(name))
+	if err == nil && e == nil {
+		err = a.checkStore(ctx, id)
+	}
+	return e, err
+}
+
 // errTaken is the detail of an error for a driver's ID that belongs to another name.
 var errTaken = errors.New("the driver's ID belongs to another name")
 
@@ -187,10 +207,14 @@ func (a *Adapter) owns(ctx context.Context, k kind, id, name string) (bool, erro
 // checkNotOwned refuses to delete or revoke by the driver's own ID what the adapter created by name.
 func (a *Adapter) checkNotOwned(ctx context.Context, k kind, id string) error {
 	owner, err := a.bucket(ctx, k.owned(id))
-	if err == nil && owner != nil && owner.name != "" {
-		return driverkit.FailedPrecondition("%s %q of the vendor's driver is in use by ID %s%s and is not deleted", k, id, IDPrefix, owner.name)
+	if err != nil || owner == nil || owner.name == "" {
+		return err
 	}
-	return err
+	prefix, err := a.prefix(ctx)
+	if err != nil {
+		return err
+	}
+	return driverkit.FailedPrecondition("%s %q of the vendor's driver is in use by ID %s%s and is not deleted", k, id, prefix, owner.name)
 }
 
 // nothing reports whether an attempt to find a driver's ID shows that there is nothing to delete for the name.

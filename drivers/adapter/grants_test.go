@@ -22,11 +22,11 @@ import (
 // fake returns no data for the bucket, as many released drivers do.
 func azureAccess(t *testing.T, s *system) (*drivertest.Client, *cosi.DriverGrantBucketAccessRequest) {
 	t.Helper()
-	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
 	request.Protocol.Type = cosi.ObjectProtocol_AZURE
 	s.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Answer: &v1alpha1.DriverCreateBucketResponse{BucketId: "bc-1"}})
 	if _, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{
-		BucketId: "cosi/bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}},
+		BucketId: "cosi/12345678/bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAccessWithAnotherProtocol(t *testing.T) {
 		t.Errorf("the driver got %d grants and %d revokes, want 3 and 2", grants, revokes)
 	}
 	mustRevoke(t, client, request)
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	s.empty(t)
 }
 
@@ -64,7 +64,7 @@ func TestRevokeBeforeAGrantFails(t *testing.T) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, NamesAsIDs: true})
-			client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+			client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
 			mustCreate(t, client, "bc-1")
 			s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal}, memdriver.Fault{RPC: memdriver.RevokeAccess, Code: code})
 			_, err := client.DriverGrantBucketAccess(t.Context(), request)
@@ -82,7 +82,7 @@ func TestRevokeBeforeAGrantFails(t *testing.T) {
 func TestFormerLeaderRepeatsAGrant(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1, NamesAsIDs: true})
-	successor, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+	successor, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
 	mustCreate(t, successor, "bc-1")
 	s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal})
 	_, err := successor.DriverGrantBucketAccess(t.Context(), request)
@@ -136,6 +136,6 @@ func TestExpiringCredential(t *testing.T) {
 		t.Errorf("the driver was called to revoke: %v", revokes)
 	}
 	mustRevoke(t, client, request)
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	s.empty(t)
 }

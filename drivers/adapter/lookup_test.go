@@ -76,7 +76,7 @@ func TestBucketObjectDuringACall(t *testing.T) {
 		return nil
 	})
 	mustCreate(t, client, "bc-1")
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	if err := client.Delete(t, "bc-older", map[string]string{"tier": "slow"}); err != nil {
 		t.Fatal(err)
 	}
