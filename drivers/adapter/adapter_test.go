@@ -241,7 +241,10 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 func TestNewNameForAnOlderBucket(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(*testing.T, *drivertest.Client){
-		"granted": func(t *testing.T, client *drivertest.Client) { t.Helper(); client.MustGrant(t, grantOf("ba-1", "old-bc-1")) },
+		"granted": func(t *testing.T, client *drivertest.Client) {
+			t.Helper()
+			client.MustGrant(t, grantOf("ba-1", "old-bc-1"))
+		},
 		"revoked": func(t *testing.T, client *drivertest.Client) {
 			t.Helper()
 			older := grantOf("", "old-bc-1")
@@ -494,9 +497,8 @@ func TestLostStore(t *testing.T) {
 		"create": created, "import": imported(t.Context(), without, "cosi/12345678/bc-1"), "delete": without.Delete(t, "cosi/12345678/bc-1", nil),
 		"grant": granted, "revoke": without.Revoke(t, request),
 	} {
-		t.Run(call, func(t *testing.T) {
-			drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "restore the Secrets of the driver's namespace")
-		})
+		t.Log(call)
+		drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "restore the Secrets of the driver's namespace")
 	}
 	generated, err := without.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-2", Protocols: wanted})
 	if id := generated.GetBucketId(); err != nil || id == idPrefix+"bc-2" {
