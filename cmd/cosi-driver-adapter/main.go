@@ -76,13 +76,16 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	s.options.TracerProvider = provider
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	// While the last calls end, the vendor's driver may still need the API.
+	kubernetes, stopKubernetes := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopKubernetes()
 	var served atomic.Pointer[adapter.Adapter]
-	ended, err := s.serveKubernetes(ctx, stop, &served)
+	ended, err := s.serveKubernetes(kubernetes, stop, &served)
 	if err != nil {
 		return err
 	}
 	err = s.serve(ctx, log, &served)
-	stop(nil)
+	stopKubernetes()
 	return errors.Join(err, <-ended)
 }
 

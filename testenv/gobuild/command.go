@@ -98,7 +98,7 @@ func BuildModule(ctx context.Context, dir, main, module, version string, progres
 	out, err := cmd.Output()
 	var downloaded struct{ Dir, Error string }
 	if parsed := json.Unmarshal(out, &downloaded); err != nil || parsed != nil {
-		return fmt.Errorf("cannot download %s %s: %w: %s", module, version, errors.Join(err, parsed), downloaded.Error)
+		return fmt.Errorf("cannot build %s %s: download its module: %w: %s", path.Base(main), version, errors.Join(err, parsed), downloaded.Error)
 	}
 	return Command{
 		Name: path.Base(main) + " " + version, Dir: downloaded.Dir, Packages: []string{main}, Output: dir + "/",

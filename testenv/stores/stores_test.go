@@ -64,10 +64,12 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", cache)
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
-	store := stores.Store{Variable: "NO_SUCH_STORE", Package: "example.com/store", Version: "v1.0.0"}
-	got, err := store.Build(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "cannot build store v1.0.0") {
-		t.Errorf("%q, %v", got, err)
+	for _, module := range []string{"", "example.com/store"} {
+		store := stores.Store{Variable: "NO_SUCH_STORE", Package: "example.com/store", Version: "v1.0.0", Module: module}
+		got, err := store.Build(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), "cannot build store v1.0.0") {
+			t.Errorf("%q, %v", got, err)
+		}
 	}
 	left, err := filepath.Glob(filepath.Join(cache, "cooper", "stores", "*", "*"))
 	if err != nil || len(left) > 0 {
