@@ -28,6 +28,39 @@ func TestAdapterOfTheChartMatchesKustomize(t *testing.T) {
 	}
 }
 
+// TestAdapterDisablesPeriodicRegrants verifies that the sidecar of an adapter repeats no grants unless the user sets the
+// interval. A flag overrides the variable.
+func TestAdapterDisablesPeriodicRegrants(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		values string
+		want   []string
+	}{
+		"with the adapter":                    {"adapter.enabled=true", []string{"0"}},
+		"with the adapter and the user's":     {"adapter.enabled=true,sidecar.env[0].name=COOPER_REGRANT_INTERVAL,sidecar.env[0].value=72h", []string{"72h"}},
+		"without the adapter":                 {"adapter.enabled=false", nil},
+		"without the adapter, but the user's": {"sidecar.env[0].name=COOPER_REGRANT_INTERVAL,sidecar.env[0].value=72h", []string{"72h"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var deployment appsv1.Deployment
+			rendered := render(t, "cosi-driver", "vendor", "--set", tc.values)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment vendor/vendor"], &deployment); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
+				if variable.Name == "COOPER_REGRANT_INTERVAL" {
+					got = append(got, variable.Value)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("interval (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // withComponents renders the S3 driver with components of this directory.
 func withComponents(t *testing.T, components ...string) objects {
 	t.Helper()

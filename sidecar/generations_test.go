@@ -13,6 +13,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -94,4 +95,39 @@ func TestDriverOfUpstream(t *testing.T) {
 	s.leave(b)
 	s.Gone(b)
 	s.empty()
+}
+
+// A bucket or account that a sidecar of an earlier version requested may exist, but its ID is unknown. The deletion of its
+// object waits for an administrator.
+func TestDeletionWithUnknownID(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{})
+	stop := s.run()
+	b := s.readyBucket()
+	stop()
+	requested := s.bucket()
+	requested.Annotations[cosiapi.AskedForAnnotation], requested.Finalizers = requested.Name, []string{cosiapi.ProtectionFinalizer}
+	s.Create(requested)
+	s.leave(requested)
+	a := s.access(b)
+	s.handOff(a, b)
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) { a.Status.Cleanup = cosiapi.CleanupPending })
+	s.Delete(a)
+	s.run()
+	said := s.untilCondition(requested, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.StatusDegraded)
+	if !strings.Contains(said, cosiapi.AskedForAnnotation) {
+		t.Errorf("want the annotation named, got %s", said)
+	}
+	said = s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.StatusDegraded)
+	if !strings.Contains(said, cosiapi.AccountNameFor(a.UID)) || !strings.Contains(said, "status.cleanup") {
+		t.Errorf("want the account and the field named, got %s", said)
+	}
+	s.untilEvent(a, string(reconciler.FailedRevokeAccess))
+	if calls := s.driver.Calls(memdriver.DeleteBucket, memdriver.RevokeAccess); len(calls) > 0 {
+		t.Errorf("want no calls without an ID, got %+v", calls)
+	}
+	testenv.Change(s.Env, requested, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.AskedForAnnotation) })
+	s.Gone(requested)
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) { a.Status.Cleanup = cosiapi.CleanupFinished })
+	s.release(a)
 }

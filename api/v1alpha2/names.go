@@ -79,7 +79,7 @@ const (
 	// AskedForAnnotation was set on a Bucket by sidecars before the adapter for
 	// older drivers, before they asked such a driver for the bucket. The value is
 	// the requested name. While status.bucketID is empty, a bucket of that name may
-	// exist in the backend. Only cooper check reads it. It is not in the KEP.
+	// exist in the backend, and the deletion of the Bucket waits. It is not in the KEP.
 	AskedForAnnotation = "cooper.dev/asked-for"
 
 	// AccessUIDAnnotation is set on an access Secret by the sidecar. The value is

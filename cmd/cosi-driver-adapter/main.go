@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cosi-driver-adapter serves the driver contract in front of a vendor's driver that implements COSI v1alpha1 or
-// the upstream project's v1alpha2. It runs between the COSI Sidecar and that driver, with a socket for each of them.
+// Command cosi-driver-adapter serves the driver contract in front of a vendor's driver that implements COSI v1alpha1
+// or the upstream project's v1alpha2. It runs between the COSI Sidecar and that driver, with one socket for each.
 package main
 
 import (
@@ -46,10 +46,10 @@ func command() serve.Command {
 func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.options.Endpoint, "endpoint", "", "socket to listen on for the sidecar, unix:///path/to/name.sock")
 	serve.NameVariable(f.Lookup("endpoint"), driverkit.EndpointVariable)
-	f.StringVar(&s.driver.Address, "driver-address", "", "socket of the vendor's driver, in a directory that the sidecar does not use, unix:///path/to/name.sock")
+	f.StringVar(&s.driver.Address, "driver-address", "", "socket of the vendor's driver, unix:///path/to/name.sock, in a directory that the sidecar does not use")
 	f.StringVar(&s.driver.Contract, "driver-contract", adapter.V1alpha1, "contract of the vendor's driver: "+adapter.V1alpha1+" or "+adapter.Upstream+" (commit ee00c26)")
 	s.store.Flags(f)
-	f.StringVar(&s.kube.Dir, "kubernetes-api-dir", "", "directory for ca.crt, token and namespace, by which the vendor's driver reads its Buckets and Secrets; empty disables the API")
+	f.StringVar(&s.kube.Dir, "kubernetes-api-dir", "", "directory in which to write ca.crt, token and namespace of the Kubernetes API for the vendor's driver; empty disables the API")
 	f.StringVar(&s.kube.Address, "kubernetes-api-address", "127.0.0.1:6443", "loopback address of the Kubernetes API for the vendor's driver")
 	f.StringVar(&s.kube.SecretsDir, "kubernetes-secrets-dir", "", "directory with the Secrets for the vendor's driver, as files NAMESPACE/NAME/KEY; empty means none")
 	f.StringVar(&s.options.MetricsAddress, "metrics-address", "", "bind address for /metrics, different from that of the sidecar in the same Pod; empty disables it")

@@ -42,7 +42,7 @@ func (a *Adapter) DriverGrantBucketAccess(
 ) (*cosi.DriverGrantBucketAccessResponse, error) {
 	name, ours := nameOf(request.GetAccountId())
 	if !ours {
-		return nil, driverkit.FailedPrecondition("account %s was granted without the adapter, which does not have its credential; "+
+		return nil, driverkit.FailedPrecondition("account %s was granted without the adapter, so the adapter does not have its credential; "+
 			"delete the BucketAccess and create it again", request.GetAccountId())
 	}
 	if err := a.driver.conn.CheckGrant(request); err != nil {
@@ -114,7 +114,7 @@ func (a *Adapter) bucketID(ctx context.Context, id string) (string, error) {
 	return e.id, nil
 }
 
-// bucketInfo returns how a bucket is reached, or nil if there is no entry of it.
+// bucketInfo returns the connection data of a bucket, or nil if the bucket has no entry.
 func (a *Adapter) bucketInfo(ctx context.Context, id, driverID string) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	key := bucketKind.owned(driverID)
 	if name, ours := nameOf(id); ours {

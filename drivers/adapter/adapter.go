@@ -101,7 +101,7 @@ func firstInfo(ctx context.Context, conn *vendor.Connection) (*cosi.DriverGetInf
 		return nil, err
 	}
 	if err := cosi.ValidateResponse(&cosi.DriverGetInfoRequest{}, info); err != nil {
-		return nil, fmt.Errorf("the driver's response to DriverGetInfo: %w", err)
+		return nil, fmt.Errorf("the driver's response to DriverGetInfo is invalid: %w", err)
 	}
 	return info, nil
 }

@@ -27,8 +27,8 @@ func (a *Adapter) DriverGenerateBucketId(
 	return &cosi.DriverGenerateBucketIdResponse{BucketId: id}, nil
 }
 
-// DriverCreateBucket implements cosi.ProvisionerServer. An ID that an older sidecar stored belongs to a bucket that
-// exists, which is only described.
+// DriverCreateBucket implements cosi.ProvisionerServer. A bucket whose ID an older sidecar stored exists, so it is
+// only described.
 func (a *Adapter) DriverCreateBucket(
 	ctx context.Context, request *cosi.DriverCreateBucketRequest,
 ) (*cosi.DriverCreateBucketResponse, error) {
@@ -88,7 +88,7 @@ func (a *Adapter) obtainBucket(ctx context.Context, e *bucketEntry) error {
 	return nil
 }
 
-// adopt sets the driver's ID of an entry, once it is recorded that the ID belongs to the entry's name.
+// adopt records that the driver's ID belongs to the name, and then sets the ID of the entry.
 func (a *Adapter) adopt(ctx context.Context, k kind, name string, known *string, id string) error {
 	switch {
 	case id == "" || len(id) > maxDriverID:
@@ -123,8 +123,8 @@ func (a *Adapter) DriverGetBucket(ctx context.Context, request *cosi.DriverGetBu
 	return &cosi.DriverGetBucketResponse{Protocols: e.response.GetProtocols()}, nil
 }
 
-// describe describes a bucket that the adapter did not create, and remembers it, so that no name gets it. It refuses a
-// bucket that the adapter did create: with two IDs, deleting one would delete the data of the other.
+// describe describes a bucket that the adapter did not create, and records the import, so no name can get
+// it. It refuses a bucket that the adapter created: with two IDs, deleting one would delete the data of both.
 func (a *Adapter) describe(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	id, err := driverID(request.GetBucketId())
 	if err != nil {

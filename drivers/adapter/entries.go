@@ -180,8 +180,9 @@ func (a *Adapter) accountWithID(ctx context.Context, id string) (*accountEntry, 
 // errTaken is the detail of an error for a driver's ID that belongs to another name.
 var errTaken = errors.New("the driver's ID belongs to another name")
 
-// claim records that a driver's ID belongs to a name, before the ID is stored in the entry of that name. An ID that
-// belongs to another name, or to an import, is an error that wraps errTaken: deleting one of the two would delete both.
+// claim records that a driver's ID belongs to a name, before the ID is stored in the entry of that name. If the ID
+// belongs to another name or to an import, the error wraps errTaken: deleting one of the two would delete the data of
+// both.
 func (a *Adapter) claim(ctx context.Context, k kind, id, name string) error {
 	owner, err := a.bucket(ctx, k.owned(id))
 	switch {
@@ -194,7 +195,7 @@ func (a *Adapter) claim(ctx context.Context, k kind, id, name string) error {
 	case owner.name == "":
 		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but it was imported or created before the adapter. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	default: // without the other name, because the user of this one reads the message
-		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but had returned it for another name. An administrator must check the driver", k, id, name).WithDetail(errTaken)
+		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but had returned it for another name before. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	}
 }
 
@@ -204,7 +205,8 @@ func (a *Adapter) owns(ctx context.Context, k kind, id, name string) (bool, erro
 	return owner != nil && owner.name == name, err
 }
 
-// checkNotOwned refuses to delete or revoke by the driver's own ID what the adapter created by name.
+// checkNotOwned returns an error if the adapter created the bucket or account with this driver's ID, which can then
+// be deleted only by the adapter's ID.
 func (a *Adapter) checkNotOwned(ctx context.Context, k kind, id string) error {
 	owner, err := a.bucket(ctx, k.owned(id))
 	if err != nil || owner == nil || owner.name == "" {
@@ -214,7 +216,7 @@ func (a *Adapter) checkNotOwned(ctx context.Context, k kind, id string) error {
 	if err != nil {
 		return err
 	}
-	return driverkit.FailedPrecondition("%s %q of the vendor's driver is in use by ID %s%s and is not deleted", k, id, prefix, owner.name)
+	return driverkit.FailedPrecondition("%s %q of the vendor's driver is not deleted, because it is in use by ID %s%s", k, id, prefix, owner.name)
 }
 
 // nothing reports whether an attempt to find a driver's ID shows that there is nothing to delete for the name.

@@ -13,8 +13,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. Of a bucket from
-// before the adapter it knows only the parameters of a call that is running.
+// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. For a bucket from before
+// the adapter, it returns the parameters of a running call.
 func (a *Adapter) Bucket(ctx context.Context, name string) (kubeapi.Bucket, bool, error) {
 	e, err := a.bucket(ctx, bucketKind.named(name))
 	if e == nil && err == nil {
@@ -53,7 +53,7 @@ type running struct {
 // A call is a running call of the driver.
 type call struct{ parameters map[string]string }
 
-// begin records a call. end removes it.
+// begin records a call for these buckets, and end removes it.
 func (r *running) begin(buckets []string, parameters map[string]string) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -95,7 +95,7 @@ func reportPolicies(ctx context.Context, c client.Client, out io.Writer) {
 
 // reportWaiting reports the Buckets and BucketAccesses that a sidecar of an earlier version requested from a driver of
 // another generation, and whose IDs are unknown. cosi-driver-adapter provisions them again by the same names. If they
-// are deleted before, without that sidecar, the bucket or account may remain in the backend.
+// are deleted before, without that sidecar, an administrator must complete the deletion.
 func reportWaiting(ctx context.Context, c client.Client, out io.Writer) {
 	buckets, accesses := &cosiapi.BucketList{}, &cosiapi.BucketAccessList{}
 	for _, list := range []client.ObjectList{buckets, accesses} {

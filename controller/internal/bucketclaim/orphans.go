@@ -118,15 +118,16 @@ func agreed(bucket *cosiapi.Bucket) bool {
 		bucket.Annotations[cosiapi.ConfirmReleaseAnnotation] == string(bucket.UID)
 }
 
-// untouched reports whether no sidecar ever created anything for the Bucket. Before it does, a sidecar stores the ID
-// or the reason why it cannot. A Bucket that was restored without its status looks the same,
-// except for its creation time.
+// untouched reports whether no sidecar ever created anything for the Bucket. Before it does, a sidecar stores the ID,
+// or the reason why it cannot. One of an earlier version stored that it requests the bucket. A Bucket that was restored
+// without its status looks the same, except for its creation time.
 func untouched(bucket *cosiapi.Bucket) bool {
 	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
 	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type != cosiapi.ConditionReleaseHeld && conditions.Reason(c.Reason) != conditions.Initial
 	})
-	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && bucket.Status.BucketID == "" && !said
+	asked := bucket.Status.BucketID != "" || cosiapi.HasAnnotation(bucket, cosiapi.AskedForAnnotation)
+	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && !asked && !said
 }
 
 // held reports whether the Bucket's conditions say that its release is held.

@@ -373,8 +373,9 @@ func TestUntouched(t *testing.T) {
 		alter func(*cosiapi.Bucket)
 		want  bool
 	}{
-		"a Bucket that no sidecar saw": {func(*cosiapi.Bucket) {}, true},
-		"one with an ID":               {func(b *cosiapi.Bucket) { b.Status.BucketID = "b" }, false},
+		"a Bucket that no sidecar saw":                       {func(*cosiapi.Bucket) {}, true},
+		"one with an ID":                                     {func(b *cosiapi.Bucket) { b.Status.BucketID = "b" }, false},
+		"one that a sidecar of an earlier version requested": {func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, b.Name) }, false},
 		"one of which a sidecar said something": {func(b *cosiapi.Bucket) {
 			b.Status.Conditions = []metav1.Condition{{Type: cosiapi.ConditionProvisioned, Reason: string(conditions.Retrying)}}
 		}, false},

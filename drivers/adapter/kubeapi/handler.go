@@ -95,7 +95,7 @@ func refuse(r *http.Request) (object, *failure) {
 		return nil, &failure{http.StatusMethodNotAllowed, "MethodNotAllowed", r.Method + " is not allowed: this API is read-only"}
 	}
 	return nil, &failure{
-		http.StatusNotFound, "NotFound", "this API serves a COSI driver only Buckets of objectstorage.k8s.io/v1alpha1 and Secrets; there is no " + r.URL.Path,
+		http.StatusNotFound, "NotFound", "there is no " + r.URL.Path + ": this API serves only Buckets of objectstorage.k8s.io/v1alpha1, and Secrets",
 	}
 }
 

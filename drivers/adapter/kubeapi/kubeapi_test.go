@@ -269,7 +269,7 @@ func TestRefusedRequests(t *testing.T) {
 		"another resource": {
 			func() error {
 				return second(client.core.CoreV1().Pods("vendor").Get(t.Context(), "a", metav1.GetOptions{}))
-			}, apierrors.IsNotFound, "serves a COSI driver only Buckets",
+			}, apierrors.IsNotFound, "serves only Buckets",
 		},
 		"the discovery": {
 			func() error { return second(client.core.Discovery().ServerVersion()) }, apierrors.IsNotFound, "",

@@ -14,13 +14,16 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// checkReleased waits while a claim needs the Bucket that is being deleted.
+// checkReleased waits while a claim needs the Bucket that is being deleted, or while the ID of its bucket is unknown.
 func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	switch planOf(b) {
 	case release, remove:
 		if !cosiapi.HasProtection(b) {
 			return reconciler.Done(), nil
+		}
+		if planOf(b) == remove && b.Status.BucketID == "" {
+			return r.reportUnknown(ctx, w)
 		}
 		return reconciler.Next(), nil
 	case hold:
@@ -37,6 +40,19 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Ver
 	default:
 		return reconciler.Done(), nil
 	}
+}
+
+// reportUnknown reports a bucket whose ID is unknown. Without the report, the bucket would be orphaned.
+func (r *Reconciler) reportUnknown(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	b, unknown := w.bucket, unknownBucket(w.bucket)
+	isNew, err := r.PatchStatus(ctx, b, func() {
+		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim uses it
+		conditions.Set(&b.Status.Conditions, unknown)
+	})
+	if err == nil && isNew {
+		r.warn(b, reconciler.FailedDeleteBucket, "DeleteBucket", unknown.Message)
+	}
+	return reconciler.Wait("an administrator who finds the bucket"), err
 }
 
 // deleteBucket deletes the backend bucket if that is the plan. It uses a copy that was just compared with the API

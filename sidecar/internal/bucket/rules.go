@@ -43,7 +43,7 @@ func planOf(b *cosiapi.Bucket) plan {
 	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
 	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
-	nothingMade := b.Status.BucketID == ""
+	nothingMade := b.Status.BucketID == "" && !cosiapi.HasAnnotation(b, cosiapi.AskedForAnnotation)
 	switch {
 	case !deleting && !annotated:
 		return provision
@@ -185,6 +185,16 @@ func sharedBucket(b, other *cosiapi.Bucket) conditions.Change {
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared, Message: message, Generation: b.Generation,
+	}
+}
+
+// unknownBucket returns the condition of a Bucket that a sidecar of an earlier version requested, and whose ID is unknown.
+func unknownBucket(b *cosiapi.Bucket) conditions.Change {
+	return conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.StatusDegraded, Generation: b.Generation,
+		Message: fmt.Sprintf("A sidecar of an earlier version requested the bucket %q from its driver and did not store the bucket ID, so COSI cannot delete the "+
+			"bucket. An administrator must run that sidecar again, or look for the bucket in the backend and remove the annotation %s from this Bucket. "+
+			"To keep the bucket, set deletionPolicy: Retain.", b.Name, cosiapi.AskedForAnnotation),
 	}
 }
 

@@ -29,6 +29,10 @@ func TestFateOf(t *testing.T) {
 	retained := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 	unbound := func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" }
 	unmade := func(b *cosiapi.Bucket) { b.Status.BucketID = "" }
+	requested := func(b *cosiapi.Bucket) { // by a sidecar of an earlier version, which did not store the ID
+		b.Status.BucketID = ""
+		cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, b.Name)
+	}
 	imported := func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "id" }
 	for name, tc := range map[string]struct {
 		is   []func(*cosiapi.Bucket)
@@ -47,6 +51,9 @@ func TestFateOf(t *testing.T) {
 		"the mark of a backup does not delete the bucket":                        {[]func(*cosiapi.Bucket){deleting, marked("Delete/another")}, hold},
 		"the mark of a backup alone is none":                                     {[]func(*cosiapi.Bucket){marked("Delete/another")}, provision},
 		"both signs, but nothing was made":                                       {[]func(*cosiapi.Bucket){deleting, annotated, unmade}, release},
+		"both signs, and the bucket was requested, but has no known ID":          {[]func(*cosiapi.Bucket){deleting, annotated, requested}, remove},
+		"both signs, and the bucket was requested, but the policy is Retain":     {[]func(*cosiapi.Bucket){deleting, annotated, requested, retained}, release},
+		"a requested bucket that no claim ever bound is not deleted by one sign": {[]func(*cosiapi.Bucket){deleting, unbound, requested}, hold},
 		"both signs, but the policy is Retain":                                   {[]func(*cosiapi.Bucket){deleting, annotated, retained}, release},
 		"both signs, but the bucket is imported":                                 {[]func(*cosiapi.Bucket){deleting, annotated, imported}, release},
 		"a Bucket with Retain that no claim ever bound is released when deleted": {[]func(*cosiapi.Bucket){deleting, retained, unbound}, release},

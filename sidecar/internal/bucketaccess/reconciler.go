@@ -143,6 +143,7 @@ func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 		reconciler.SharedStep[*work]("reread", r.Reread),              // the API server still has this version
 		reconciler.NewStep("deleteSecrets", r.deleteSecrets),          // the Secrets are gone
 		reconciler.NewStep("awaitShare", r.awaitShare),                // a worker is free for this class
+		reconciler.NewStep("checkKnown", r.checkKnown),                // the account ID is known, if there may be an account
 		reconciler.NewStep("checkUnshared", r.checkUnshared),          // no other access uses the account
 		reconciler.BeforeStop(reconciler.NewStep("revoke", r.revoke)), // the account is gone
 		reconciler.NewStep("finishCleanup", r.finishCleanup),          // the Controller may remove its finalizer

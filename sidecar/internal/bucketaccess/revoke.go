@@ -85,6 +85,19 @@ func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.Buck
 	return list.Items, nil
 }
 
+// checkKnown waits while the ID of the account is unknown. Without the report, the account would be orphaned.
+func (r *Reconciler) checkKnown(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	a, unknown := w.access, unknownAccount(w.access)
+	if unknown == nil {
+		return reconciler.Next(), nil
+	}
+	isNew, err := r.PatchStatus(ctx, a, func() { conditions.Set(&a.Status.Conditions, *unknown) })
+	if err == nil && isNew {
+		r.Events.Warn(a, reconciler.FailedRevokeAccess, "RevokeAccess", unknown.Message)
+	}
+	return reconciler.Wait("an administrator who finds the account"), err
+}
+
 // revoke revokes the account. Without an account ID there was no grant, and no call is made. With one, the account may
 // exist even if no grant succeeded.
 func (r *Reconciler) revoke(ctx context.Context, w *work) (reconciler.Verdict, error) {

@@ -238,6 +238,20 @@ func sharedAccount(a *cosiapi.BucketAccess) conditions.Change {
 	}
 }
 
+// unknownAccount returns the condition of an access that a sidecar of an earlier version requested, and whose account ID is
+// unknown, or nil. Since then, sidecars set status.cleanup in the same write as the ID.
+func unknownAccount(a *cosiapi.BucketAccess) *conditions.Change {
+	if a.Status.AccountID != "" || a.Status.Cleanup != cosiapi.CleanupPending {
+		return nil
+	}
+	return &conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.StatusDegraded, Generation: a.Generation,
+		Message: fmt.Sprintf("A sidecar of an earlier version requested the account %q from its driver and did not store the account ID, so COSI cannot revoke "+
+			"the account. An administrator must run that sidecar again, or look for the account in the backend and set status.cleanup of this BucketAccess to %s.",
+			cosiapi.AccountNameFor(a.UID), cosiapi.CleanupFinished),
+	}
+}
+
 // validated returns the condition ResourcesValidated of an access that is granted, or about to be.
 func (w *work) validated() conditions.Change {
 	if w.warning != nil {

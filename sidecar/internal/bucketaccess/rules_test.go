@@ -322,6 +322,26 @@ func TestRevokeRequestNamesEachBucketOnce(t *testing.T) {
 	}
 }
 
+func TestUnknownAccount(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		status cosiapi.BucketAccessStatus
+		want   bool
+	}{
+		"no sidecar has requested an account":               {cosiapi.BucketAccessStatus{}, false},
+		"the account has an ID":                             {cosiapi.BucketAccessStatus{AccountID: "account", Cleanup: cosiapi.CleanupPending}, false},
+		"a sidecar of an earlier version has requested one": {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending}, true},
+		"an administrator has set the cleanup to Finished":  {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupFinished}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := unknownAccount(&cosiapi.BucketAccess{Status: tc.status}); (got != nil) != tc.want {
+				t.Errorf("want %v, got %+v", tc.want, got)
+			}
+		})
+	}
+}
+
 func TestNeedsAccount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

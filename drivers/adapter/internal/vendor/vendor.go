@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vendor calls drivers of older generations of the contract. It translates requests and responses to those of
-// proto/cosi.proto, and checks which requests a generation can express. It stores nothing.
+// Package vendor calls drivers of older generations of the contract. It translates between their messages and those
+// of proto/cosi.proto, and refuses requests that a generation cannot express. It stores nothing.
 package vendor
 
 import (
@@ -66,7 +66,7 @@ type Grant struct {
 type Bucket struct {
 	// ID is the driver's ID.
 	ID string
-	// Info is how the bucket is reached, as far as it is known, because the driver may omit it.
+	// Info is the connection data of the bucket, or nil if it is unknown. A driver may omit it.
 	Info *cosi.ObjectProtocolAndBucketInfo
 }
 
