@@ -71,7 +71,8 @@ func (w *world) runAdapter(store credentials.Store) (stop func()) {
 // byVendor replaces the IDs in the status, which the adapter generates, by those of the driver behind it.
 func byVendor(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
 	rename := func(id *string, prefix string) {
-		if name, ours := strings.CutPrefix(*id, adapter.IDPrefix); ours {
+		if rest, ours := strings.CutPrefix(*id, adapter.IDPrefix); ours {
+			_, name, _ := strings.Cut(rest, "/")
 			*id = prefix + name
 		}
 	}

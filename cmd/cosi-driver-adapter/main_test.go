@@ -79,10 +79,15 @@ func TestBeforeAndAfterItsDriver(t *testing.T) {
 	t.Cleanup(func() { _ = server.Stop() }) // it may have stopped already
 	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
 	client := drivertest.Dial(t, endpoint)
-	if err := client.Create(t, "cosi/bc-1", nil); err != nil {
+	generated, err := client.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	request := drivertest.GrantRequest(cosi.ObjectProtocol_S3, "cosi/ba-1", drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, "cosi/bc-1")
+	bucket := generated.GetBucketId()
+	if err := client.Create(t, bucket, nil); err != nil {
+		t.Fatal(err)
+	}
+	request := drivertest.GrantRequest(cosi.ObjectProtocol_S3, strings.TrimSuffix(bucket, "bc-1")+"ba-1", drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, bucket)
 	request.Parameters = map[string]string{"cooper.dev/access-modes": "objectData=ReadWrite"}
 	secret := client.MustGrant(t, request).GetCredentials().GetS3().GetAccessSecretKey()
 	process.Terminate()
@@ -99,7 +104,7 @@ func TestBeforeAndAfterItsDriver(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	drivertest.WantCode(t, client.Delete(t, "cosi/bc-1", nil), codes.Unavailable)
+	drivertest.WantCode(t, client.Delete(t, bucket, nil), codes.Unavailable)
 	again.Terminate()
 	if code := again.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, again.Output())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -18,7 +19,7 @@ import (
 
 // DriverGenerateBucketAccessId implements cosi.ProvisionerServer.
 func (a *Adapter) DriverGenerateBucketAccessId(
-	_ context.Context, request *cosi.DriverGenerateBucketAccessIdRequest,
+	ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest,
 ) (*cosi.DriverGenerateBucketAccessIdResponse, error) {
 	err := a.driver.conn.CheckGrant(&cosi.DriverGrantBucketAccessRequest{
 		Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), Parameters: request.GetParameters(),
@@ -27,7 +28,7 @@ func (a *Adapter) DriverGenerateBucketAccessId(
 	if err != nil {
 		return nil, failure(err)
 	}
-	id, err := newID(request.GetAccountName(), cosi.ValidateAccountID)
+	id, err := a.newID(ctx, request.GetAccountName(), cosi.ValidateAccountID)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (a *Adapter) DriverGenerateBucketAccessId(
 }
 
 // DriverGrantBucketAccess implements cosi.ProvisionerServer. It calls the driver only until there is a valid response,
-// because many drivers create another key with each call.
+// because many drivers create another key with each call. It calls the driver again for a credential that expires.
 func (a *Adapter) DriverGrantBucketAccess(
 	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest,
 ) (*cosi.DriverGrantBucketAccessResponse, error) {
@@ -48,7 +49,7 @@ func (a *Adapter) DriverGrantBucketAccess(
 		return nil, failure(err)
 	}
 	first := identity(request)
-	e, err := a.account(ctx, accountKind.named(name))
+	e, err := a.accountWithID(ctx, request.GetAccountId())
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,9 @@ func (a *Adapter) DriverGrantBucketAccess(
 		return nil, driverkit.AlreadyExists("account %s was requested with other buckets, modes or parameters before", request.GetAccountId())
 	}
 	if !isNew {
-		a.revokeUndelivered(ctx, e)
+		if err := a.revokeUndelivered(ctx, e); err != nil {
+			return nil, err
+		}
 	}
 	err = a.obtainAccount(ctx, e)
 	if isNew {
@@ -87,13 +90,21 @@ func identity(request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBuc
 	return same
 }
 
-// bucketID returns the driver's ID of a bucket.
+// bucketID returns the driver's ID of a bucket. It records a bucket from before the adapter like an import, so that no
+// name gets it.
 func (a *Adapter) bucketID(ctx context.Context, id string) (string, error) {
-	name, ours := nameOf(id)
-	if !ours {
-		return driverID(id)
+	if _, ours := nameOf(id); !ours {
+		known, err := driverID(id)
+		if err != nil {
+			return "", err
+		}
+		owner, err := a.bucket(ctx, bucketKind.owned(known))
+		if err == nil && owner == nil {
+			err = writeEntry(ctx, a.store, &bucketEntry{key: bucketKind.owned(known), id: known})
+		}
+		return known, err
 	}
-	e, err := a.bucket(ctx, bucketKind.named(name))
+	e, err := a.bucketWithID(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -116,10 +127,15 @@ func (a *Adapter) bucketInfo(ctx context.Context, id, driverID string) (*cosi.Ob
 	return e.response.GetProtocols(), nil
 }
 
-// obtainAccount ensures that the account of an entry exists and that the entry has the driver's ID and response. The ID
-// may be known even if there is an error.
+// expires reports whether a delivered credential has an expiry.
+func expires(delivered *cosi.DriverGrantBucketAccessResponse) bool {
+	return delivered.GetCredentials().GetAzure().GetExpiryTimestamp() != ""
+}
+
+// obtainAccount ensures that the account of an entry exists and that the entry has the driver's ID and response. It keeps
+// a response with an expiry until there is a new one. The ID may be known even if there is an error.
 func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
-	if e.response != nil {
+	if e.response != nil && !expires(e.response) {
 		return nil
 	}
 	grant := vendor.Grant{Name: e.name, Request: e.request}
@@ -151,21 +167,37 @@ func (a *Adapter) obtainAccount(ctx context.Context, e *accountEntry) error {
 	return nil
 }
 
-// revokeUndelivered revokes the account that an interrupted grant may have created, before the grant is repeated. Many
-// drivers use the requested name as the account's ID, and fail or crash if the account exists. The result is ignored: a
-// driver with other IDs has no such account, and the grant reports all other failures.
-func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) {
-	if e.response != nil || e.id != "" {
-		return
+// revokeUndelivered revokes the account that a grant without a valid response may have created, before the grant is
+// repeated. Many drivers use the requested name as the account's ID, and fail or crash if the account exists. An error is
+// ignored if the driver responded: drivers return different codes for an account that does not exist, such as Internal.
+func (a *Adapter) revokeUndelivered(ctx context.Context, e *accountEntry) error {
+	if e.response != nil {
+		return nil
 	}
-	owner, err := a.bucket(ctx, accountKind.owned(e.name))
+	id := cmp.Or(e.id, e.name)
+	owner, err := a.bucket(ctx, accountKind.owned(id))
 	if err != nil || owner != nil && owner.name != e.name {
-		return
+		return err
+	}
+	// After this write, another process cannot store and deliver a credential for a version that it has read before.
+	if err := writeEntry(ctx, a.store, e); err != nil {
+		return err
 	}
 	defer a.running.begin(e.buckets, e.request.GetParameters())()
-	_ = a.driver.conn.Revoke(ctx, e.name, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
+	err = a.driver.conn.Revoke(ctx, id, e.buckets, &cosi.DriverRevokeBucketAccessRequest{
 		Protocol: e.request.GetProtocol(), AuthenticationType: e.request.GetAuthenticationType(), Parameters: e.request.GetParameters(),
 	})
+	switch code := status.Code(err); {
+	case code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.Canceled:
+		return failure(err)
+	case e.id == "" || code != codes.OK && code != codes.NotFound:
+		return nil
+	}
+	if err := a.drop(ctx, accountKind.owned(id)); err != nil {
+		return err
+	}
+	e.id = "" // the next account may have another
+	return writeEntry(ctx, a.store, e)
 }
 
 // DriverRevokeBucketAccess implements cosi.ProvisionerServer. It deletes the entry last. If the ID of the
@@ -177,12 +209,14 @@ func (a *Adapter) DriverRevokeBucketAccess(
 	if !ours {
 		return &cosi.DriverRevokeBucketAccessResponse{}, a.revokeOlder(ctx, request)
 	}
-	e, err := a.account(ctx, accountKind.named(name))
+	e, err := a.accountWithID(ctx, request.GetAccountId())
 	if err != nil || e == nil {
 		return &cosi.DriverRevokeBucketAccessResponse{}, err
 	}
 	if e.id == "" {
-		a.revokeUndelivered(ctx, e)
+		if err := a.revokeUndelivered(ctx, e); err != nil {
+			return nil, err
+		}
 		if err := a.obtainAccount(ctx, e); err != nil && !nothing(err) && e.id == "" {
 			return nil, err
 		}

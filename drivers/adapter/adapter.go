@@ -28,8 +28,8 @@ const (
 	Upstream = vendor.Upstream
 )
 
-// IDPrefix is the prefix of the IDs that the adapter generates; the requested name follows. An ID without it is the
-// driver's own ID in the form of cosi.EscapeID.
+// IDPrefix is the prefix of the IDs that the adapter generates. The first 8 characters of the ID of the credential store,
+// a slash and the requested name follow. An ID without it is the driver's own ID in the form of cosi.EscapeID.
 const IDPrefix = "cosi/"
 
 const (
@@ -169,8 +169,12 @@ func broken(method string, problem error) *driverkit.Error {
 }
 
 // newID returns the adapter's ID for a name.
-func newID(name string, validate func(string) error) (string, error) {
-	id := IDPrefix + name
+func (a *Adapter) newID(ctx context.Context, name string, validate func(string) error) (string, error) {
+	prefix, err := a.prefix(ctx)
+	if err != nil {
+		return "", err
+	}
+	id := prefix + name
 	if err := validate(id); err != nil {
 		return "", driverkit.InvalidArgument("name %q cannot be part of an ID: %v", name, err)
 	}
@@ -183,8 +187,35 @@ func driverID(id string) (string, error) {
 	if err != nil {
 		return "", driverkit.InvalidArgument("%v", err)
 	}
+	if len(decoded) > maxDriverID {
+		return "", driverkit.InvalidArgument("the driver's ID has %d bytes, but the adapter supports %d", len(decoded), maxDriverID)
+	}
 	return decoded, nil
 }
 
-// nameOf returns the name in an ID that the adapter generated, and whether it did.
-func nameOf(id string) (string, bool) { return strings.CutPrefix(id, IDPrefix) }
+// prefix returns what precedes the name in the IDs that the adapter generates with its store.
+func (a *Adapter) prefix(ctx context.Context) (string, error) {
+	const length = 8
+	store, err := a.store.ID(ctx)
+	if err != nil {
+		return "", credentials.StoreError("(any)", err)
+	}
+	return IDPrefix + store[:min(length, len(store))] + "/", nil
+}
+
+// nameOf returns the name in an ID that an adapter generated, and whether one did.
+func nameOf(id string) (string, bool) {
+	rest, ours := strings.CutPrefix(id, IDPrefix)
+	_, name, _ := strings.Cut(rest, "/")
+	return name, ours
+}
+
+// checkStore returns an error if an ID without an entry was generated with another store, whose entries are lost.
+func (a *Adapter) checkStore(ctx context.Context, id string) error {
+	prefix, err := a.prefix(ctx)
+	if err == nil && !strings.HasPrefix(id, prefix) {
+		return driverkit.FailedPrecondition("credential store lost: %s was created with another credential store than that of the adapter, whose IDs begin with %s. "+
+			"An administrator must restore the Secrets of the driver's namespace from a backup", id, prefix)
+	}
+	return err
+}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/cooper-cosi/cooper/drivers/adapter/internal/vendor"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
@@ -29,14 +30,14 @@ func TestLifecycle(t *testing.T) {
 		s := newSystem(t, memdriver.Options{Speaks: generation, Defects: memdriver.With(memdriver.RotatesOnRepeat)})
 		client := s.adapter(t, nil)
 		generated, err := client.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: wanted})
-		if err != nil || generated.GetBucketId() != "cosi/bc-1" {
+		if err != nil || generated.GetBucketId() != "cosi/12345678/bc-1" {
 			t.Fatalf("generate bucket ID: %v, %v", generated, err)
 		}
 		mustCreate(t, client, "bc-1")
 		mustCreate(t, client, "bc-1")
-		request := grantOf("ba-1", "cosi/bc-1")
+		request := grantOf("ba-1", "cosi/12345678/bc-1")
 		granted := client.MustGrant(t, request)
-		if got := granted.GetBuckets()[0].GetBucketId(); got != "cosi/bc-1" {
+		if got := granted.GetBuckets()[0].GetBucketId(); got != "cosi/12345678/bc-1" {
 			t.Errorf("the grant has bucket ID %q", got)
 		}
 		if diff := cmp.Diff(granted, s.adapter(t, nil).MustGrant(t, request), protocmp.Transform()); diff != "" {
@@ -47,8 +48,8 @@ func TestLifecycle(t *testing.T) {
 		}
 		mustRevoke(t, client, request)
 		mustRevoke(t, client, request)
-		mustDelete(t, client, "cosi/bc-1")
-		mustDelete(t, client, "cosi/bc-1")
+		mustDelete(t, client, "cosi/12345678/bc-1")
+		mustDelete(t, client, "cosi/12345678/bc-1")
 		s.empty(t)
 		secret := granted.GetCredentials().GetS3().GetAccessSecretKey()
 		if log := s.log.String(); secret == "" || strings.Contains(log, secret) || !strings.Contains(log, "DriverGrantBucketAccess") {
@@ -65,7 +66,7 @@ func TestRequests(t *testing.T) {
 		s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 		client := s.adapter(t, nil)
 		mustCreate(t, client, "bc-1")
-		request := grantOf("ba-1", "cosi/bc-1")
+		request := grantOf("ba-1", "cosi/12345678/bc-1")
 		request.Parameters = map[string]string{vendor.ModesParameter: "objectData=ReadWrite", "plan": "basic"}
 		client.MustGrant(t, request)
 		mustRevoke(t, client, request)
@@ -84,7 +85,7 @@ func TestRequests(t *testing.T) {
 		client := s.adapter(t, nil)
 		mustCreate(t, client, "bc-1")
 		mustCreate(t, client, "bc-2")
-		request := grantOf("ba-1", "cosi/bc-2", "cosi/bc-1")
+		request := grantOf("ba-1", "cosi/12345678/bc-2", "cosi/12345678/bc-1")
 		request.Buckets[0].ObjectDataAccessMode.Mode = cosi.AccessMode_READ_ONLY
 		if granted := client.MustGrant(t, request); len(granted.GetBuckets()) != 2 {
 			t.Errorf("the grant has the buckets %v", granted.GetBuckets())
@@ -124,7 +125,7 @@ func TestRefusals(t *testing.T) {
 		message    string
 	}{
 		"v1alpha1: several buckets": {memdriver.V1alpha1, func(r *cosi.DriverGrantBucketAccessRequest) {
-			r.Buckets = append(r.Buckets, grantOf("", "cosi/bc-2").Buckets...)
+			r.Buckets = append(r.Buckets, grantOf("", "cosi/12345678/bc-2").Buckets...)
 		}, codes.OutOfRange, "grants access to one bucket, not to 2"},
 		"v1alpha1: no declared modes": {memdriver.V1alpha1, func(r *cosi.DriverGrantBucketAccessRequest) {
 			r.Parameters = nil
@@ -162,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, memdriver.Options{Speaks: tc.generation})
-			client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+			client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
 			tc.change(request)
 			_, err := client.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
 				AccountName: "ba-1", Protocol: request.Protocol, AuthenticationType: request.AuthenticationType, Parameters: request.Parameters,
@@ -203,13 +204,13 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 		client := s.adapter(t, nil)
 
 		mustCreate(t, client, "bc-1")
-		drivertest.WantCode(t, imported(t.Context(), client, "old-bc-1"), codes.InvalidArgument, "set existingBucketID: cosi/bc-1")
-		drivertest.WantCode(t, client.Delete(t, "old-bc-1", nil), codes.FailedPrecondition, "in use by ID cosi/bc-1")
-		if err := imported(t.Context(), client, "cosi/bc-1"); err != nil {
+		drivertest.WantCode(t, imported(t.Context(), client, "old-bc-1"), codes.InvalidArgument, "set existingBucketID: cosi/12345678/bc-1")
+		drivertest.WantCode(t, client.Delete(t, "old-bc-1", nil), codes.FailedPrecondition, "in use by ID cosi/12345678/bc-1")
+		if err := imported(t.Context(), client, "cosi/12345678/bc-1"); err != nil {
 			t.Errorf("import by the adapter's ID: %v", err)
 		}
-		drivertest.WantCode(t, imported(t.Context(), client, "cosi/bc-none"), codes.NotFound)
-		mustDelete(t, client, "cosi/bc-1")
+		drivertest.WantCode(t, imported(t.Context(), client, "cosi/12345678/bc-none"), codes.NotFound)
+		mustDelete(t, client, "cosi/12345678/bc-1")
 		s.empty(t)
 
 		if err := s.AddBucket("old-bc-2"); err != nil {
@@ -220,8 +221,8 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 		}
 		finds := foundAs(s, "old-bc-2")
 		_, err := create(t.Context(), client, "bc-3")
-		drivertest.WantCode(t, err, codes.AlreadyExists, "has imported it")
-		mustDelete(t, client, "cosi/bc-3")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
+		mustDelete(t, client, "cosi/12345678/bc-3")
 		finds()
 		if err := s.RemoveBucket("old-bc-3"); err != nil { // the fake created it before the fault replaced the response
 			t.Fatal(err)
@@ -233,6 +234,52 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 			t.Errorf("the store has %v, want only the import", left)
 		}
 	})
+}
+
+// TestNewNameForAnOlderBucket lets the driver return a bucket from before the adapter for a new name, after an access
+// named the bucket. The deletion of the new name keeps the bucket.
+func TestNewNameForAnOlderBucket(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(*testing.T, *drivertest.Client){
+		"granted": func(t *testing.T, client *drivertest.Client) {
+			t.Helper()
+			client.MustGrant(t, grantOf("ba-1", "old-bc-1"))
+		},
+		"revoked": func(t *testing.T, client *drivertest.Client) {
+			t.Helper()
+			older := grantOf("", "old-bc-1")
+			older.AccountId = "older"
+			mustRevoke(t, client, older)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+			client, a := s.process(t, nil)
+			old := v1alpha1.NewProvisionerClient(drivertest.Dial(t, s.endpoint).Conn)
+			if _, err := old.DriverCreateBucket(t.Context(), &v1alpha1.DriverCreateBucketRequest{Name: "bc-1"}); err != nil {
+				t.Fatal(err)
+			}
+			call(t, client)
+			if found, ok, err := a.Bucket(t.Context(), "old-bc-1"); ok || err != nil {
+				t.Errorf("without a call, the driver reads %v, %v", found, err)
+			}
+			finds := foundAs(s, "old-bc-1")
+			_, err := create(t.Context(), client, "bc-2")
+			drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
+			mustDelete(t, client, "cosi/12345678/bc-2")
+			finds()
+			if err := s.RemoveBucket("old-bc-2"); err != nil { // the fake created it before the fault replaced the response
+				t.Fatal(err)
+			}
+			if left := s.Inventory().Buckets; len(left) != 1 {
+				t.Fatalf("the older bucket was deleted with the new name: %v", left)
+			}
+			mustRevoke(t, client, grantOf("ba-1", "old-bc-1"))
+			mustDelete(t, client, "old-bc-1")
+			s.empty(t)
+		})
+	}
 }
 
 // foundAs makes the driver return an ID for each created bucket or account, instead of creating one.
@@ -256,7 +303,7 @@ func TestTwoNamesForOneBucket(t *testing.T) {
 		finds := foundAs(s, "old-bc-1")
 		_, err := create(t.Context(), client, "bc-2")
 		drivertest.WantCode(t, err, codes.AlreadyExists, "had returned it for another name")
-		mustDelete(t, client, "cosi/bc-2")
+		mustDelete(t, client, "cosi/12345678/bc-2")
 		finds()
 		if err := s.RemoveBucket("old-bc-2"); err != nil { // the fake created it before the fault replaced the response
 			t.Fatal(err)
@@ -264,7 +311,7 @@ func TestTwoNamesForOneBucket(t *testing.T) {
 		if left := s.Inventory().Buckets; len(left) != 1 {
 			t.Fatalf("the first bucket was deleted with the second: %v", left)
 		}
-		mustDelete(t, client, "cosi/bc-1")
+		mustDelete(t, client, "cosi/12345678/bc-1")
 		s.empty(t)
 	})
 }
@@ -279,7 +326,7 @@ func TestTwoNamesForOneAccount(t *testing.T) {
 			s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
 			client := s.adapter(t, nil)
 			mustCreate(t, client, "bc-1")
-			first, second := grantOf("ba-1", "cosi/bc-1"), grantOf("ba-2", "cosi/bc-1")
+			first, second := grantOf("ba-1", "cosi/12345678/bc-1"), grantOf("ba-2", "cosi/12345678/bc-1")
 			remove := s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Times: memdriver.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: id}})
 			_, err := client.DriverGrantBucketAccess(t.Context(), first)
 			drivertest.WantCode(t, err, codes.Internal, "invalid response") // but it has an ID
@@ -346,14 +393,14 @@ func TestDriversErrors(t *testing.T) {
 				t.Errorf("after %s the store has %v", code, entries)
 			}
 			if !kept {
-				mustDelete(t, client, "cosi/bc-1")
+				mustDelete(t, client, "cosi/12345678/bc-1")
 			}
 		}
 		s.empty(t)
 
 		s.Script(memdriver.Fault{RPC: memdriver.DeleteBucket, Code: codes.NotFound, Message: "gone"})
 		mustCreate(t, client, "bc-1")
-		err := client.Delete(t, "cosi/bc-1", nil)
+		err := client.Delete(t, "cosi/12345678/bc-1", nil)
 		if generation == memdriver.V1alpha1 && err != nil || generation == memdriver.Upstream && status.Code(err) != codes.NotFound {
 			t.Errorf("a bucket that the driver does not find: %v", err)
 		}
@@ -370,7 +417,7 @@ func TestRefusedAfterALostResponse(t *testing.T) {
 	drivertest.WantCode(t, err, codes.Unavailable)
 	_, err = create(t.Context(), client, "bc-1")
 	drivertest.WantCode(t, err, codes.OutOfRange)
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	s.empty(t)
 }
 
@@ -381,14 +428,14 @@ func TestChangedRequest(t *testing.T) {
 	client := s.adapter(t, nil)
 	mustCreate(t, client, "bc-1")
 	mustCreate(t, client, "bc-2")
-	_, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "cosi/bc-1"})
+	_, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "cosi/12345678/bc-1"})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "other protocols or parameters")
-	client.MustGrant(t, grantOf("ba-1", "cosi/bc-1", "cosi/bc-2"))
-	client.MustGrant(t, grantOf("ba-1", "cosi/bc-2", "cosi/bc-1"))
-	_, err = client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "cosi/bc-1"))
+	client.MustGrant(t, grantOf("ba-1", "cosi/12345678/bc-1", "cosi/12345678/bc-2"))
+	client.MustGrant(t, grantOf("ba-1", "cosi/12345678/bc-2", "cosi/12345678/bc-1"))
+	_, err = client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "cosi/12345678/bc-1"))
 	drivertest.WantCode(t, err, codes.AlreadyExists, "other buckets, modes or parameters")
-	_, err = client.DriverGrantBucketAccess(t.Context(), grantOf("ba-2", "cosi/bc-3"))
-	drivertest.WantCode(t, err, codes.NotFound, "bucket cosi/bc-3 does not exist")
+	_, err = client.DriverGrantBucketAccess(t.Context(), grantOf("ba-2", "cosi/12345678/bc-3"))
+	drivertest.WantCode(t, err, codes.NotFound, "bucket cosi/12345678/bc-3 does not exist")
 }
 
 // TestInvalidResponses lets the driver violate its contract once. The next call completes the work.
@@ -401,15 +448,18 @@ func TestInvalidResponses(t *testing.T) {
 	drivertest.WantCode(t, err, codes.Internal, "its ID has 0 bytes")
 	mustCreate(t, client, "bc-1")
 	s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: "acct:ba-1"}})
-	request := grantOf("ba-1", "cosi/bc-1")
+	request := grantOf("ba-1", "cosi/12345678/bc-1")
 	_, err = client.DriverGrantBucketAccess(t.Context(), request)
 	drivertest.WantCode(t, err, codes.Internal, "invalid response to DriverGrantBucketAccess")
 	s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Answer: &v1alpha1.DriverGrantBucketAccessResponse{AccountId: "acct:other"}})
 	_, err = client.DriverGrantBucketAccess(t.Context(), request)
-	drivertest.WantCode(t, err, codes.Internal, `an earlier response had "acct:ba-1"`)
+	drivertest.WantCode(t, err, codes.Internal, "invalid response to DriverGrantBucketAccess")
 	client.MustGrant(t, request)
+	if revokes := len(s.Calls(memdriver.RevokeAccess)); revokes != 2 {
+		t.Errorf("the driver got %d revokes of accounts that were not delivered, want 2", revokes)
+	}
 	mustRevoke(t, client, request)
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	s.empty(t)
 }
 
@@ -417,7 +467,7 @@ func TestInvalidResponses(t *testing.T) {
 func TestRevokeErrorWithASecret(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
-	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/bc-1")
+	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
 	mustCreate(t, client, "bc-1")
 	secret := client.MustGrant(t, request).GetCredentials().GetS3().GetAccessSecretKey()
 	s.Script(memdriver.Fault{RPC: memdriver.RevokeAccess, Code: codes.Internal, Message: "cannot delete key " + secret})
@@ -425,6 +475,41 @@ func TestRevokeErrorWithASecret(t *testing.T) {
 	if strings.Contains(s.log.String(), secret) {
 		t.Error("the secret is in the log")
 	}
+}
+
+// TestLostStore replaces the store. The IDs of the lost one are refused, because nothing shows what the driver has.
+func TestLostStore(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+	client, request := s.adapter(t, nil), grantOf("ba-1", "cosi/12345678/bc-1")
+	mustCreate(t, client, "bc-1")
+	client.MustGrant(t, request)
+	entries := s.store
+	lost, ok := credentials.NewMemory().(memory)
+	if !ok {
+		t.Fatal("the store in memory does not list its entries")
+	}
+	s.store = lost
+	without := s.adapter(t, nil)
+	_, created := create(t.Context(), without, "bc-1")
+	_, granted := without.DriverGrantBucketAccess(t.Context(), request)
+	for call, err := range map[string]error{
+		"create": created, "import": imported(t.Context(), without, "cosi/12345678/bc-1"), "delete": without.Delete(t, "cosi/12345678/bc-1", nil),
+		"grant": granted, "revoke": without.Revoke(t, request),
+	} {
+		t.Run(call, func(t *testing.T) {
+			drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "restore the Secrets of the driver's namespace")
+		})
+	}
+	generated, err := without.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-2", Protocols: wanted})
+	if id := generated.GetBucketId(); err != nil || id == idPrefix+"bc-2" {
+		t.Errorf("an ID of another store: %s, %v", id, err)
+	}
+	if left := lost.Accounts(); len(left) > 0 {
+		t.Errorf("the store has %v", left)
+	}
+	s.store = entries
+	cleanUp(t, s)
 }
 
 // TestUnavailableDriver stops the driver behind a running adapter and starts it again.

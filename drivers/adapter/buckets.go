@@ -14,13 +14,13 @@ import (
 
 // DriverGenerateBucketId implements cosi.ProvisionerServer.
 func (a *Adapter) DriverGenerateBucketId(
-	_ context.Context, request *cosi.DriverGenerateBucketIdRequest,
+	ctx context.Context, request *cosi.DriverGenerateBucketIdRequest,
 ) (*cosi.DriverGenerateBucketIdResponse, error) {
 	err := a.driver.conn.CheckBucket(&cosi.DriverCreateBucketRequest{Protocols: request.GetProtocols(), Parameters: request.GetParameters()})
 	if err != nil {
 		return nil, failure(err)
 	}
-	id, err := newID(request.GetName(), cosi.ValidateBucketID)
+	id, err := a.newID(ctx, request.GetName(), cosi.ValidateBucketID)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (a *Adapter) DriverCreateBucket(
 	if err := a.driver.conn.CheckBucket(request); err != nil {
 		return nil, failure(err)
 	}
-	e, err := a.bucket(ctx, bucketKind.named(name))
+	e, err := a.bucketWithID(ctx, request.GetBucketId())
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (a *Adapter) obtainBucket(ctx context.Context, e *bucketEntry) error {
 // adopt records that the driver's ID belongs to the name, and then sets the ID of the entry.
 func (a *Adapter) adopt(ctx context.Context, k kind, name string, known *string, id string) error {
 	switch {
-	case id == "" || len(id) > cosi.MaxIDLength:
-		return broken("the request for "+k.named(name), fmt.Errorf("its ID has %d bytes instead of 1 to %d", len(id), cosi.MaxIDLength))
+	case id == "" || len(id) > maxDriverID:
+		return broken("the request for "+k.named(name), fmt.Errorf("its ID has %d bytes instead of 1 to %d", len(id), maxDriverID))
 	case *known != "" && *known != id:
 		return broken("the request for "+k.named(name), fmt.Errorf("its ID is %q, but an earlier response had %q", id, *known))
 	}
@@ -106,12 +106,11 @@ func (a *Adapter) adopt(ctx context.Context, k kind, name string, known *string,
 // DriverGetBucket implements cosi.ProvisionerServer.
 func (a *Adapter) DriverGetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.DriverGetBucketResponse, error) {
 	asked := &cosi.DriverCreateBucketRequest{BucketId: request.GetBucketId(), Protocols: request.GetProtocols(), Parameters: request.GetParameters()}
-	name, ours := nameOf(request.GetBucketId())
-	if !ours {
+	if _, ours := nameOf(request.GetBucketId()); !ours {
 		info, err := a.describe(ctx, asked)
 		return &cosi.DriverGetBucketResponse{Protocols: info}, err
 	}
-	e, err := a.bucket(ctx, bucketKind.named(name))
+	e, err := a.bucketWithID(ctx, request.GetBucketId())
 	switch {
 	case err != nil:
 		return nil, err
@@ -136,7 +135,11 @@ func (a *Adapter) describe(ctx context.Context, request *cosi.DriverCreateBucket
 	case err != nil:
 		return nil, err
 	case e != nil && e.name != "":
-		return nil, driverkit.InvalidArgument("COSI created bucket %q; to import it, set existingBucketID: %s%s", id, IDPrefix, e.name)
+		prefix, err := a.prefix(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, driverkit.InvalidArgument("COSI created bucket %q; to import it, set existingBucketID: %s%s", id, prefix, e.name)
 	}
 	info, err := a.driver.conn.Get(ctx, id, &cosi.DriverGetBucketRequest{Protocols: request.GetProtocols(), Parameters: request.GetParameters()})
 	if err != nil {
@@ -161,7 +164,7 @@ func (a *Adapter) DriverDeleteBucket(
 	if !ours {
 		return &cosi.DriverDeleteBucketResponse{}, a.deleteImported(ctx, request)
 	}
-	e, err := a.bucket(ctx, bucketKind.named(name))
+	e, err := a.bucketWithID(ctx, request.GetBucketId())
 	if err != nil || e == nil {
 		return &cosi.DriverDeleteBucketResponse{}, err
 	}

@@ -29,7 +29,7 @@ func crashCases() map[string]crashCase {
 	granted := func(t *testing.T, client *drivertest.Client) {
 		t.Helper()
 		mustCreate(t, client, "bc-1")
-		client.MustGrant(t, grantOf("ba-1", "cosi/bc-1"))
+		client.MustGrant(t, grantOf("ba-1", "cosi/12345678/bc-1"))
 	}
 	return map[string]crashCase{
 		"create": {func(*testing.T, *drivertest.Client) {}, func(ctx context.Context, client *drivertest.Client) error {
@@ -37,15 +37,15 @@ func crashCases() map[string]crashCase {
 			return err
 		}},
 		"grant": {bucket, func(ctx context.Context, client *drivertest.Client) error {
-			_, err := client.DriverGrantBucketAccess(ctx, grantOf("ba-1", "cosi/bc-1"))
+			_, err := client.DriverGrantBucketAccess(ctx, grantOf("ba-1", "cosi/12345678/bc-1"))
 			return err
 		}},
 		"revoke": {granted, func(ctx context.Context, client *drivertest.Client) error {
-			_, err := client.DriverRevokeBucketAccess(ctx, drivertest.RevokeRequest(grantOf("ba-1", "cosi/bc-1")))
+			_, err := client.DriverRevokeBucketAccess(ctx, drivertest.RevokeRequest(grantOf("ba-1", "cosi/12345678/bc-1")))
 			return err
 		}},
 		"delete": {bucket, func(ctx context.Context, client *drivertest.Client) error {
-			_, err := client.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "cosi/bc-1"})
+			_, err := client.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "cosi/12345678/bc-1"})
 			return err
 		}},
 	}
@@ -101,7 +101,7 @@ func TestAGrantWithoutResponse(t *testing.T) {
 			client := s.adapter(t, nil)
 			mustCreate(t, client, "bc-1")
 			s.Script(memdriver.Fault{RPC: memdriver.GrantAccess, Code: codes.Internal, AfterEffect: true})
-			if _, err := client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "cosi/bc-1")); status.Code(err) != codes.Internal {
+			if _, err := client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "cosi/12345678/bc-1")); status.Code(err) != codes.Internal {
 				t.Fatalf("want the error Internal of the driver, got %v", err)
 			}
 			finish(t, s, client)
@@ -134,7 +134,7 @@ func interrupted(t *testing.T, fake memdriver.Options, work crashCase, crash *dr
 // keepsCredential grants twice and compares the credential with the only valid key.
 func (s *system) keepsCredential(t *testing.T, client *drivertest.Client) {
 	t.Helper()
-	first, second := client.MustGrant(t, grantOf("ba-1", "cosi/bc-1")), client.MustGrant(t, grantOf("ba-1", "cosi/bc-1"))
+	first, second := client.MustGrant(t, grantOf("ba-1", "cosi/12345678/bc-1")), client.MustGrant(t, grantOf("ba-1", "cosi/12345678/bc-1"))
 	if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
 		t.Errorf("the credential has changed (-first, +second):\n%s", diff)
 	}
@@ -148,7 +148,7 @@ func (s *system) keepsCredential(t *testing.T, client *drivertest.Client) {
 func cleanUp(t *testing.T, s *system) {
 	t.Helper()
 	client := s.adapter(t, nil)
-	mustRevoke(t, client, grantOf("ba-1", "cosi/bc-1"))
-	mustDelete(t, client, "cosi/bc-1")
+	mustRevoke(t, client, grantOf("ba-1", "cosi/12345678/bc-1"))
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	s.empty(t)
 }

@@ -4,6 +4,7 @@ package adapter
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,11 @@ const (
 func (k kind) named(name string) string { return string(k) + " " + name }
 
 // owned is the store's name of the entry that records to which name a driver's ID belongs. The entry of an imported
-// bucket has no name, but the request of the import.
+// bucket has no name, but the request of the import. That of a bucket from before the adapter has neither.
 func (k kind) owned(id string) string { return string(k) + "-id " + id }
+
+// maxDriverID is the maximum length of a driver's ID in bytes. The name of its entry must fit into the store's limit.
+const maxDriverID = cosi.MaxIDLength - len(accountKind+"-id ")
 
 // An entry is the stored state of a bucket or account. In the store it is one secret, because it contains the
 // credential.
@@ -87,7 +91,8 @@ func readEntry[Q, A proto.Message](ctx context.Context, store credentials.Store,
 	return e, nil
 }
 
-// writeEntry stores an entry. It returns Aborted if another process has changed it since it was read.
+// writeEntry stores an entry. It returns Aborted if another process has changed it since it was read. The note makes the
+// version of each write unique, because a directory derives it from the content.
 func writeEntry[Q, A proto.Message](ctx context.Context, store credentials.Store, e *entry[Q, A]) error {
 	request, err := encode(e.request)
 	response, invalid := encode(e.response)
@@ -97,6 +102,7 @@ func writeEntry[Q, A proto.Message](ctx context.Context, store credentials.Store
 	}
 	kept, err := store.Put(ctx, credentials.Entry{
 		Account: e.key, Version: e.version, Current: credentials.Credential{ID: stateID, Secret: cosi.NewSecret(string(data))},
+		Notes: map[string]string{"write": rand.Text()},
 	})
 	if err != nil {
 		return credentials.StoreError(e.key, err)
@@ -151,6 +157,26 @@ func (a *Adapter) account(ctx context.Context, key string) (*accountEntry, error
 	return readEntry[*cosi.DriverGrantBucketAccessRequest, *cosi.DriverGrantBucketAccessResponse](ctx, a.store, key)
 }
 
+// bucketWithID returns the entry of an ID that an adapter generated, or nil. It fails if the entry is lost.
+func (a *Adapter) bucketWithID(ctx context.Context, id string) (*bucketEntry, error) {
+	name, _ := nameOf(id)
+	e, err := a.bucket(ctx, bucketKind.named(name))
+	if err == nil && e == nil {
+		err = a.checkStore(ctx, id)
+	}
+	return e, err
+}
+
+// accountWithID is bucketWithID for accounts.
+func (a *Adapter) accountWithID(ctx context.Context, id string) (*accountEntry, error) {
+	name, _ := nameOf(id)
+	e, err := a.account(ctx, accountKind.named(name))
+	if err == nil && e == nil {
+		err = a.checkStore(ctx, id)
+	}
+	return e, err
+}
+
 // errTaken is the detail of an error for a driver's ID that belongs to another name.
 var errTaken = errors.New("the driver's ID belongs to another name")
 
@@ -167,7 +193,7 @@ func (a *Adapter) claim(ctx context.Context, k kind, id, name string) error {
 	case owner.name == name:
 		return nil
 	case owner.name == "":
-		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but an administrator has imported it. An administrator must check the driver", k, id, name).WithDetail(errTaken)
+		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but it was imported or created before the adapter. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	default: // without the other name, because the user of this one reads the message
 		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but had returned it for another name before. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	}
@@ -183,10 +209,14 @@ func (a *Adapter) owns(ctx context.Context, k kind, id, name string) (bool, erro
 // be deleted only by the adapter's ID.
 func (a *Adapter) checkNotOwned(ctx context.Context, k kind, id string) error {
 	owner, err := a.bucket(ctx, k.owned(id))
-	if err == nil && owner != nil && owner.name != "" {
-		return driverkit.FailedPrecondition("%s %q of the vendor's driver is not deleted, because it is in use by ID %s%s", k, id, IDPrefix, owner.name)
+	if err != nil || owner == nil || owner.name == "" {
+		return err
 	}
-	return err
+	prefix, err := a.prefix(ctx)
+	if err != nil {
+		return err
+	}
+	return driverkit.FailedPrecondition("%s %q of the vendor's driver is not deleted, because it is in use by ID %s%s", k, id, prefix, owner.name)
 }
 
 // nothing reports whether an attempt to find a driver's ID shows that there is nothing to delete for the name.

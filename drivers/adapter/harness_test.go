@@ -41,13 +41,21 @@ type memory interface {
 	Accounts() []string
 }
 
+// identified is a store with a fixed ID, which begins with that of idPrefix.
+type identified struct{ memory }
+
+func (identified) ID(context.Context) (string, error) { return "12345678000000000000000000000000", nil }
+
+// idPrefix precedes the names in the IDs of all adapters with an identified store.
+const idPrefix = IDPrefix + "12345678/"
+
 func newSystem(t *testing.T, fake memdriver.Options) *system {
 	t.Helper()
 	store, ok := credentials.NewMemory().(memory)
 	if !ok {
 		t.Fatal("the store in memory does not list its entries")
 	}
-	s := &system{Driver: memdriver.New(fake), generation: fake.Speaks, endpoint: drivertest.Endpoint(t), store: store, log: &logbook{}}
+	s := &system{Driver: memdriver.New(fake), generation: fake.Speaks, endpoint: drivertest.Endpoint(t), store: identified{store}, log: &logbook{}}
 	s.serve(t)
 	return s
 }
@@ -129,7 +137,7 @@ var modes = map[string]string{vendor.ModesParameter: "objectData=ReadWrite"}
 
 // grantOf returns the request for an account with access to buckets.
 func grantOf(name string, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	request := drivertest.GrantRequest(cosi.ObjectProtocol_S3, IDPrefix+name, drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, buckets...)
+	request := drivertest.GrantRequest(cosi.ObjectProtocol_S3, idPrefix+name, drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, buckets...)
 	request.Parameters = modes
 	return request
 }
@@ -139,7 +147,7 @@ var wanted = []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_S3}}
 
 // create creates a bucket by its name.
 func create(ctx context.Context, client *drivertest.Client, name string) (*cosi.DriverCreateBucketResponse, error) {
-	return client.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: IDPrefix + name, Protocols: wanted, Parameters: map[string]string{"tier": "fast"}})
+	return client.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: idPrefix + name, Protocols: wanted, Parameters: map[string]string{"tier": "fast"}})
 }
 
 func mustCreate(t *testing.T, client *drivertest.Client, name string) {

@@ -4,7 +4,9 @@ package adapter
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/cooper-cosi/cooper/drivers/adapter/kubeapi"
@@ -25,10 +27,10 @@ func (a *Adapter) Bucket(ctx context.Context, name string) (kubeapi.Bucket, bool
 		return kubeapi.Bucket{}, false, err
 	}
 	found := kubeapi.Bucket{Name: name, ID: name, Driver: a.driver.name}
-	if e == nil {
-		parameters, calls := a.running.parameters(name)
+	if e == nil || e.request == nil {
+		parameters, calls, err := a.running.parameters(name)
 		found.Parameters = parameters
-		return found, calls, nil
+		return found, calls, err
 	}
 	found.ID, found.Parameters = e.id, e.request.GetParameters()
 	for _, protocol := range e.request.GetProtocols() {
@@ -42,41 +44,50 @@ var protocolNames = map[cosi.ObjectProtocol_Type]string{
 	cosi.ObjectProtocol_S3: "S3", cosi.ObjectProtocol_AZURE: "Azure", cosi.ObjectProtocol_GCS: "GCP",
 }
 
-// running has the parameters of the calls that are running, by the driver's IDs of their buckets. Its zero value is
-// ready for use.
+// running has the calls that are running, by the driver's IDs of their buckets. Its zero value is ready for use.
 type running struct {
 	mu    sync.Mutex
-	calls map[string][]map[string]string
+	calls map[string][]*call
 }
+
+// A call is a running call of the driver.
+type call struct{ parameters map[string]string }
 
 // begin records a call for these buckets, and end removes it.
 func (r *running) begin(buckets []string, parameters map[string]string) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls == nil {
-		r.calls = map[string][]map[string]string{}
+		r.calls = map[string][]*call{}
 	}
+	started := &call{maps.Clone(parameters)}
 	for _, bucket := range buckets {
-		r.calls[bucket] = append(r.calls[bucket], maps.Clone(parameters))
+		r.calls[bucket] = append(r.calls[bucket], started)
 	}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, bucket := range buckets {
-			if r.calls[bucket] = r.calls[bucket][1:]; len(r.calls[bucket]) == 0 {
+			r.calls[bucket] = slices.DeleteFunc(r.calls[bucket], func(c *call) bool { return c == started })
+			if len(r.calls[bucket]) == 0 {
 				delete(r.calls, bucket)
 			}
 		}
 	}
 }
 
-// parameters returns the parameters of the last call for a bucket, and whether there is one.
-func (r *running) parameters(bucket string) (map[string]string, bool) {
+// parameters returns the parameters of the calls for a bucket, and whether there is one. It fails if they differ.
+func (r *running) parameters(bucket string) (map[string]string, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	calls := r.calls[bucket]
 	if len(calls) == 0 {
-		return nil, false
+		return nil, false, nil
 	}
-	return calls[len(calls)-1], true
+	for _, other := range calls[1:] {
+		if !maps.Equal(other.parameters, calls[0].parameters) {
+			return nil, false, fmt.Errorf("calls with different parameters are running for bucket %q; the driver must read it again later", bucket)
+		}
+	}
+	return calls[0].parameters, true, nil
 }

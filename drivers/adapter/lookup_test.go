@@ -76,7 +76,7 @@ func TestBucketObjectDuringACall(t *testing.T) {
 		return nil
 	})
 	mustCreate(t, client, "bc-1")
-	mustDelete(t, client, "cosi/bc-1")
+	mustDelete(t, client, "cosi/12345678/bc-1")
 	if err := client.Delete(t, "bc-older", map[string]string{"tier": "slow"}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +85,29 @@ func TestBucketObjectDuringACall(t *testing.T) {
 	}
 	if _, found, err := a.Bucket(t.Context(), "bc-older"); found || err != nil {
 		t.Errorf("after the call: %t, %v", found, err)
+	}
+}
+
+// TestBucketObjectDuringSeveralCalls looks up a bucket without an entry, while several calls for it are running.
+func TestBucketObjectDuringSeveralCalls(t *testing.T) {
+	t.Parallel()
+	var calls running
+	slow, fast := map[string]string{"tier": "slow"}, map[string]string{"tier": "fast"}
+	endFirst, endSecond := calls.begin([]string{"bc-1", "bc-2"}, slow), calls.begin([]string{"bc-1"}, fast)
+	if got, _, err := calls.parameters("bc-1"); err == nil {
+		t.Errorf("two calls with different parameters: got those of one, %v", got)
+	}
+	endSecond()
+	endSame := calls.begin([]string{"bc-1"}, slow)
+	if got, found, err := calls.parameters("bc-1"); !found || err != nil || got["tier"] != "slow" {
+		t.Errorf("two calls with the same parameters: %v, %t, %v", got, found, err)
+	}
+	endFirst()
+	endSame()
+	for _, bucket := range []string{"bc-1", "bc-2"} {
+		if got, found, err := calls.parameters(bucket); found || err != nil {
+			t.Errorf("%s after the calls: %v, %t, %v", bucket, got, found, err)
+		}
 	}
 }
 
@@ -110,6 +133,22 @@ func TestDamagedEntry(t *testing.T) {
 	if strings.Contains(s.log.String(), "bucketId\": \"key") {
 		t.Errorf("the log quotes the entry:\n%s", s.log)
 	}
+}
+
+// TestLongIDs lets the driver return IDs, and imports an ID, of which the store could not keep the entry.
+func TestLongIDs(t *testing.T) {
+	t.Parallel()
+	for _, k := range []kind{bucketKind, accountKind} {
+		if err := cosi.ValidateEntryName(k.owned(strings.Repeat("x", maxDriverID))); err != nil {
+			t.Errorf("the entry of the longest ID of a driver: %v", err)
+		}
+	}
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+	client, long := s.adapter(t, nil), strings.Repeat("x", maxDriverID+1)
+	foundAs(s, long)
+	_, err := create(t.Context(), client, "bc-1")
+	drivertest.WantCode(t, err, codes.Internal, "its ID has 2038 bytes instead of 1 to 2037")
+	drivertest.WantCode(t, imported(t.Context(), client, long), codes.InvalidArgument, "the adapter supports 2037")
 }
 
 // TestEntriesInADirectory keeps entries of any ID in the store of a directory.

@@ -147,12 +147,15 @@ func importsSameBucket(other, b *cosiapi.Bucket) bool {
 		(imported == id || imported == withoutBackend(id) || withoutBackend(imported) == id || withoutBackend(imported) == withoutBackend(id))
 }
 
-// adapterPrefix is the prefix of the IDs that cosi-driver-adapter generates. The name of the bucket follows.
+// adapterPrefix is the prefix of the IDs that cosi-driver-adapter generates. A part of the ID of its credential store, a
+// slash and the name of the bucket follow.
 const adapterPrefix = "cosi/"
 
 // withoutBackend returns an ID without the name of a backend, or the prefix of the adapter, in front of it.
 func withoutBackend(id string) string {
-	id = strings.TrimPrefix(id, adapterPrefix)
+	if rest, ours := strings.CutPrefix(id, adapterPrefix); ours {
+		_, id, _ = strings.Cut(rest, "/")
+	}
 	if _, rest, found := strings.Cut(id, "."); found && rest != "" {
 		return rest
 	}
