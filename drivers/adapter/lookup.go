@@ -13,8 +13,8 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. For a bucket from before
-// the adapter, it returns the parameters of a running call.
+// Bucket returns the bucket with a name or a driver's ID, for the Kubernetes API of the driver. For a bucket without
+// an entry, it returns the parameters of a running call.
 func (a *Adapter) Bucket(ctx context.Context, name string) (kubeapi.Bucket, bool, error) {
 	e, err := a.bucket(ctx, bucketKind.named(name))
 	if e == nil && err == nil {
