@@ -116,7 +116,7 @@ func TestClaimsMoveToCOSI(t *testing.T) {
 		t.Error("the old Secret was changed")
 	}
 	again := w.plan(class)
-	for _, part := range []string{"# 1. (done) Its old", "# 2. (done) Apply"} {
+	for _, part := range []string{"# 1. (done) Prevent the old", "# 2. (done) Apply"} {
 		if !strings.Contains(again, part) {
 			t.Errorf("the second plan does not say %q:\n%s", part, again)
 		}
