@@ -92,7 +92,8 @@ func (u *Users) ensureUser(ctx context.Context, name string) (bool, error) {
 	_, err = u.API.AttachUserPolicy(ctx, &iam.AttachUserPolicyInput{UserName: &name, PolicyArn: arnOf(name)})
 	if isNew && apierror.Is(err, "NoSuchEntity") {
 		// A revoke by another process has deleted the policy, so the new user would have no mark.
-		if _, err := u.API.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &name}); unlessMissing(err) != nil {
+		_, err := u.API.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &name})
+		if unlessMissing(err) != nil {
 			return false, err
 		}
 		return false, driverkit.Aborted("account %s was deleted by another process during this call; the driver tries again", name)
