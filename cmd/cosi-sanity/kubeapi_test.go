@@ -118,8 +118,8 @@ func TestDriverThatReadsBucketObjects(t *testing.T) {
 	}
 }
 
-// TestDriverWithoutItsBucketObjects reports the missing objects as one failure, and what is left in the store. A later
-// sweep with the objects removes that.
+// TestDriverWithoutItsBucketObjects verifies that missing Bucket objects count as one failure, that the report lists the
+// leftovers in the store, and that a later sweep with the objects removes them.
 func TestDriverWithoutItsBucketObjects(t *testing.T) {
 	t.Parallel()
 	v, stop := startVendor(t)

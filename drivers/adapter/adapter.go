@@ -203,11 +203,12 @@ func (a *Adapter) prefix(ctx context.Context) (string, error) {
 	return IDPrefix + store[:min(length, len(store))] + "/", nil
 }
 
-// nameOf returns the name in an ID that an adapter generated, and whether one did.
+// nameOf returns the name in an ID that an adapter generated, and whether one did. A driver's own ID may begin with the
+// prefix, but it does not have the ID of a store.
 func nameOf(id string) (string, bool) {
 	rest, ours := strings.CutPrefix(id, IDPrefix)
-	_, name, _ := strings.Cut(rest, "/")
-	return name, ours
+	_, name, whole := strings.Cut(rest, "/")
+	return name, ours && whole
 }
 
 // checkStore returns an error if an ID without an entry was generated with another store, whose entries are lost.

@@ -221,7 +221,7 @@ func TestOneBucketWithTwoIDs(t *testing.T) {
 		}
 		finds := foundAs(s, "old-bc-2")
 		_, err := create(t.Context(), client, "bc-3")
-		drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was imported, or created before the adapter was installed")
 		mustDelete(t, client, "cosi/12345678/bc-3")
 		finds()
 		if err := s.RemoveBucket("old-bc-3"); err != nil { // the fake created it before the fault replaced the response
@@ -266,7 +266,7 @@ func TestNewNameForAnOlderBucket(t *testing.T) {
 			}
 			finds := foundAs(s, "old-bc-1")
 			_, err := create(t.Context(), client, "bc-2")
-			drivertest.WantCode(t, err, codes.AlreadyExists, "was imported or created before the adapter")
+			drivertest.WantCode(t, err, codes.AlreadyExists, "was imported, or created before the adapter was installed")
 			mustDelete(t, client, "cosi/12345678/bc-2")
 			finds()
 			if err := s.RemoveBucket("old-bc-2"); err != nil { // the fake created it before the fault replaced the response
@@ -474,6 +474,20 @@ func TestRevokeErrorWithASecret(t *testing.T) {
 	drivertest.WantCode(t, client.Revoke(t, request), codes.Internal, "cannot delete key [redacted]")
 	if strings.Contains(s.log.String(), secret) {
 		t.Error("the secret is in the log")
+	}
+}
+
+// TestDriverIDThatBeginsLikeAnAdapterID imports a bucket whose own ID has the prefix of the adapter's IDs.
+func TestDriverIDThatBeginsLikeAnAdapterID(t *testing.T) {
+	t.Parallel()
+	for id, ours := range map[string]bool{"cosi/12345678/bc-1": true, "cosi/photos": false, "photos": false} {
+		if _, got := nameOf(id); got != ours {
+			t.Errorf("nameOf(%q) reports %t, want %t", id, got, ours)
+		}
+	}
+	s := newSystem(t, memdriver.Options{Speaks: memdriver.V1alpha1})
+	if err := imported(t.Context(), s.adapter(t, nil), "cosi/photos"); err != nil {
+		t.Error(err)
 	}
 }
 

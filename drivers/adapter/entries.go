@@ -193,7 +193,7 @@ func (a *Adapter) claim(ctx context.Context, k kind, id, name string) error {
 	case owner.name == name:
 		return nil
 	case owner.name == "":
-		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but it was imported or created before the adapter. An administrator must check the driver", k, id, name).WithDetail(errTaken)
+		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but it was imported, or created before the adapter was installed. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	default: // without the other name, because the user of this one reads the message
 		return driverkit.AlreadyExists("the vendor's driver returned %s %q for %q, but had returned it for another name before. An administrator must check the driver", k, id, name).WithDetail(errTaken)
 	}

@@ -154,7 +154,9 @@ const adapterPrefix = "cosi/"
 // withoutBackend returns an ID without the name of a backend, or the prefix of the adapter, in front of it.
 func withoutBackend(id string) string {
 	if rest, ours := strings.CutPrefix(id, adapterPrefix); ours {
-		_, id, _ = strings.Cut(rest, "/")
+		if _, name, found := strings.Cut(rest, "/"); found {
+			id = name
+		}
 	}
 	if _, rest, found := strings.Cut(id, "."); found && rest != "" {
 		return rest

@@ -170,6 +170,7 @@ func TestImportsSameBucket(t *testing.T) {
 		"another bucket of that backend":         {"two", "east.films", "east.photos", false},
 		"the name in an ID of the adapter":       {"two", "photos", "cosi/0123abcd/photos", true},
 		"an ID of the adapter":                   {"two", "cosi/0123abcd/photos", "photos", true},
+		"an ID that only begins like one of it":  {"two", "cosi/films", "cosi/photos", false},
 		"another bucket of the adapter":          {"two", "cosi/0123abcd/films", "photos", false},
 		"a Bucket of the same driver":            {"one", "photos", "photos", false},
 		"a Bucket that imports nothing":          {"two", "", "", false},
