@@ -19,12 +19,16 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 )
 
+// buildDir is the directory of the built program, empty if no test needed it.
+var buildDir string
+
 // build builds the program once for all tests of the package.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "cooper-test-")
 	if err != nil {
 		return "", err
 	}
+	buildDir = dir
 	path := filepath.Join(dir, "cooper")
 	command := exec.Command("go", "build", "-o", path, ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -36,8 +40,8 @@ var build = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	m.Run()
-	if path, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
 	}
 }
 
