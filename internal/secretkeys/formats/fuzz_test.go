@@ -15,8 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/formats"
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
 )
 
 // FuzzWrite verifies that every format either represents any Secret exactly or rejects it.
@@ -68,10 +67,10 @@ func FuzzWrite(f *testing.F) {
 }
 
 // written returns the output of a format for a grant. ok is false if the format rejects it.
-func written(t *testing.T, format string, one grants.Grant) (text string, ok bool) {
+func written(t *testing.T, format string, one formats.Grant) (text string, ok bool) {
 	t.Helper()
 	var out bytes.Buffer
-	err := formats.Write(&out, format, []grants.Grant{one}, formats.Options{})
+	err := formats.Write(&out, format, []formats.Grant{one}, formats.Options{})
 	if err != nil && out.Len() > 0 {
 		t.Errorf("%s wrote something and failed: %v", format, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"unicode/utf16"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // shell writes the Secret's keys as variables, as in a Pod.
@@ -48,7 +48,7 @@ var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Z
 
 // unfit returns the error for a value that a format cannot represent.
 func unfit(b bucket, key string) error {
-	return fmt.Errorf("Secret %q: the value of %s contains a character that other programs may misinterpret: use -o shell or -o json", b.secret, key)
+	return fmt.Errorf("Secret %q: the value of %s contains a character that other programs may misinterpret: use the format shell or json", b.secret, key)
 }
 
 // azure is the configuration of an Azure client for a container.
@@ -121,7 +121,7 @@ func googleKey(b bucket, o Options) (keyFile, error) {
 	case b.values[secretkeys.GCSPrivateKey] == "" && b.values[secretkeys.GCSHMACAccessID] == "":
 		return keyFile{}, withoutCredential(b)
 	case b.values[secretkeys.GCSPrivateKey] == "":
-		return keyFile{}, fmt.Errorf("Secret %q contains an HMAC key, which Google's own clients do not support: use -o aws, rclone, s3cmd or mc", b.secret)
+		return keyFile{}, fmt.Errorf("Secret %q contains an HMAC key, which Google's own clients do not support: use the format aws, rclone, s3cmd or mc", b.secret)
 	}
 	issuer := "https://oauth2.googleapis.com"
 	if o.GCSEndpoint != "" {
