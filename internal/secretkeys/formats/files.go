@@ -178,12 +178,13 @@ func s3cmd(w *bytes.Buffer, buckets []bucket, o Options) error {
 	if err != nil {
 		return err
 	}
-	if strings.Trim(c.endpoint.Path, "/") != "" {
-		return fmt.Errorf("s3cmd does not support endpoints with a path, such as %s", c.endpoint)
+	host, insecure, err := hostOf(c, "s3cmd")
+	if err != nil {
+		return err
 	}
-	secure, host := "False", c.endpoint.Host
-	if c.endpoint.Scheme == "https" {
-		secure = "True"
+	secure := "True"
+	if insecure {
+		secure = "False"
 	}
 	if !c.path {
 		host = "%(bucket)s." + host

@@ -62,6 +62,12 @@ func formats() []format {
 		{name: "mc", one: true, write: mc},
 		{name: "az", one: true, write: az},
 		{name: "gcloud", one: true, write: gcloud},
+		{name: "gitlab", one: true, write: gitlab},
+		{name: "barman", one: true, write: barman},
+		{name: "velero", one: true, write: velero},
+		{name: "loki", one: true, write: loki},
+		{name: "thanos", one: true, write: thanos},
+		{name: "spring", one: true, write: spring},
 		{name: "json", any: true, write: asJSON},
 	}
 }
@@ -169,10 +175,10 @@ func (b bucket) other(what string) error {
 func fitting(protocol cosiapi.Protocol) []string {
 	switch protocol {
 	case cosiapi.ProtocolAzure:
-		return []string{"shell", "dotenv", "az", "rclone", "json"}
+		return []string{"shell", "dotenv", "az", "rclone", "barman", "spring", "json"}
 	case cosiapi.ProtocolGCS:
-		return []string{"shell", "dotenv", "gcloud", "rclone", "json"}
+		return []string{"shell", "dotenv", "gcloud", "rclone", "gitlab", "barman", "velero", "loki", "thanos", "spring", "json"}
 	default:
-		return []string{"shell", "dotenv", "aws", "rclone", "s3cmd", "mc", "json"}
+		return []string{"shell", "dotenv", "aws", "rclone", "s3cmd", "mc", "gitlab", "barman", "velero", "loki", "thanos", "spring", "json"}
 	}
 }

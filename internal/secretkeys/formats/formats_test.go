@@ -166,7 +166,7 @@ func TestWriteRefuses(t *testing.T) {
 		grants []formats.Grant
 		want   string
 	}{
-		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
+		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, gitlab, barman, velero, loki, thanos, spring, json`},
 		"two buckets where there is room for one":   {"shell", []formats.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
 		"a Secret of no protocol":                   {"shell", []formats.Grant{grant("COSI_PROTOCOL=FTP")}, "the value of COSI_PROTOCOL is not one of S3, Azure, GCS"},
 		"a line in a value of one line":             {"aws", []formats.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION contains characters that no driver delivers"},
@@ -180,9 +180,9 @@ func TestWriteRefuses(t *testing.T) {
 		"a quote that .env files read as they like": {"dotenv", []formats.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a'b")}, "AWS_SECRET_ACCESS_KEY contains a character that other programs"},
 		"a second field in a connection string":     {"az", []formats.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://a/c?sig=x;AccountKey=y")}, "AZURE_STORAGE_SAS_TOKEN contains a character"},
 		"a token that is no URL":                    {"az", []formats.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://[/c?sig=x")}, "is not a URL with a signature"},
-		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
+		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, gitlab, barman, velero, loki, thanos, spring, json`},
 		"S3 at gcloud":                              {"gcloud", plain, "the format supports only Google Cloud Storage, but the protocol"},
-		"Azure at aws":                              {"aws", []formats.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, json`},
+		"Azure at aws":                              {"aws", []formats.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, barman, spring, json`},
 		"Google without an HMAC key at mc":          {"mc", []formats.Grant{keyGrant()}, "an S3 client requires an HMAC key: use the format gcloud or rclone"},
 		"Google with nothing but one at gcloud":     {"gcloud", []formats.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
 		"a service account at S3":                   {"rclone", []formats.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},

@@ -22,7 +22,7 @@ import (
 func FuzzWrite(f *testing.F) {
 	for _, hostile := range []string{
 		"plain", "wJalr/XUt+nF=", "", " a ", "a'b", `a"b`, "$(touch x)", "`id`", "a\nb", "a\n[default]\n", "a#b", "a ;b", `a\`, "%(x)s", "\x1b[2J", "\x00", "\xff",
-		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b",
+		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b", "${x}", ":x", "1_0", "\U0001f600",
 	} {
 		f.Add(hostile, "https://s3.example.com")
 		f.Add("plain", hostile)
@@ -54,6 +54,7 @@ func FuzzWrite(f *testing.F) {
 				t.Errorf("mc: %v, secret %q of %q", err, alias.SecretKey, value)
 			}
 		}
+		seeApplications(t, s3, value)
 		google := keyGrant("PRIVATE_KEY="+value, "CLIENT_EMAIL="+value)
 		if text, ok := written(t, "rclone", google); ok {
 			seeGoogle(t, text, value)

@@ -87,19 +87,26 @@ func withoutCredential(b bucket) error {
 
 // az writes the variables of the az CLI.
 func az(w *bytes.Buffer, buckets []bucket, _ Options) error {
-	a, err := azureOf(buckets[0])
+	text, container, err := connectionString(buckets[0])
 	if err != nil {
 		return err
 	}
+	if container != "" {
+		fmt.Fprintf(w, "# az storage blob list --container-name %s\n", shellenv.Quote(container))
+	}
+	return shellenv.Write(w, map[string]string{"AZURE_STORAGE_CONNECTION_STRING": text})
+}
+
+// connectionString returns Azure's connection string for a bucket, and its container.
+func connectionString(b bucket) (text, container string, err error) {
+	a, err := azureOf(b)
+	if err != nil {
+		return "", "", err
+	}
 	if strings.ContainsRune(a.endpoint+a.container+a.signature, ';') {
-		return unfit(buckets[0], secretkeys.AzureAccessToken)
+		return "", "", unfit(b, secretkeys.AzureAccessToken)
 	}
-	if a.container != "" {
-		fmt.Fprintf(w, "# az storage blob list --container-name %s\n", shellenv.Quote(a.container))
-	}
-	return shellenv.Write(w, map[string]string{
-		"AZURE_STORAGE_CONNECTION_STRING": "BlobEndpoint=" + a.endpoint + ";SharedAccessSignature=" + a.signature,
-	})
+	return "BlobEndpoint=" + a.endpoint + ";SharedAccessSignature=" + a.signature, a.container, nil
 }
 
 // keyFile is Google's service account key file.
