@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 
@@ -180,7 +181,7 @@ func spring(w *bytes.Buffer, buckets []bucket, o Options) error {
 		const prefix = "spring.cloud.aws."
 		return properties(w, b, entry{key: prefix + "credentials.access-key", value: c.id}, entry{key: prefix + "credentials.secret-key", value: c.secret},
 			entry{key: prefix + "region.static", value: c.region}, entry{key: prefix + "s3.endpoint", value: c.endpoint.String()},
-			entry{key: prefix + "s3.path-style-access-enabled", value: fmt.Sprint(c.path)})
+			entry{key: prefix + "s3.path-style-access-enabled", value: strconv.FormatBool(c.path)})
 	}
 }
 

@@ -153,7 +153,7 @@ func springTable() map[string]struct {
 // TestProperties reads the properties with the rules of java.util.Properties, and with Java if it is installed.
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	java, _ := exec.LookPath("java") //nolint:errcheck // empty if Java is not installed
+	java, _ := exec.LookPath("java") // empty if Java is not installed
 	for name, tc := range springTable() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
