@@ -5,17 +5,23 @@ package sidecar_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -133,5 +139,45 @@ func TestRenderedValuesAreRedacted(t *testing.T) {
 		})
 		stop()
 		stop = s.run()
+	}
+}
+
+// A change of the annotation must not bring back the credential that the sidecar has read if a newer one was delivered
+// in the meantime, for example by the next leader.
+func TestAddedKeysKeepNewerCredential(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, memdriver.Options{})
+	s.options.Backoff = reconciler.BackoffOptions{Base: 10 * time.Millisecond, Max: time.Second} // a conflict is retried
+	var meanwhile atomic.Pointer[func()]
+	s.wrap = func(config *rest.Config) *rest.Config {
+		config = rest.CopyConfig(config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(request *http.Request) (*http.Response, error) {
+				if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/secrets/") {
+					if deliver := meanwhile.Swap(nil); deliver != nil {
+						(*deliver)()
+					}
+				}
+				return next.RoundTrip(request)
+			})
+		})
+		return config
+	}
+	s.run()
+	a := s.withKeys("a: {template: old}")
+	deliver := func() {
+		testenv.Change(s.Env, s.secrets(a)[0], func(secret *corev1.Secret) {
+			secret.Data["AWS_SECRET_ACCESS_KEY"] = []byte("newer")
+			secret.Annotations["cooper.dev/data"] = scheduling.Digest(secret.Data)
+		})
+	}
+	meanwhile.Store(&deliver)
+	s.annotate(a, "a: {template: '{{ .AWS_SECRET_ACCESS_KEY }}'}")
+	secret := s.untilKey(a, "a", "newer")
+	if got := string(secret.Data["AWS_SECRET_ACCESS_KEY"]); got != "newer" {
+		t.Errorf("the credential is %q", got)
+	}
+	if n := len(s.driver.Calls(memdriver.GrantAccess)); n != 1 {
+		t.Errorf("DriverGrantBucketAccess: want 1 call, got %d", n)
 	}
 }
