@@ -39,7 +39,7 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Ver
 	}
 }
 
-// checkID waits while the ID of a backend bucket that is to be deleted is unknown, and reports it. Otherwise, the bucket
+// checkID waits if the backend bucket must be deleted and its ID is unknown, and reports this. Otherwise, the bucket
 // would be orphaned.
 func (r *Reconciler) checkID(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if planOf(w.bucket) != remove || w.bucket.Status.BucketID != "" {
