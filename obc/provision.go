@@ -92,13 +92,15 @@ func (r *claimReconciler) facts(ctx context.Context, name string) (f facts, err 
 
 // keep creates the ObjectBucket with the decision.
 func (r *claimReconciler) keep(ctx context.Context, w *work, d decision) (reconciler.Verdict, error) {
+	state := d.state()
+	state[stateRequest] = requestOf(w.claim)
 	bucket := &objectbucket.ObjectBucket{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: objectbucket.NameFor(w.claim.Namespace, w.claim.Name), Finalizers: []string{objectbucket.Finalizer},
 			Labels: map[string]string{objectbucket.ProvisionerLabel: d.label()},
 		},
 		Spec: objectbucket.ObjectBucketSpec{
-			StorageClassName: w.claim.Spec.StorageClassName, ReclaimPolicy: string(d.policy), AdditionalState: d.state(),
+			StorageClassName: w.claim.Spec.StorageClassName, ReclaimPolicy: string(d.policy), AdditionalState: state,
 			ClaimRef: &objectbucket.Reference{
 				APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucketClaim", Namespace: w.claim.Namespace, Name: w.claim.Name, UID: w.claim.UID,
 			},
