@@ -75,7 +75,7 @@ func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdi
 // released returns the problem of a claim that lost its ObjectBucket. Nothing is created again, since the data may be
 // lost, and nothing is deleted, since it may be in use.
 func released(name, what string) *problem {
-	return &problem{objectbucket.PhaseReleased, fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
+	return &problem{phase: objectbucket.PhaseReleased, message: fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
 }
 
 // facts reads a StorageClass and the classes that it names.
@@ -190,7 +190,7 @@ func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdi
 		if err != nil || found {
 			return reconciler.Wait("the cache"), err
 		}
-		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim no longer exists. Delete this claim and create another.", wanted.Name)})
+		return r.report(ctx, w, &problem{phase: objectbucket.PhaseReleased, message: fmt.Sprintf("BucketClaim %q of this claim no longer exists. Delete this claim and create another.", wanted.Name)})
 	}
 	if w.bucketClaim == nil {
 		w.bucketClaim = wanted.DeepCopy()
@@ -263,8 +263,15 @@ func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verd
 }
 
 // underWay returns the problem of a claim without a credential yet. It copies the message from the conditions of
-// COSI's objects in the claim's namespace.
+// COSI's objects in the claim's namespace, and whether they are stalled.
 func underWay(w *work) *problem {
+	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
+		if meta.IsStatusConditionTrue(list, objectbucket.ConditionStalled) {
+			p := wait("%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message)
+			p.stalled = true
+			return p
+		}
+	}
 	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
 		for _, wrong := range []struct {
 			kind   string

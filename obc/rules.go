@@ -110,14 +110,16 @@ type problem struct {
 	phase objectbucket.Phase
 	// message is for users: what happened, to which object, and what to do.
 	message string
+	// stalled reports that a change by a user is needed although the phase is Pending.
+	stalled bool
 }
 
 func refuse(format string, args ...any) *problem {
-	return &problem{objectbucket.PhaseFailed, fmt.Sprintf(format, args...)}
+	return &problem{phase: objectbucket.PhaseFailed, message: fmt.Sprintf(format, args...)}
 }
 
 func wait(format string, args ...any) *problem {
-	return &problem{objectbucket.PhasePending, fmt.Sprintf(format, args...)}
+	return &problem{phase: objectbucket.PhasePending, message: fmt.Sprintf(format, args...)}
 }
 
 // facts are the objects that a claim refers to; nil if one does not exist.

@@ -308,6 +308,34 @@ func TestIgnoredChanges(t *testing.T) {
 	}
 }
 
+// TestUnderWay checks which condition of COSI's objects a claim without a credential reports.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	failed := metav1.Condition{Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionTrue, Message: "refused"}
+	stalled := metav1.Condition{Type: objectbucket.ConditionStalled, Status: metav1.ConditionTrue, Message: "create it again"}
+	for name, tc := range map[string]struct {
+		claim, access []metav1.Condition
+		want          problem
+	}{
+		"a wait":                      {want: *wait("Waiting for BucketClaim and BucketAccess \"a\" to be provisioned. See their conditions for the reason.")},
+		"a failure that is retried":   {claim: []metav1.Condition{failed}, want: *wait("refused")},
+		"a claim that is stalled":     {claim: []metav1.Condition{failed, stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
+		"an access that is stalled":   {claim: []metav1.Condition{failed}, access: []metav1.Condition{stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
+		"an access that is not valid": {access: []metav1.Condition{{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Message: "invalid"}}, want: *wait("invalid")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &work{
+				bucketClaim: &cosiapi.BucketClaim{Status: cosiapi.BucketClaimStatus{Conditions: tc.claim}},
+				access:      &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: cosiapi.BucketAccessStatus{Conditions: tc.access}},
+			}
+			if diff := cmp.Diff(tc.want, *underWay(w), cmp.AllowUnexported(problem{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // FuzzLimits checks that every accepted limit is a positive number that the drivers accept.
 func FuzzLimits(f *testing.F) {
 	for _, seed := range []string{"2G", "1.5Gi", "-1", "0", "1e30", "1000"} {
