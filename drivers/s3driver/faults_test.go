@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -224,4 +225,58 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 	timeUp = func() {}
 	mustSucceed(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
 	t.Logf("%d objects were deleted in %d calls", objects, calls)
+}
+
+// TestRefusedConfiguration has the store refuse the configuration of a bucket that it has just created. The error names
+// the parameter, the bucket has the driver's mark, and a driver that was killed in between still deletes it.
+func TestRefusedConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		parameters map[string]string
+		rule       fault.Rule
+		// want is in the error. If it is empty, the driver is killed after the call of the rule.
+		want string
+	}{
+		"a lifecycle": {
+			map[string]string{"lifecycle": oneRule}, fault.Rule{Operation: "PutBucketLifecycleConfiguration", Code: "InvalidRequest", Status: http.StatusBadRequest},
+			"parameter lifecycle: the store does not accept a value of the request; check the class parameters (InvalidRequest)",
+		},
+		"a CORS configuration": {
+			map[string]string{"cors": oneOrigin}, fault.Rule{Operation: "PutBucketCors", Code: "MalformedXML", Status: http.StatusBadRequest}, "parameter cors",
+		},
+		"an encryption": {
+			map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "k"}, fault.Rule{Operation: "PutBucketEncryption", Code: "KMS.NotFoundException", Status: http.StatusBadRequest}, "parameter encryption",
+		},
+		"nothing, but the driver is killed after the creation": {rule: fault.Rule{Operation: "CreateBucket", Effect: fault.FailAfter, Code: "InternalError", Status: http.StatusInternalServerError}},
+		"nothing, but the driver is killed before the last mark": {
+			map[string]string{"lifecycle": oneRule}, fault.Rule{Operation: "PutBucketTagging", Code: "InternalError", Status: http.StatusInternalServerError}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{})
+			store, id := credstore.NewMemory(), "bc-"+drivertest.NewAccount()
+			mustSucceed(t, server.Faults.Add(test.rule))
+			w := newWorld(t, on, worldOptions{store: store})
+			_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: test.parameters})
+			if test.want != "" {
+				drivertest.WantCode(t, err, codes.InvalidArgument, test.want)
+			} else if err == nil {
+				t.Error("the fault had no effect")
+			}
+			held := server.Inventory().Buckets
+			if len(held) != 1 || !strings.Contains(held[0].Config["tagging"], "cosi-driver") || !strings.Contains(held[0].Config["tagging"], "creating") {
+				t.Fatalf("want one bucket with the mark of an incomplete one, got %+v", held)
+			}
+			again := newWorld(t, on, worldOptions{store: store})
+			if err := again.Delete(t, id, nil); err != nil {
+				t.Errorf("the next process does not delete the bucket: %v", err)
+			}
+			server.Faults.Clear()
+			again.mustCreate(t, id, nil)
+			if err := again.Delete(t, id, nil); err != nil || len(server.Inventory().Buckets) > 0 {
+				t.Errorf("after the correction: %v, %+v", err, server.Inventory().Buckets)
+			}
+		})
+	}
 }
