@@ -231,6 +231,12 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 // the parameter, the bucket has the driver's mark, and a driver that was killed in between still deletes it.
 func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
+	refused := func(operation, code string) fault.Rule {
+		return fault.Rule{Operation: operation, Code: code, Status: http.StatusBadRequest}
+	}
+	broken := fault.Rule{Code: "InternalError", Status: http.StatusInternalServerError}
+	created, marked := broken, broken
+	created.Operation, created.Effect, marked.Operation = "CreateBucket", fault.FailAfter, "PutBucketTagging"
 	for name, test := range map[string]struct {
 		parameters map[string]string
 		rule       fault.Rule
@@ -238,18 +244,21 @@ func TestRefusedConfiguration(t *testing.T) {
 		want string
 	}{
 		"a lifecycle": {
-			map[string]string{"lifecycle": oneRule}, fault.Rule{Operation: "PutBucketLifecycleConfiguration", Code: "InvalidRequest", Status: http.StatusBadRequest},
-			"parameter lifecycle: the store does not accept a value of the request; check the class parameters (InvalidRequest)",
+			parameters: map[string]string{"lifecycle": oneRule},
+			rule:       refused("PutBucketLifecycleConfiguration", "InvalidRequest"),
+			want:       "parameter lifecycle: the store does not accept a value of the request; check the class parameters (InvalidRequest)",
 		},
 		"a CORS configuration": {
-			map[string]string{"cors": oneOrigin}, fault.Rule{Operation: "PutBucketCors", Code: "MalformedXML", Status: http.StatusBadRequest}, "parameter cors",
+			parameters: map[string]string{"cors": oneOrigin}, rule: refused("PutBucketCors", "MalformedXML"), want: "parameter cors",
 		},
 		"an encryption": {
-			map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "k"}, fault.Rule{Operation: "PutBucketEncryption", Code: "KMS.NotFoundException", Status: http.StatusBadRequest}, "parameter encryption",
+			parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "k"}, rule: refused("PutBucketEncryption", "KMS.NotFoundException"), want: "parameter encryption",
 		},
-		"nothing, but the driver is killed after the creation": {rule: fault.Rule{Operation: "CreateBucket", Effect: fault.FailAfter, Code: "InternalError", Status: http.StatusInternalServerError}},
+		"nothing, but the driver is killed after the creation": {
+			rule: created,
+		},
 		"nothing, but the driver is killed before the last mark": {
-			map[string]string{"lifecycle": oneRule}, fault.Rule{Operation: "PutBucketTagging", Code: "InternalError", Status: http.StatusInternalServerError}, "",
+			parameters: map[string]string{"lifecycle": oneRule}, rule: marked,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
