@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,13 +44,8 @@ func TestAdapterDisablesPeriodicRegrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var deployment appsv1.Deployment
-			rendered := render(t, "cosi-driver", "vendor", "--set", tc.values)
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment vendor/vendor"], &deployment); err != nil {
-				t.Fatal(err)
-			}
 			var got []string
-			for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
+			for _, variable := range deployment(t, "--set", tc.values).Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == "COOPER_REGRANT_INTERVAL" {
 					got = append(got, variable.Value)
 				}
@@ -59,6 +55,46 @@ func TestAdapterDisablesPeriodicRegrants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPortOfTheKubernetesAPI verifies that the adapter serves the API at the address of the driver's variables.
+func TestPortOfTheKubernetesAPI(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]map[string]string{
+		"adapter.kubernetesAPI=true": {
+			"COOPER_KUBERNETES_API_ADDRESS": "127.0.0.1:6443", "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443",
+		},
+		"adapter.kubernetesAPI=true,adapter.kubernetesAPIPort=9391": {
+			"COOPER_KUBERNETES_API_ADDRESS": "127.0.0.1:9391", "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "9391",
+		},
+		"adapter.kubernetesAPI=false": {},
+	} {
+		t.Run(values, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			for _, container := range deployment(t, "--set", "adapter.enabled=true,"+values).Spec.Template.Spec.InitContainers {
+				for _, variable := range container.Env {
+					if strings.HasPrefix(variable.Name, "KUBERNETES_") || variable.Name == "COOPER_KUBERNETES_API_ADDRESS" {
+						got[variable.Name] = variable.Value
+					}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("variables (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// deployment renders the Deployment of a driver.
+func deployment(t *testing.T, args ...string) appsv1.Deployment {
+	t.Helper()
+	var d appsv1.Deployment
+	rendered := render(t, "cosi-driver", "vendor", args...)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment vendor/vendor"], &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // withComponents renders the S3 driver with components of this directory.
@@ -88,13 +124,8 @@ func withComponents(t *testing.T, components ...string) objects {
 // before the driver, once it has written the files that the driver needs.
 func TestAdapterSeparatesTheDriver(t *testing.T) {
 	t.Parallel()
-	rendered := render(t, "cosi-driver", "vendor", "--set", "adapter.enabled=true,adapter.kubernetesAPI=true,adapter.keySecret=keys,driver.secrets=null",
-		"--set-json", `adapter.secrets=[{"namespace":"rook-ceph","name":"admin","secretName":"vendor"}]`)
-	var deployment appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment vendor/vendor"], &deployment); err != nil {
-		t.Fatal(err)
-	}
-	pod := deployment.Spec.Template.Spec
+	pod := deployment(t, "--set", "adapter.enabled=true,adapter.kubernetesAPI=true,adapter.keySecret=keys,driver.secrets=null",
+		"--set-json", `adapter.secrets=[{"namespace":"rook-ceph","name":"admin","secretName":"vendor"}]`).Spec.Template.Spec
 	got := map[string][]string{}
 	for _, container := range append(pod.InitContainers, pod.Containers...) {
 		for _, mount := range container.VolumeMounts {

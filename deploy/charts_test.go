@@ -478,7 +478,7 @@ func others() map[string]string {
 		rules   = `[{"podSelector":{}}]`
 	)
 	return map[string]string{
-		"adapter.enabled": `true`, "contract": `"upstream-v1alpha2"`, "keySecret": text, "kubernetesAPI": `true`,
+		"adapter.enabled": `true`, "contract": `"upstream-v1alpha2"`, "keySecret": text, "kubernetesAPI": `true`, "kubernetesAPIPort": `9391`,
 		"adapter.secrets":  `[{"namespace":"a","name":"b","secretName":"c"}]`,
 		"fullnameOverride": text, "replicas": `3`, "imagePullSecrets": items, "crds.install": `false`, "volumes": items, "volumeMounts": items,
 		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.create": `false`, "serviceAccount.name": text, "serviceAccount.annotations": entries,
@@ -505,7 +505,7 @@ func needed() map[string]string {
 		monitored  = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`
 	)
 	return map[string]string{
-		"adapter.secrets": `adapter.kubernetesAPI=true`, "metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
+		"adapter.secrets": `adapter.kubernetesAPI=true`, "adapter.kubernetesAPIPort": `adapter.kubernetesAPI=true`, "metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
 		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
 		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
 		"metrics.prometheusRule.labels": `metrics.prometheusRule.enabled=true`, "metrics.dashboard.labels": `metrics.dashboard.enabled=true`,

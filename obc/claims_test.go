@@ -257,7 +257,7 @@ func TestNamesAndConfigOfNewBuckets(t *testing.T) {
 	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "2G"}
 	w.Create(claim)
 	w.phase(claim, objectbucket.PhaseBound, "")
-	if diff := cmp.Diff(map[string]string{"prefix": "photo-booth-", "maxSize": "2G"}, driver.Inventory().Buckets[0].Parameters); diff != "" {
+	if diff := cmp.Diff(map[string]string{"prefix": "photo-booth-", "quota": "2000000000"}, driver.Inventory().Buckets[0].Parameters); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}
 	w.Delete(claim)

@@ -93,7 +93,7 @@ func (r *claimReconciler) deliver(ctx context.Context, w *work, object client.Ob
 // in place.
 func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	endpoint := endpointOf(w.granted)
-	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.Endpoint = endpoint }); err != nil {
+	if _, err := r.Patch(ctx, w.bucket, func() { complete(w, endpoint) }); err != nil {
 		return reconciler.Verdict{}, err
 	}
 	if w.claim.Spec.ObjectBucketName == "" {
@@ -105,7 +105,7 @@ func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdic
 		return reconciler.Verdict{}, err
 	}
 	before := w.claim.Status.Phase
-	if _, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = objectbucket.PhaseBound, "" }); err != nil {
+	if err := r.writeStatus(ctx, w, problem{phase: objectbucket.PhaseBound}); err != nil {
 		return reconciler.Verdict{}, err
 	}
 	if before != objectbucket.PhaseBound {
@@ -115,6 +115,15 @@ func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdic
 		return reconciler.WaitAtMost(poll, "the next credential of "+conditions.Names("BucketAccess", w.access.Name)), nil
 	}
 	return reconciler.Done(), nil
+}
+
+// complete adds the result to the ObjectBucket. An ObjectBucket of an earlier build also gets a record of the claim's
+// settings, so that later changes are reported.
+func complete(w *work, endpoint *objectbucket.Endpoint) {
+	w.bucket.Spec.Endpoint = endpoint
+	if _, recorded := w.bucket.Spec.AdditionalState[stateRequest]; !recorded {
+		w.bucket.Spec.AdditionalState[stateRequest] = requestOf(w.claim)
+	}
 }
 
 // refer writes references to the result into the claim's spec: the reference that current provisioners write and those

@@ -52,7 +52,7 @@ func (r *claimReconciler) awaitDeletion(ctx context.Context, w *work, left ...cl
 	if w.claim == nil {
 		return reconciler.Wait(message), nil
 	}
-	_, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Message = message })
+	_, err := r.PatchStatus(ctx, w.claim, func() { setTerminating(w.claim, message) })
 	return reconciler.Wait(message), err
 }
 

@@ -72,9 +72,14 @@ var shortTests = []string{
 func newWorld(t *testing.T, driver system.Driver) *world {
 	t.Helper()
 	fulltest.Named(t, shortTests)
-	env := testenv.Start(t, testenv.Options{})
+	return newWorldOn(t, testenv.Start(t, testenv.Options{}), driver, func(*unstructured.Unstructured) {})
+}
+
+// newWorldOn is newWorld on a given control plane. edit changes the objects of deploy/obc before they are created.
+func newWorldOn(t *testing.T, env *testenv.Env, driver system.Driver, edit func(*unstructured.Unstructured)) *world {
+	t.Helper()
 	w := &world{Env: env, t: t, driver: driver.Name}
-	w.install()
+	w.install(edit)
 	w.namespace = systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{driver}}).Namespace
 	w.user = "system:serviceaccount:cosi-system:cosi-obc-" + w.namespace
 	w.Create(&rbacv1.ClusterRoleBinding{
@@ -113,7 +118,7 @@ func start(t *testing.T) (*world, *memdriver.Driver) {
 var installing sync.Mutex
 
 // install applies the CRDs, roles and the policy of deploy/obc, without the objects of one installation.
-func (w *world) install() {
+func (w *world) install(edit func(*unstructured.Unstructured)) {
 	w.t.Helper()
 	installing.Lock()
 	defer installing.Unlock()
@@ -126,6 +131,7 @@ func (w *world) install() {
 			if object.GetNamespace() != "" {
 				continue
 			}
+			edit(object)
 			if err := w.Client.Create(w.t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
 				w.t.Fatalf("%s: %v", file, err)
 			}

@@ -75,7 +75,7 @@ func (r *claimReconciler) decide(ctx context.Context, w *work) (reconciler.Verdi
 // released returns the problem of a claim that lost its ObjectBucket. Nothing is created again, since the data may be
 // lost, and nothing is deleted, since it may be in use.
 func released(name, what string) *problem {
-	return &problem{objectbucket.PhaseReleased, fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
+	return &problem{phase: objectbucket.PhaseReleased, message: fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
 }
 
 // facts reads a StorageClass and the classes that it names.
@@ -92,13 +92,15 @@ func (r *claimReconciler) facts(ctx context.Context, name string) (f facts, err 
 
 // keep creates the ObjectBucket with the decision.
 func (r *claimReconciler) keep(ctx context.Context, w *work, d decision) (reconciler.Verdict, error) {
+	state := d.state()
+	state[stateRequest] = requestOf(w.claim)
 	bucket := &objectbucket.ObjectBucket{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: objectbucket.NameFor(w.claim.Namespace, w.claim.Name), Finalizers: []string{objectbucket.Finalizer},
 			Labels: map[string]string{objectbucket.ProvisionerLabel: d.label()},
 		},
 		Spec: objectbucket.ObjectBucketSpec{
-			StorageClassName: w.claim.Spec.StorageClassName, ReclaimPolicy: string(d.policy), AdditionalState: d.state(),
+			StorageClassName: w.claim.Spec.StorageClassName, ReclaimPolicy: string(d.policy), AdditionalState: state,
 			ClaimRef: &objectbucket.Reference{
 				APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucketClaim", Namespace: w.claim.Namespace, Name: w.claim.Name, UID: w.claim.UID,
 			},
@@ -188,7 +190,7 @@ func (r *claimReconciler) bucket(ctx context.Context, w *work) (reconciler.Verdi
 		if err != nil || found {
 			return reconciler.Wait("the cache"), err
 		}
-		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim no longer exists. Delete this claim and create another.", wanted.Name)})
+		return r.report(ctx, w, &problem{phase: objectbucket.PhaseReleased, message: fmt.Sprintf("BucketClaim %q of this claim no longer exists. Delete this claim and create another.", wanted.Name)})
 	}
 	if w.bucketClaim == nil {
 		w.bucketClaim = wanted.DeepCopy()
@@ -261,8 +263,15 @@ func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verd
 }
 
 // underWay returns the problem of a claim without a credential yet. It copies the message from the conditions of
-// COSI's objects in the claim's namespace.
+// COSI's objects in the claim's namespace, and whether they are stalled.
 func underWay(w *work) *problem {
+	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
+		if meta.IsStatusConditionTrue(list, objectbucket.ConditionStalled) {
+			p := wait("%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message)
+			p.stalled = true
+			return p
+		}
+	}
 	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
 		for _, wrong := range []struct {
 			kind   string

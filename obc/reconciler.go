@@ -144,14 +144,10 @@ func (r *claimReconciler) ours(ctx context.Context, w *work) bool {
 	return err == nil && (w.bucketClaim != nil || w.access != nil)
 }
 
-// report writes a problem to the status of the claim and ends the reconcile. It sends one Event for each new problem.
+// report writes a problem to the status of the claim and ends the reconcile.
 func (r *claimReconciler) report(ctx context.Context, w *work, p *problem) (reconciler.Verdict, error) {
-	changed, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = p.phase, p.message })
-	if err != nil {
+	if err := r.writeStatus(ctx, w, *p); err != nil {
 		return reconciler.Verdict{}, err
-	}
-	if changed && p.phase != objectbucket.PhasePending {
-		r.Events.Warn(w.claim, reconciler.FailedCreateBucket, "BindBucket", p.message)
 	}
 	return reconciler.Wait(p.message), nil
 }

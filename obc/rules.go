@@ -32,7 +32,8 @@ const (
 	paramAccessClass = "bucketAccessClassName"
 	// paramPrefixParameter names the driver parameter for the prefix of a new bucket's name.
 	paramPrefixParameter = "bucketPrefixParameter"
-	// paramAllowedConfig lists the keys of additionalConfig that are passed to the driver as parameters.
+	// paramAllowedConfig lists the allowed keys of additionalConfig, each optionally followed by "=" and the driver
+	// parameter that it sets.
 	paramAllowedConfig = "allowedAdditionalConfig"
 	// paramNamespaces lists the namespaces that may use the StorageClass. Without it, all namespaces may.
 	paramNamespaces = "namespaces"
@@ -109,14 +110,16 @@ type problem struct {
 	phase objectbucket.Phase
 	// message is for users: what happened, to which object, and what to do.
 	message string
+	// stalled reports that a change by a user is needed although the phase is Pending.
+	stalled bool
 }
 
 func refuse(format string, args ...any) *problem {
-	return &problem{objectbucket.PhaseFailed, fmt.Sprintf(format, args...)}
+	return &problem{phase: objectbucket.PhaseFailed, message: fmt.Sprintf(format, args...)}
 }
 
 func wait(format string, args ...any) *problem {
-	return &problem{objectbucket.PhasePending, fmt.Sprintf(format, args...)}
+	return &problem{phase: objectbucket.PhasePending, message: fmt.Sprintf(format, args...)}
 }
 
 // facts are the objects that a claim refers to; nil if one does not exist.
@@ -141,24 +144,30 @@ func driverOf(class *storagev1.StorageClass) string {
 // decide returns what a claim gets, or the problem that prevents it.
 func decide(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem) {
 	d := decision{driver: driverOf(f.storage), accessClass: f.storage.Parameters[paramAccessClass], policy: policyOf(f.storage)}
-	for _, check := range []func(*objectbucket.ObjectBucketClaim, facts) *problem{checkRemoved, checkNames, checkNamespace, checkAccessClass, checkConfig} {
+	for _, check := range []func(*objectbucket.ObjectBucketClaim, facts) *problem{checkRemoved, checkNames, checkNamespace, checkAccessClass} {
 		if p := check(claim, f); p != nil {
 			return d, p
 		}
+	}
+	config, p := settingsOf(claim, f.storage)
+	if p != nil {
+		return d, p
 	}
 	if d.mode = modeOf(f.accessClass); d.mode == "" {
 		return d, refuse("BucketAccessClass %q allows no access to objects. Use another StorageClass.", d.accessClass)
 	}
 	if d.existing = f.storage.Parameters[paramBucket]; d.existing != "" {
-		d.policy, d.parameters = cosiapi.DeletionPolicyRetain, maps.Clone(claim.Spec.AdditionalConfig)
+		if d.policy = cosiapi.DeletionPolicyRetain; len(config.values) > 0 {
+			d.parameters = config.values
+		}
 		return d, checkExisting(claim, f.storage)
 	}
-	return d.decideNew(claim, f)
+	return d.decideNew(claim, f, config)
 }
 
 // decideNew decides for a new bucket. The administrator's BucketClass is used if neither the claim nor the
 // StorageClass asks for anything that differs from it.
-func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (decision, *problem) {
+func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts, config settings) (decision, *problem) {
 	name := f.storage.Parameters[paramBucketClass]
 	switch {
 	case name == "":
@@ -172,7 +181,10 @@ func (d decision) decideNew(claim *objectbucket.ObjectBucketClaim, f facts) (dec
 	if d.parameters == nil {
 		d.parameters = map[string]string{}
 	}
-	maps.Copy(d.parameters, claim.Spec.AdditionalConfig)
+	if p := config.checkOverrides(f.storage, d.parameters); p != nil {
+		return d, p
+	}
+	maps.Copy(d.parameters, config.values)
 	if p := d.nameBucket(claim, f.storage); p != nil {
 		return d, p
 	}
@@ -242,21 +254,6 @@ func checkAccessClass(_ *objectbucket.ObjectBucketClaim, f facts) *problem {
 		return refuse("BucketAccessClass %q belongs to driver %q, but StorageClass %q belongs to driver %q. An administrator must correct one of them.", name, f.accessClass.Spec.DriverName, f.storage.Name, driver)
 	case f.accessClass.Spec.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount:
 		return refuse("BucketAccessClass %q authenticates by ServiceAccount, but an ObjectBucketClaim needs keys. An administrator must set another class in StorageClass %q.", name, f.storage.Name)
-	}
-	return nil
-}
-
-// checkConfig refuses keys of additionalConfig that the administrator did not allow. The driver parameter for prefixes
-// is never allowed: prefixes come from generateBucketName.
-func checkConfig(claim *objectbucket.ObjectBucketClaim, f facts) *problem {
-	p := f.storage.Parameters
-	allowed := slices.DeleteFunc(list(p[paramAllowedConfig]), func(key string) bool {
-		return key == p[paramPrefixParameter]
-	})
-	for _, key := range slices.Sorted(maps.Keys(claim.Spec.AdditionalConfig)) {
-		if !slices.Contains(allowed, key) {
-			return refuse("StorageClass %q does not allow %q in spec.additionalConfig. Remove it, or ask an administrator.", f.storage.Name, key)
-		}
 	}
 	return nil
 }

@@ -80,6 +80,94 @@ func TestDecide(t *testing.T) {
 			},
 			want: own(map[string]string{"tier": "cold"}, cosiapi.DeletionPolicyDelete),
 		},
+		"keys of Rook set the parameters of the S3 driver": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig] = "bucketLifecycle, maxSize, bucketMaxObjects"
+				c.Spec.AdditionalConfig = map[string]string{"bucketLifecycle": `{"Rules":[]}`, "maxSize": "1.5Ki", "bucketMaxObjects": "10"}
+			},
+			want: own(map[string]string{"tier": "hot", "lifecycle": `{"Rules":[]}`, "quota": "1536", "quotaObjects": "10"}, cosiapi.DeletionPolicyDelete),
+		},
+		"the StorageClass can name another parameter": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "maxSize=hardLimit, cold=tier", map[string]string{"maxSize": "2G", "cold": "yes"}
+			},
+			want: own(map[string]string{"tier": "yes", "hardLimit": "2000000000"}, cosiapi.DeletionPolicyDelete),
+		},
+		"limits for the user are allowed unless the StorageClass lists keys": {
+			change: func(c *claim, _ facts) {
+				c.Spec.AdditionalConfig = map[string]string{"maxSize": "2G", "maxObjects": "1000"}
+			},
+			want: own(map[string]string{"tier": "hot", "quota": "2000000000", "quotaObjects": "1000"}, cosiapi.DeletionPolicyDelete),
+		},
+		"an empty list of keys allows none": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "", map[string]string{"maxSize": "2G"}
+			},
+			problem: `does not allow "maxSize"`,
+		},
+		"limits for the bucket are refused by default": {
+			change:  func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"bucketMaxSize": "2G"} },
+			problem: `does not allow "bucketMaxSize"`,
+		},
+		"an administrator's limit is kept unless the StorageClass allows the key": {
+			change: func(c *claim, f facts) {
+				f.bucketClass.Spec.Parameters["quota"], c.Spec.AdditionalConfig = "1Gi", map[string]string{"maxSize": "2G"}
+			},
+			problem: "its BucketClass sets the parameter quota",
+		},
+		"an administrator's limit is a default if the StorageClass allows the key": {
+			change: func(c *claim, f facts) {
+				f.bucketClass.Spec.Parameters["quota"], f.storage.Parameters[paramAllowedConfig] = "1Gi", "maxSize"
+				c.Spec.AdditionalConfig = map[string]string{"maxSize": "2G"}
+			},
+			want: own(map[string]string{"tier": "hot", "quota": "2000000000"}, cosiapi.DeletionPolicyDelete),
+		},
+		"the lower of two limits applies": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig] = "maxSize, bucketMaxSize"
+				c.Spec.AdditionalConfig = map[string]string{"maxSize": "1G", "bucketMaxSize": "2G"}
+			},
+			want: own(map[string]string{"tier": "hot", "quota": "1000000000"}, cosiapi.DeletionPolicyDelete),
+		},
+		"two keys for one parameter are refused": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig] = "lifecycle, bucketLifecycle"
+				c.Spec.AdditionalConfig = map[string]string{"lifecycle": "{}", "bucketLifecycle": "{}"}
+			},
+			problem: `contains "bucketLifecycle" and "lifecycle"`,
+		},
+		"a limit is not added to a parameter of the driver": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig] = "a=quota, maxSize"
+				c.Spec.AdditionalConfig = map[string]string{"a": "1", "maxSize": "2"}
+			},
+			problem: `contains "a" and "maxSize"`,
+		},
+		"a size that is none is refused": {
+			change: func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"maxSize": "big"} }, problem: `maxSize is "big", but must be a positive size`,
+		},
+		"no number of objects is refused": {
+			change: func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"maxObjects": "0"} }, problem: `maxObjects is "0", but must be a positive whole number`,
+		},
+		"a bucket policy is refused even if it is allowed": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "bucketPolicy", map[string]string{"bucketPolicy": "{}"}
+			},
+			problem: "could give other tenants access",
+		},
+		"another owner is refused even if it is allowed": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "bucketOwner=owner", map[string]string{"bucketOwner": "alice"}
+			},
+			problem: "whom COSI does not manage",
+		},
+		"a limit of an existing bucket is refused by default": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramBucket], c.Spec.GenerateBucketName = "archive", ""
+				c.Spec.AdditionalConfig = map[string]string{"maxSize": "2G"}
+			},
+			problem: `does not allow "maxSize"`,
+		},
 		"any other key is refused": {
 			change: func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"tier": "cold"} }, problem: `does not allow "tier"`,
 		},
@@ -181,6 +269,88 @@ func TestDecideWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestIgnoredChanges(t *testing.T) {
+	t.Parallel()
+	type claim = objectbucket.ObjectBucketClaim
+	for name, tc := range map[string]struct {
+		change func(*claim, *objectbucket.ObjectBucket)
+		// fields are those in the message; if it is empty, there must be no message.
+		fields string
+	}{
+		"nothing":                    {func(*claim, *objectbucket.ObjectBucket) {}, ""},
+		"the references that we set": {func(c *claim, _ *objectbucket.ObjectBucket) { c.Spec.BucketName, c.Spec.ObjectBucketName = "b", "ob" }, ""},
+		"a value":                    {func(c *claim, _ *objectbucket.ObjectBucket) { c.Spec.AdditionalConfig["quota"] = "4Mi" }, "spec.additionalConfig.quota "},
+		"a key that was added": {func(c *claim, _ *objectbucket.ObjectBucket) {
+			c.Spec.AdditionalConfig["tags"] = ""
+		}, "spec.additionalConfig.tags "},
+		"all other fields": {func(c *claim, _ *objectbucket.ObjectBucket) {
+			c.Spec = objectbucket.ObjectBucketClaimSpec{StorageClassName: "slow"}
+		}, "spec.storageClassName, spec.generateBucketName, spec.additionalConfig.quota "},
+		"the ObjectBucket of an earlier build": {func(c *claim, b *objectbucket.ObjectBucket) {
+			c.Spec.AdditionalConfig["quota"], b.Spec.AdditionalState = "4Mi", nil
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := asked()
+			c.Spec.AdditionalConfig = map[string]string{"quota": "1Mi"}
+			b := &objectbucket.ObjectBucket{Spec: objectbucket.ObjectBucketSpec{
+				StorageClassName: c.Spec.StorageClassName, AdditionalState: map[string]string{stateRequest: requestOf(c)},
+			}}
+			tc.change(c, b)
+			got := ignoredChanges(c, b)
+			if (got == "") != (tc.fields == "") || !strings.Contains(got, tc.fields) || strings.Contains(got, "4Mi") {
+				t.Errorf("want %q, got %q", tc.fields, got)
+			}
+		})
+	}
+}
+
+// TestUnderWay checks which condition of COSI's objects a claim without a credential reports.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	failed := metav1.Condition{Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionTrue, Message: "refused"}
+	stalled := metav1.Condition{Type: objectbucket.ConditionStalled, Status: metav1.ConditionTrue, Message: "create it again"}
+	for name, tc := range map[string]struct {
+		claim, access []metav1.Condition
+		want          problem
+	}{
+		"a wait":                      {want: *wait("Waiting for BucketClaim and BucketAccess \"a\" to be provisioned. See their conditions for the reason.")},
+		"a failure that is retried":   {claim: []metav1.Condition{failed}, want: *wait("refused")},
+		"a claim that is stalled":     {claim: []metav1.Condition{failed, stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
+		"an access that is stalled":   {claim: []metav1.Condition{failed}, access: []metav1.Condition{stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
+		"an access that is not valid": {access: []metav1.Condition{{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Message: "invalid"}}, want: *wait("invalid")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &work{
+				bucketClaim: &cosiapi.BucketClaim{Status: cosiapi.BucketClaimStatus{Conditions: tc.claim}},
+				access:      &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: cosiapi.BucketAccessStatus{Conditions: tc.access}},
+			}
+			if diff := cmp.Diff(tc.want, *underWay(w), cmp.AllowUnexported(problem{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzLimits checks that every accepted limit is a positive number that the drivers accept.
+func FuzzLimits(f *testing.F) {
+	for _, seed := range []string{"2G", "1.5Gi", "-1", "0", "1e30", "1000"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		for key, known := range translations() {
+			if known.parse == nil {
+				continue
+			}
+			if limit, err := known.parse(value); err == nil && limit <= 0 {
+				t.Errorf("%s %q is %d", key, value, limit)
+			}
+		}
+	})
 }
 
 // TestConfig checks that applications get host and port separately, whatever parts the endpoint omits.

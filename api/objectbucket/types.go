@@ -22,6 +22,14 @@ const (
 	PhaseFailed Phase = "Failed"
 )
 
+// Condition types of a claim. They follow the conventions of kstatus. A CRD from another provisioner may drop them.
+const (
+	// ConditionReady is True if the Secret and the ConfigMap are ready. Its reason is the phase, or Terminating.
+	ConditionReady = "Ready"
+	// ConditionStalled is True if the claim cannot become ready without a change by a user, and absent otherwise.
+	ConditionStalled = "Stalled"
+)
+
 // ObjectBucketClaim is a user's request for a bucket and a credential for it. The
 // result is a ConfigMap and a Secret with the claim's name.
 //
@@ -39,12 +47,13 @@ type ObjectBucketClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the requested bucket. Changes after the ObjectBucket is created are ignored.
+	// spec is the requested bucket. Changes after the ObjectBucket is created have no effect; status.message lists them.
 	// +optional
 	Spec ObjectBucketClaimSpec `json:"spec,omitzero"`
 
 	// status is the observed state of the claim.
 	// +optional
+	// +kubebuilder:default={conditions:{{type:"Ready",status:"Unknown",reason:"Pending",message:"Waiting for the provisioner.",lastTransitionTime:"1970-01-01T00:00:00Z"}}}
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status ObjectBucketClaimStatus `json:"status,omitzero"`
 }
@@ -63,7 +72,7 @@ type ObjectBucketClaimSpec struct {
 	// +optional
 	GenerateBucketName string `json:"generateBucketName,omitempty"`
 
-	// additionalConfig is passed to the provisioner. The StorageClass defines the allowed keys.
+	// additionalConfig contains settings of the bucket. The StorageClass defines the allowed keys.
 	// +optional
 	// +nullable
 	AdditionalConfig map[string]string `json:"additionalConfig,omitempty"`
@@ -90,6 +99,12 @@ type ObjectBucketClaimStatus struct {
 	// message explains a wait or a failure, and what to do.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// conditions are Ready and, while it is True, Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // Reference references another object. Its fields are those of a Kubernetes ObjectReference.

@@ -156,6 +156,7 @@ func TestPhaseOneRefuses(t *testing.T) {
 		"a backend that is not configured":    {driverkit.Values{"backend": "moon"}, "cloud, lab, main"},
 		"a region that the backend has not":   {driverkit.Values{"backend": "lab", "region": "lab-2"}, "lab-1"},
 		"a quota on a store without quotas":   {driverkit.Values{"quota": "1Gi"}, "does not support quotas"},
+		"a limit of objects on such a store":  {driverkit.Values{"quotaObjects": "1000"}, "cannot limit the number of objects"},
 		"parameters that exclude one another": {driverkit.Values{"objectLockMode": "GOVERNANCE"}, "objectLockDays"},
 	}
 	for name, test := range buckets {

@@ -206,5 +206,8 @@ func (b *backend) checkBucket(want params.Bucket) error {
 	if want.Quota != 0 && b.buckets.Quotas == nil {
 		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, does not support quotas", b.name, b.config.Type)
 	}
+	if want.QuotaObjects != 0 && !b.buckets.QuotasOfObjects {
+		return driverkit.InvalidArgument("parameter quotaObjects is set, but backend %s, of type %s, cannot limit the number of objects", b.name, b.config.Type)
+	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -224,4 +225,67 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 	timeUp = func() {}
 	mustSucceed(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
 	t.Logf("%d objects were deleted in %d calls", objects, calls)
+}
+
+// TestRefusedConfiguration has the store refuse the configuration of a bucket that it has just created. The error names
+// the parameter, the bucket has the driver's mark, and a driver that was killed in between still deletes it.
+func TestRefusedConfiguration(t *testing.T) {
+	t.Parallel()
+	refused := func(operation, code string) fault.Rule {
+		return fault.Rule{Operation: operation, Code: code, Status: http.StatusBadRequest}
+	}
+	broken := fault.Rule{Code: "InternalError", Status: http.StatusInternalServerError}
+	created, marked := broken, broken
+	created.Operation, created.Effect, marked.Operation = "CreateBucket", fault.FailAfter, "PutBucketTagging"
+	for name, test := range map[string]struct {
+		parameters map[string]string
+		rule       fault.Rule
+		// want is in the error. If it is empty, the driver is killed after the call of the rule.
+		want string
+	}{
+		"a lifecycle": {
+			parameters: map[string]string{"lifecycle": oneRule},
+			rule:       refused("PutBucketLifecycleConfiguration", "InvalidRequest"),
+			want:       "parameter lifecycle: the store does not accept a value of the request; check the class parameters (InvalidRequest)",
+		},
+		"a CORS configuration": {
+			parameters: map[string]string{"cors": oneOrigin}, rule: refused("PutBucketCors", "MalformedXML"), want: "parameter cors",
+		},
+		"an encryption": {
+			parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "k"}, rule: refused("PutBucketEncryption", "KMS.NotFoundException"), want: "parameter encryption",
+		},
+		"nothing, but the driver is killed after the creation": {
+			rule: created,
+		},
+		"nothing, but the driver is killed before the last mark": {
+			parameters: map[string]string{"lifecycle": oneRule}, rule: marked,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{})
+			store, id := credstore.NewMemory(), "bc-"+drivertest.NewAccount()
+			mustSucceed(t, server.Faults.Add(test.rule))
+			w := newWorld(t, on, worldOptions{store: store})
+			_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: test.parameters})
+			if test.want != "" {
+				drivertest.WantCode(t, err, codes.InvalidArgument, test.want)
+			} else if err == nil {
+				t.Error("the fault had no effect")
+			}
+			held := server.Inventory().Buckets
+			if len(held) != 1 || !strings.Contains(held[0].Config["tagging"], "cosi-driver") || !strings.Contains(held[0].Config["tagging"], "creating") {
+				t.Fatalf("want one bucket with the mark of an incomplete one, got %+v", held)
+			}
+			again := newWorld(t, on, worldOptions{store: store})
+			if err := again.Delete(t, id, nil); err != nil {
+				t.Errorf("the next process does not delete the bucket: %v", err)
+			}
+			server.Faults.Clear()
+			again.mustCreate(t, id, nil)
+			if err := again.Delete(t, id, nil); err != nil || len(server.Inventory().Buckets) > 0 {
+				t.Errorf("after the correction: %v, %+v", err, server.Inventory().Buckets)
+			}
+		})
+	}
 }

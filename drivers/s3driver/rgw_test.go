@@ -162,17 +162,18 @@ const placement = "elsewhere"
 
 func testQuotaAndPlacement(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	parameters := map[string]string{"quota": "1M", "placement": placement, "zonegroup": "default"}
+	parameters := map[string]string{"quota": "1M", "quotaObjects": "1000", "placement": placement, "zonegroup": "default"}
 	bucket := w.NewBucket(t, parameters)
 	var found struct {
 		Placement string `json:"placement_rule"`
 		Quota     struct {
 			Enabled bool  `json:"enabled"`
 			Size    int64 `json:"max_size_kb"`
+			Objects int64 `json:"max_objects"`
 		} `json:"bucket_quota"`
 	}
 	on.mustCeph(t, http.MethodGet, "bucket", url.Values{"bucket": {bucket}}, &found)
-	if !found.Quota.Enabled || found.Quota.Size != 977 || found.Placement != placement {
+	if !found.Quota.Enabled || found.Quota.Size != 977 || found.Quota.Objects != 1000 || found.Placement != placement {
 		t.Errorf("the bucket has %+v", found)
 	}
 	_, err := w.root().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 2<<20))})

@@ -124,7 +124,7 @@ func equipRGW(b *backend, p parts) {
 	b.accounts = users
 	b.buckets.PublicAccessBlock, b.buckets.AcceptsPublicACLs = true, true
 	b.buckets.Placements = true
-	b.buckets.Quotas = rgw.Quota{Users: users}
+	b.buckets.Quotas, b.buckets.QuotasOfObjects = rgw.Quota{Users: users}, true
 	b.buckets.Owners = users
 }
 

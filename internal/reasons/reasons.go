@@ -146,6 +146,11 @@ func ofEvents() map[reconciler.EventReason]explained {
 			"The cluster was restored from a backup, or the claim's finalizer was removed manually.",
 			"An administrator must confirm the release with the annotation that the condition ReleaseHeld names, or set deletionPolicy: Retain.",
 		},
+		reconciler.ChangeIgnored: {
+			"A change of an ObjectBucketClaim has no effect.",
+			"The settings of a bucket are fixed when it is created.",
+			"Revert the change, or create another claim with the new settings and copy the data.",
+		},
 		reconciler.FailedAPICall: {
 			"The Kubernetes API refused a request of COSI repeatedly.",
 			"A role or an admission policy forbids the request, a webhook does not respond, or the API server is overloaded.",

@@ -33,6 +33,8 @@ const (
 	// BucketHeld: the claim of a Bucket disappeared without a regular deletion. The Bucket is not released until an
 	// administrator confirms it.
 	BucketHeld EventReason = "BucketHeld"
+	// ChangeIgnored: a user changed a field of an ObjectBucketClaim that has no effect any more.
+	ChangeIgnored EventReason = "ChangeIgnored"
 	// FailedAPICall: the Kubernetes API refused COSI's requests repeatedly.
 	FailedAPICall EventReason = "FailedAPICall"
 	// DriverNameTaken: another deployment serves a driver of the same name.
@@ -43,7 +45,7 @@ const (
 func EventReasons() []EventReason {
 	return []EventReason{
 		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess, FailedRenderSecretKeys,
-		BucketReleased, BucketHeld, FailedAPICall, DriverNameTaken,
+		BucketReleased, BucketHeld, ChangeIgnored, FailedAPICall, DriverNameTaken,
 	}
 }
 

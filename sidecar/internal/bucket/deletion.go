@@ -14,16 +14,13 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
-// checkReleased waits while a claim needs the Bucket that is being deleted, or while the ID of its bucket is unknown.
+// checkReleased waits while a claim needs the Bucket that is being deleted.
 func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
 	switch planOf(b) {
 	case release, remove:
 		if !cosiapi.HasProtection(b) {
 			return reconciler.Done(), nil
-		}
-		if planOf(b) == remove && b.Status.BucketID == "" {
-			return r.reportUnknown(ctx, w)
 		}
 		return reconciler.Next(), nil
 	case hold:
@@ -42,8 +39,12 @@ func (r *Reconciler) checkReleased(ctx context.Context, w *work) (reconciler.Ver
 	}
 }
 
-// reportUnknown reports a bucket whose ID is unknown. Without the report, the bucket would be orphaned.
-func (r *Reconciler) reportUnknown(ctx context.Context, w *work) (reconciler.Verdict, error) {
+// checkID waits if the backend bucket must be deleted and its ID is unknown, and reports this. Otherwise, the bucket
+// would be orphaned.
+func (r *Reconciler) checkID(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	if planOf(w.bucket) != remove || w.bucket.Status.BucketID != "" {
+		return reconciler.Next(), nil
+	}
 	b, unknown := w.bucket, unknownBucket(w.bucket)
 	isNew, err := r.PatchStatus(ctx, b, func() {
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // no claim uses it

@@ -97,6 +97,7 @@ func (r *Reconciler) deletionSteps() []reconciler.Step[*work] {
 		reconciler.NewStep("awaitShare", r.awaitShare),                            // a worker is free for this class
 		reconciler.SharedStep[*work]("reread", r.Reread),                          // the API server still has this version
 		reconciler.NewStep("checkReleased", r.checkReleased),                      // no claim needs the Bucket
+		reconciler.NewStep("checkID", r.checkID),                                  // the ID of a bucket to delete is known
 		reconciler.NewStep("checkUnshared", r.checkUnshared),                      // no other Bucket needs the backend bucket
 		reconciler.BeforeStop(reconciler.NewStep("deleteBucket", r.deleteBucket)), // the backend bucket is gone, if that is the plan
 		reconciler.NewStep("removeFinalizer", r.removeFinalizer),                  // the API server can delete the Bucket

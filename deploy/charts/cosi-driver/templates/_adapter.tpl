@@ -20,6 +20,7 @@ place, and has its own volume with the driver. It starts before the driver, whic
   env:
     {{- if .Values.adapter.kubernetesAPI }}
     - {name: COOPER_KUBERNETES_API_DIR, value: /var/lib/cosi-kubernetes}
+    - {name: COOPER_KUBERNETES_API_ADDRESS, value: {{ printf "127.0.0.1:%v" .Values.adapter.kubernetesAPIPort | quote }}}
     {{- end }}
     {{- if .Values.adapter.secrets }}
     - {name: COOPER_KUBERNETES_SECRETS_DIR, value: /etc/cosi/secrets}

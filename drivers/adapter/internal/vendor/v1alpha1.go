@@ -179,12 +179,21 @@ func bucketInfo(name string, said *v1alpha1.Protocol, asked []*cosi.ObjectProtoc
 func s3Access(secrets map[string]string, id string, known *cosi.ObjectProtocolAndBucketInfo) (*cosi.ObjectProtocolAndBucketInfo, *cosi.CredentialInfo) {
 	said := known.GetS3()
 	info := &cosi.S3BucketInfo{
-		BucketId: cmp.Or(said.GetBucketId(), id), Endpoint: secrets[v1alpha1.KeyEndpoint],
+		BucketId: cmp.Or(said.GetBucketId(), id), Endpoint: endpoint(secrets[v1alpha1.KeyEndpoint]),
 		Region:          cmp.Or(secrets[v1alpha1.KeyRegion], said.GetRegion(), usualRegion),
 		AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 	}
 	pair := &cosi.S3CredentialInfo{AccessKeyId: secrets[v1alpha1.KeyAccessKeyID], AccessSecretKey: secrets[v1alpha1.KeyAccessSecretKey]}
 	return &cosi.ObjectProtocolAndBucketInfo{S3: info}, &cosi.CredentialInfo{S3: pair}
+}
+
+// endpoint returns the URL of an endpoint. v1alpha1 does not define its form, and some drivers return a host without a
+// scheme.
+func endpoint(said string) string {
+	if said == "" || strings.Contains(said, "://") {
+		return said
+	}
+	return "https://" + said
 }
 
 // azureAccess converts a shared access signature. An expiry in an unknown format is passed on and then breaks the

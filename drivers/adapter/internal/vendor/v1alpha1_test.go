@@ -38,6 +38,25 @@ func TestAzureAccess(t *testing.T) {
 	}
 }
 
+func TestEndpoint(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ said, want string }{
+		"a URL":                   {"http://store.example:9000", "http://store.example:9000"},
+		"a host without a scheme": {"us-east-1.store.example", "https://us-east-1.store.example"},
+		"a host and a port":       {"store.example:8443", "https://store.example:8443"},
+		"another scheme, which violates the contract": {"s3://store.example", "s3://store.example"},
+		"none": {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			info, _ := s3Access(map[string]string{v1alpha1.KeyEndpoint: tc.said}, "b", nil)
+			if got := info.GetS3().GetEndpoint(); got != tc.want {
+				t.Errorf("endpoint %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestBucketInfoOfV1alpha1(t *testing.T) {
 	t.Parallel()
 	s3 := &cosi.S3BucketInfo{BucketId: "b", Region: "r"}

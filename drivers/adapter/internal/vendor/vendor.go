@@ -6,8 +6,11 @@ package vendor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -94,9 +97,7 @@ func Open(address, generation string, options ...grpc.DialOption) (*Connection, 
 	conn, err := grpc.NewClient("passthrough:///localhost", append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pause, MinConnectTimeout: longestPause}),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		}))...)
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, socket) }))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the driver at %s: %w", socket, err)
 	}
@@ -111,6 +112,24 @@ func Open(address, generation string, options ...grpc.DialOption) (*Connection, 
 		_ = conn.Close() // it has no connection yet
 		return nil, fmt.Errorf("contract %q is not one of: %s, %s", generation, V1alpha1, Upstream)
 	}
+}
+
+// abandonedAge is the age at which a socket file without a listener is abandoned. A program that starts has a file
+// without a listener only for microseconds.
+const abandonedAge = 5 * time.Second
+
+// dial connects to the driver. It removes the socket file of a killed driver, because released drivers do not, and
+// then cannot start: their restarted container finds the file again.
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return conn, err //nolint:wrapcheck // gRPC names the address
+	}
+	info, statErr := os.Lstat(socket)
+	if statErr == nil && info.Mode().Type() == os.ModeSocket && time.Since(info.ModTime()) > abandonedAge {
+		err = errors.Join(err, os.Remove(socket))
+	}
+	return nil, err
 }
 
 // Close closes the connection.

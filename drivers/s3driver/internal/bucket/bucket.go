@@ -66,6 +66,8 @@ type Store struct {
 	Owners Owners
 	// Quotas is set for stores that can limit the size of buckets.
 	Quotas Quotas
+	// QuotasOfObjects means that Quotas can also limit the number of objects.
+	QuotasOfObjects bool
 	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }
@@ -76,12 +78,12 @@ type Owners interface {
 	Own(ctx context.Context, owner string) (bool, error)
 }
 
-// Quotas limits the size of buckets.
+// Quotas limits the size of buckets. A limit of 0 means none.
 type Quotas interface {
-	// Set limits the total size of the bucket's objects, in bytes.
-	Set(ctx context.Context, bucket string, bytes int64) error
-	// Is reports whether the limit has this value.
-	Is(ctx context.Context, bucket string, bytes int64) (bool, error)
+	// Set limits the total size of the bucket's objects, in bytes, and their number.
+	Set(ctx context.Context, bucket string, bytes, objects int64) error
+	// Is reports whether the limits other than 0 have these values.
+	Is(ctx context.Context, bucket string, bytes, objects int64) (bool, error)
 }
 
 // Ensure ensures that the bucket exists as requested, and returns its region. It can be repeated after a failure at

@@ -18,28 +18,38 @@ import (
 func (s *Store) configure(ctx context.Context, name string, want params.Bucket) error {
 	region := inRegion(s.regionOf(want))
 	steps := []struct {
-		wanted bool
-		run    func() error
+		wanted    bool
+		parameter string // the class parameter that the step applies; empty for none
+		run       func() error
 	}{
-		{s.PublicAccessBlock, func() error { return s.blockPublicAccess(ctx, name, region) }},
-		{want.Versioning, func() error { return s.enableVersioning(ctx, name, region) }},
-		{want.Encryption != "", func() error { return s.encrypt(ctx, name, want, region) }},
-		{want.Retention != nil, func() error { return s.retain(ctx, name, want, region) }},
-		{want.Lifecycle != nil, func() error { return s.putLifecycle(ctx, name, want, region) }},
-		{want.CORS != nil, func() error { return s.putCORS(ctx, name, want, region) }},
-		{want.Quota != 0 && s.Quotas != nil, func() error { return s.Quotas.Set(ctx, name, want.Quota) }},
+		{s.PublicAccessBlock, "", func() error { return s.blockPublicAccess(ctx, name, region) }},
+		{want.Versioning, "versioning", func() error { return s.enableVersioning(ctx, name, region) }},
+		{want.Encryption != "", "encryption", func() error { return s.encrypt(ctx, name, want, region) }},
+		{want.Retention != nil, "objectLockMode", func() error { return s.retain(ctx, name, want, region) }},
+		{want.Lifecycle != nil, "lifecycle", func() error { return s.putLifecycle(ctx, name, want, region) }},
+		{want.CORS != nil, "cors", func() error { return s.putCORS(ctx, name, want, region) }},
+		{s.limits(want), "quota", func() error { return s.Quotas.Set(ctx, name, want.Quota, want.QuotaObjects) }},
 	}
 	for _, step := range steps {
 		if !step.wanted {
 			continue
 		}
-		if err := step.run(); err != nil {
+		err := step.run()
+		if err != nil && step.parameter != "" {
+			return apierror.Translate("bucket "+name+", parameter "+step.parameter, err)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	complete := s.markFor(want)
 	complete.state = stateReady
 	return s.writeMark(ctx, name, complete, want)
+}
+
+// limits reports whether the bucket needs a quota that the store can set.
+func (s *Store) limits(want params.Bucket) bool {
+	return s.Quotas != nil && (want.Quota != 0 || want.QuotaObjects != 0)
 }
 
 // blockPublicAccess ensures that no policy or ACL can make the bucket public. Stores that do not support the call

@@ -238,10 +238,10 @@ func sameKey(a, b string) bool {
 }
 
 func (s *Store) compareQuota(ctx context.Context, name, _ string, want params.Bucket) ([]string, error) {
-	if want.Quota == 0 || s.Quotas == nil {
+	if !s.limits(want) {
 		return nil, nil
 	}
-	is, err := s.Quotas.Is(ctx, name, want.Quota)
+	is, err := s.Quotas.Is(ctx, name, want.Quota, want.QuotaObjects)
 	if err != nil || is {
 		return nil, err
 	}

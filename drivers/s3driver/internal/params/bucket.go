@@ -6,6 +6,7 @@ package params
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ const (
 	keyCORS           = "cors"
 	keyTags           = "tags"
 	keyQuota          = "quota"
+	keyQuotaObjects   = "quotaObjects"
 	keyDeleteNonEmpty = "deleteNonEmpty"
 )
 
@@ -78,9 +80,9 @@ type Bucket struct {
 	CORS      *types.CORSConfiguration
 	// Tags are sorted by key.
 	Tags []types.Tag
-	// Quota is a size in bytes, or 0 for none.
-	Quota          int64
-	DeleteNonEmpty bool
+	// Quota is a size in bytes, and QuotaObjects a number of objects. 0 means no limit.
+	Quota, QuotaObjects int64
+	DeleteNonEmpty      bool
 	// Hash identifies the parameters: equal parameters have the same Hash.
 	Hash string
 }
@@ -99,10 +101,11 @@ func BucketParameters() driverkit.Parameters {
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
 		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: the store's default.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
 		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO does not have.", Check: checkKey},
-		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: driverkit.JSON[types.BucketLifecycleConfiguration]},
-		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: driverkit.JSON[types.CORSConfiguration]},
+		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkLifecycle},
+		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkCORS},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
 		keyQuota:          {Description: "Maximum total size, such as 500Mi or 10Gi, if the backend supports quotas.", Check: checkQuota},
+		keyQuotaObjects:   {Description: "Maximum number of objects, for type rgw.", Check: checkQuotaObjects},
 		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects, versions and unfinished uploads. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
 	}
 }
@@ -144,6 +147,9 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 	}
 	if bucket.Quota, err = parseQuota(values[keyQuota]); err != nil {
 		return Bucket{}, invalid(keyQuota, err)
+	}
+	if bucket.QuotaObjects, err = parseQuotaObjects(values[keyQuotaObjects]); err != nil {
+		return Bucket{}, invalid(keyQuotaObjects, err)
 	}
 	return bucket, nil
 }
@@ -216,6 +222,40 @@ func checkKey(value string) error {
 	return nil
 }
 
+// checkLifecycle refuses rules that S3 does not accept, before the bucket exists and with the name of the rule, which the
+// error of the store lacks.
+func checkLifecycle(value string) error {
+	config, err := driverkit.ParseJSON[types.BucketLifecycleConfiguration](value)
+	if err != nil || config == nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, rule := range config.Rules {
+		id := cmp.Or(aws.ToString(rule.ID), fmt.Sprintf("number %d", i+1))
+		switch expiration := rule.Expiration; {
+		case seen[id]:
+			return fmt.Errorf("has several rules with the ID %q", id)
+		case rule.Filter != nil && rule.Prefix != nil: //nolint:staticcheck // the old form, which S3 still accepts
+			return fmt.Errorf("has Filter and Prefix in rule %q; remove one of them", id)
+		case expiration != nil && expiration.Days != nil && *expiration.Days < 1:
+			return fmt.Errorf("has an expiration of %d days in rule %q, but the minimum is 1", *expiration.Days, id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// maxCORSRules is the maximum number of CORS rules of a bucket.
+const maxCORSRules = 100
+
+func checkCORS(value string) error {
+	config, err := driverkit.ParseJSON[types.CORSConfiguration](value)
+	if err == nil && config != nil && len(config.CORSRules) > maxCORSRules {
+		return fmt.Errorf("has %d rules, but the maximum is %d", len(config.CORSRules), maxCORSRules)
+	}
+	return err
+}
+
 func checkTags(value string) error {
 	_, err := parseTags(value)
 	return err
@@ -261,6 +301,22 @@ func checkTag(key, value string) error {
 func checkQuota(value string) error {
 	_, err := parseQuota(value)
 	return err
+}
+
+func checkQuotaObjects(value string) error {
+	_, err := parseQuotaObjects(value)
+	return err
+}
+
+func parseQuotaObjects(value string) (int64, error) {
+	if value == "" {
+		return 0, nil
+	}
+	objects, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || objects <= 0 {
+		return 0, fmt.Errorf("is %q, but must be a positive whole number", value)
+	}
+	return objects, nil
 }
 
 var quotaUnits = map[string]int64{"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

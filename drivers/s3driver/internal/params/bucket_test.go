@@ -76,6 +76,7 @@ func TestParseBucket(t *testing.T) {
 		},
 		"quota with a binary unit":  {driverkit.Values{"quota": "10Gi"}, params.Bucket{Quota: 10 << 30}},
 		"quota with a decimal unit": {driverkit.Values{"quota": "5M"}, params.Bucket{Quota: 5_000_000}},
+		"quota of objects":          {driverkit.Values{"quotaObjects": "1000"}, params.Bucket{QuotaObjects: 1000}},
 		"quota in bytes":            {driverkit.Values{"quota": "1000"}, params.Bucket{Quota: 1000}},
 	}
 	for name, test := range tests {
@@ -119,6 +120,10 @@ func TestParseBucketRefuses(t *testing.T) {
 		"a lifecycle that is no JSON":    {driverkit.Values{"lifecycle": "30 days"}, "JSON"},
 		"a lifecycle with a typo":        {driverkit.Values{"lifecycle": `{"Rulez":[]}`}, "Rulez"},
 		"a lifecycle with more behind":   {driverkit.Values{"lifecycle": `{"Rules":[]} x`}, "after the JSON"},
+		"two rules with one ID":          {driverkit.Values{"lifecycle": `{"Rules":[{"ID":"old"},{"ID":"old"}]}`}, `several rules with the ID "old"`},
+		"a rule with both filters":       {driverkit.Values{"lifecycle": `{"Rules":[{"ID":"tmp","Prefix":"","Filter":{"Prefix":""}}]}`}, `Filter and Prefix in rule "tmp"`},
+		"an expiration of no days":       {driverkit.Values{"lifecycle": `{"Rules":[{"Expiration":{"Days":0}}]}`}, `expiration of 0 days in rule "number 1"`},
+		"too many CORS rules":            {driverkit.Values{"cors": `{"CORSRules":[{}` + strings.Repeat(",{}", 100) + `]}`}, "101 rules"},
 		"a CORS with a typo":             {driverkit.Values{"cors": `{"Rules":[]}`}, "Rules"},
 		"tags that are no object":        {driverkit.Values{"tags": "team=a"}, "JSON object"},
 		"a tag of the driver":            {driverkit.Values{"tags": `{"cosi-driver":"me"}`}, "reserved"},
@@ -129,6 +134,7 @@ func TestParseBucketRefuses(t *testing.T) {
 		"a quota of an unknown unit":     {driverkit.Values{"quota": "1KiB"}, "whole number"},
 		"a quota of mixed units":         {driverkit.Values{"quota": "1GiMi"}, "whole number"},
 		"a quota over all bounds":        {driverkit.Values{"quota": "99999999Pi"}, "whole number"},
+		"a quota of no objects":          {driverkit.Values{"quotaObjects": "0"}, "positive whole number"},
 		"a negative quota":               {driverkit.Values{"quota": "-1"}, "whole number"},
 	}
 	for name, test := range tests {

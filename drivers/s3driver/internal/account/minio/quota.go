@@ -26,8 +26,8 @@ type quota struct {
 	Type   string `json:"quotatype"`
 }
 
-// Set limits the total size of the bucket's objects.
-func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
+// Set limits the total size of the bucket's objects. MinIO cannot limit their number.
+func (q Quota) Set(ctx context.Context, bucket string, bytes, _ int64) error {
 	body, err := json.Marshal(quota{Former: bytes, Size: bytes, Type: "hard"})
 	if err != nil {
 		return fmt.Errorf("set the quota of bucket %s: %w", bucket, err)
@@ -37,7 +37,7 @@ func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
 }
 
 // Is reports whether the limit has this value.
-func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error) {
+func (q Quota) Is(ctx context.Context, bucket string, bytes, _ int64) (bool, error) {
 	answer, err := q.call(ctx, http.MethodGet, "get-bucket-quota", bucket, nil)
 	if apierror.Is(err, codeNoQuota) {
 		return false, nil

@@ -19,24 +19,32 @@ type Quota struct {
 	Users *Users
 }
 
-// Set limits the total size of the bucket's objects.
-func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
+// Set limits the total size of the bucket's objects, and their number.
+func (q Quota) Set(ctx context.Context, bucket string, bytes, objects int64) error {
 	own, err := q.Users.self(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = q.call(ctx, http.MethodPut, "SetBucketQuota", url.Values{
 		// This call takes the tenant from the user ID, whereas GetBucketInfo expects it with the bucket name.
-		"quota": {""}, "uid": {own.inTenant(own.ID)}, "bucket": {bucket}, "max-size-kb": {strconv.FormatInt(kibibytes(bytes), 10)}, "max-objects": {"-1"}, "enabled": {"true"},
+		"quota": {""}, "uid": {own.inTenant(own.ID)}, "bucket": {bucket}, "max-size-kb": {limit(kibibytes(bytes))}, "max-objects": {limit(objects)}, "enabled": {"true"},
 	})
 	return err
+}
+
+// limit returns a limit in the gateway's format, in which -1 means none.
+func limit(value int64) string {
+	if value == 0 {
+		value = -1
+	}
+	return strconv.FormatInt(value, 10)
 }
 
 // kibibytes converts bytes to KiB, the gateway's unit, and rounds up.
 func kibibytes(bytes int64) int64 { return (bytes + 1023) / 1024 }
 
-// Is reports whether the limit has this value.
-func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error) {
+// Is reports whether the limits other than 0 have these values.
+func (q Quota) Is(ctx context.Context, bucket string, bytes, objects int64) (bool, error) {
 	own, err := q.Users.self(ctx)
 	if err != nil {
 		return false, err
@@ -49,12 +57,13 @@ func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error)
 		Quota struct {
 			Enabled bool  `json:"enabled"`
 			Size    int64 `json:"max_size_kb"`
+			Objects int64 `json:"max_objects"`
 		} `json:"bucket_quota"`
 	}
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return false, fmt.Errorf("read the quota of bucket %s: %w", bucket, err)
 	}
-	return found.Quota.Enabled && found.Quota.Size == kibibytes(bytes), nil
+	return found.Quota.Enabled && (bytes == 0 || found.Quota.Size == kibibytes(bytes)) && (objects == 0 || found.Quota.Objects == objects), nil
 }
 
 // bucket returns the name of the user's bucket in the admin operations.

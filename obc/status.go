@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+)
+
+// terminating is the reason of Ready while a claim is being deleted. The other reasons are the phases.
+const terminating = "Terminating"
+
+// writeStatus writes the status of a claim: the given problem, or PhaseBound, and the changes of its spec that have no
+// effect. It sends one Event for each new problem.
+func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) error {
+	full, ignored, changed := p, "", false
+	if w.bucket != nil {
+		ignored = ignoredChanges(w.claim, w.bucket)
+	}
+	full.message = strings.TrimSpace(p.message + " " + ignored)
+	if _, err := r.PatchStatus(ctx, w.claim, func() { changed = setStatus(w.claim, full) }); err != nil || !changed {
+		return err
+	}
+	if ignored != "" {
+		r.Events.Warn(w.claim, reconciler.ChangeIgnored, "BindBucket", ignored)
+	}
+	if p.phase == objectbucket.PhaseFailed || p.phase == objectbucket.PhaseReleased {
+		r.Events.Warn(w.claim, reconciler.FailedCreateBucket, "BindBucket", p.message)
+	}
+	return nil
+}
+
+// setStatus sets the claim's phase and message, and the conditions that follow from them. It reports whether phase or
+// message changed. Conditions do not count, because the CRD of another provisioner may drop them.
+func setStatus(claim *objectbucket.ObjectBucketClaim, p problem) bool {
+	s := &claim.Status
+	changed := s.Phase != p.phase || s.Message != p.message
+	s.Phase, s.Message = p.phase, p.message
+	ready := metav1.ConditionFalse
+	if p.phase == objectbucket.PhaseBound {
+		ready = metav1.ConditionTrue
+	}
+	setCondition(claim, objectbucket.ConditionReady, ready, string(p.phase), cmp.Or(p.message, "The Secret and the ConfigMap of this claim are ready."))
+	if p.stalled || p.phase == objectbucket.PhaseFailed || p.phase == objectbucket.PhaseReleased {
+		setCondition(claim, objectbucket.ConditionStalled, metav1.ConditionTrue, string(p.phase), p.message)
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, objectbucket.ConditionStalled)
+	}
+	return changed
+}
+
+// setTerminating sets the status of a claim that is being deleted. The phase remains.
+func setTerminating(claim *objectbucket.ObjectBucketClaim, message string) {
+	claim.Status.Message = message
+	setCondition(claim, objectbucket.ConditionReady, metav1.ConditionFalse, terminating, message)
+	meta.RemoveStatusCondition(&claim.Status.Conditions, objectbucket.ConditionStalled)
+}
+
+func setCondition(claim *objectbucket.ObjectBucketClaim, kind string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(&claim.Status.Conditions, conditions.Change{
+		Type: kind, Status: status, Reason: conditions.Reason(reason), Message: message, Generation: claim.Generation,
+	})
+}
