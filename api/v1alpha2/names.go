@@ -58,6 +58,11 @@ const (
 	// It is not in the KEP.
 	DeliveredRotationAnnotation = "cooper.dev/delivered-rotation"
 
+	// SecretKeysAnnotation is set on a BucketAccess by a user to add keys to its
+	// Secrets. The value is a YAML map from the name of a key to a map with either
+	// "preset" or "template". It is not in the KEP.
+	SecretKeysAnnotation = "cooper.dev/secret-keys" //nolint:gosec // a name, not a credential
+
 	// ConfirmReleaseAnnotation is set on a Bucket by an administrator to
 	// confirm its release although COSI has not observed the deletion of its
 	// BucketClaim. The value must be the Bucket's metadata.uid, so that an
@@ -115,6 +120,11 @@ const (
 	// False after a later success. It is added when it is first needed. A failed
 	// deletion does not change ProvisionFailed.
 	ConditionDeprovisionFailed = "DeprovisionFailed"
+
+	// ConditionSecretKeysRendered reports whether the Secrets of a BucketAccess
+	// have all keys that the SecretKeysAnnotation adds. It is absent without that
+	// annotation. A BucketAccess works without these keys.
+	ConditionSecretKeysRendered = "SecretKeysRendered"
 
 	// ConditionReleaseHeld is True on a Bucket whose BucketClaim does not exist
 	// although COSI has not observed its deletion. The Bucket is not released

@@ -23,7 +23,8 @@ var commandSources = []struct{ directory, command string }{
 	{"cmd/kubectl-cosi", "kubectl cosi"},
 	{"cmd/cooper", "cooper"},
 	{"cmd/internal/crds", "cooper"},
-	{"cmd/internal/shellenv", "both"},
+	{"internal/secretkeys/formats", "kubectl cosi"},
+	{"internal/shellenv", "both"},
 	{"cmd/internal/tree", "both"},
 }
 

@@ -92,6 +92,10 @@ const (
 	SecretTaken Reason = "SecretTaken"
 	// SecretNotWritable: the API server refused to store a Secret.
 	SecretNotWritable Reason = "SecretNotWritable"
+	// SecretKeysRendered: the access Secrets have all keys that the user added.
+	SecretKeysRendered Reason = "Rendered"
+	// SecretKeysInvalid: some keys that the user added cannot be rendered.
+	SecretKeysInvalid Reason = "SecretKeysInvalid"
 	// StatusDegraded: the status contradicts the spec or has lost data that further RPCs need.
 	StatusDegraded Reason = "StatusDegraded"
 	// ClaimStillBound: the object is being deleted while its claim still exists.
@@ -109,7 +113,7 @@ func (r Reason) Owner() Owner {
 		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
 		return Controller
 	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverResponseInvalid,
-		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable,
+		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable, SecretKeysRendered, SecretKeysInvalid,
 		StatusDegraded, ClaimStillBound, IDShared:
 		return Sidecar
 	default:

@@ -157,6 +157,14 @@ func ofSidecar() map[conditions.Reason]explained {
 			"A quota is used up, an admission policy rejects the request, the sidecar lacks permissions, or the Secret is immutable.",
 			"Follow the message. Free capacity in the ResourceQuota of the namespace, or ask an administrator to check the sidecar's permissions.",
 		},
+		conditions.SecretKeysRendered: {
+			"The Secrets of the access have all keys that its annotation cooper.dev/secret-keys adds.", normal, nothing,
+		},
+		conditions.SecretKeysInvalid: {
+			"The Secrets of the access lack keys that its annotation cooper.dev/secret-keys adds. The access itself works.",
+			"The annotation has an error, a preset does not support the protocol or a value, or the Secret would be too large.",
+			"Correct the annotation as the message describes. COSI then adds the keys.",
+		},
 		conditions.StatusDegraded: {
 			"The status contradicts the spec, or has lost data that further calls to the driver need.",
 			"The status was edited manually, or a restore did not include all of it.",

@@ -131,6 +131,11 @@ func ofEvents() map[reconciler.EventReason]explained {
 			"The backend refused or is unreachable, or another BucketAccess uses the same account.",
 			"Wait until the driver is available: COSI retries. If the error persists, an administrator must read the condition DeprovisionFailed.",
 		},
+		reconciler.FailedRenderSecretKeys: {
+			"Keys that the annotation cooper.dev/secret-keys adds to the Secrets of an access could not be rendered. The other keys are delivered.",
+			"The annotation has an error, a preset does not support the protocol or a value, or the Secret would be too large.",
+			"Correct the annotation as the note describes.",
+		},
 		reconciler.BucketReleased: {
 			"A deleted BucketClaim has released its Bucket.",
 			"This is a normal step of the deletion. The Bucket is deleted or retained according to its deletionPolicy, which the note repeats.",

@@ -26,6 +26,8 @@ const (
 	FailedGrantAccess EventReason = "FailedGrantAccess"
 	// FailedRevokeAccess: access could not be revoked.
 	FailedRevokeAccess EventReason = "FailedRevokeAccess"
+	// FailedRenderSecretKeys: keys that a user added to the Secrets of an access could not be rendered.
+	FailedRenderSecretKeys EventReason = "FailedRenderSecretKeys"
 	// BucketReleased: a claim has released its Bucket, which is deleted or retained according to its policy.
 	BucketReleased EventReason = "BucketReleased"
 	// BucketHeld: the claim of a Bucket disappeared without a regular deletion. The Bucket is not released until an
@@ -42,7 +44,7 @@ const (
 // EventReasons lists all Event reasons, in the order of the documentation.
 func EventReasons() []EventReason {
 	return []EventReason{
-		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess,
+		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess, FailedRenderSecretKeys,
 		BucketReleased, BucketHeld, ChangeIgnored, FailedAPICall, DriverNameTaken,
 	}
 }

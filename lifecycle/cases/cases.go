@@ -416,6 +416,10 @@ func ofSecrets() []Case {
 			ID: "secret-keys", Section: secretData, Decision: "0010",
 			Sentence: "The Secret of each protocol has exactly the KEP's keys that apply. Optional keys without a value from the driver are omitted.",
 		},
+		{
+			ID: "secret-keys-added", Section: secretData, Decision: "0062",
+			Sentence: "Keys that a user adds follow rotation and repair, and a change of them makes no call. They cannot change the KEP's keys, and an error in them is only reported.",
+		},
 	}
 }
 

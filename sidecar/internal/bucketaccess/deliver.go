@@ -28,7 +28,7 @@ func (r *Reconciler) reserveSecrets(ctx context.Context, w *work) (reconciler.Ve
 			return r.secretBlocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
-		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
+		r.redact(w, secret.Data)
 	}
 	return reconciler.Next(), nil
 }
@@ -43,8 +43,11 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (reconciler.Verd
 		infos[granted.GetBucketId()] = granted.GetBucketInfo()
 	}
 	ids := bucketIDsByClaim(a)
-	for i, claim := range a.Spec.BucketClaims {
-		data := secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.response.GetCredentials())
+	var granted []map[string][]byte
+	for _, claim := range a.Spec.BucketClaims {
+		granted = append(granted, secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.response.GetCredentials()))
+	}
+	for i, data := range r.addKeys(w, granted) {
 		annotations := deliveryAnnotations(w.order, data, r.Now())
 		if err := r.Secrets.Write(ctx, a, w.secrets[i], data, annotations); err != nil {
 			return r.secretBlocked(ctx, w, err)
@@ -97,6 +100,7 @@ func (r *Reconciler) reportStatus(ctx context.Context, w *work) (reconciler.Verd
 	err := r.RecordStatus(ctx, a, sameOrder, func() {
 		conditions.Merge(&a.Status.Conditions, w.validated())
 		scheduling.Provisioned(&a.Status.Conditions, grantedMessage(w.response), a.Generation)
+		w.keys.report(a)
 		a.Status.Cleanup = cosiapi.CleanupPending // also for an access that an early version granted
 	})
 	if err != nil {

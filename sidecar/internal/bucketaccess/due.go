@@ -116,7 +116,14 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdic
 	if found != nil {
 		return r.grantDue(ctx, w, *found)
 	}
-	if _, err := r.PatchStatus(ctx, a, func() { conditions.Merge(&a.Status.Conditions, w.validated()) }); err != nil {
+	if verdict, err := r.renderKeys(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	report := func() {
+		conditions.Merge(&a.Status.Conditions, w.validated())
+		w.keys.report(a)
+	}
+	if _, err := r.PatchStatus(ctx, a, report); err != nil {
 		return reconciler.Verdict{}, err
 	}
 	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}

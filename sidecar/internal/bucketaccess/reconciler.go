@@ -59,6 +59,8 @@ type work struct {
 	warning *conditions.Problem
 	// regrant is the reason for a repeated grant; empty for the first grant.
 	regrant string
+	// keys is the result of rendering the added keys.
+	keys keysResult
 	// response is the driver's response to the grant.
 	response *cosi.DriverGrantBucketAccessResponse
 }

@@ -19,6 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
+	"github.com/cooper-cosi/cooper/sidecar/internal/scheduling"
 )
 
 // Annotations of an access Secret. Users can write Secrets, so the annotations prove nothing.
@@ -114,6 +115,17 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 			}
 		}
 	})
+}
+
+// Update replaces the data of a Secret that Reserve returned, and its digest. Unlike Write, it fails with a conflict if
+// the Secret has changed, because the data was derived from the Secret: another process may have written a new
+// credential. Update sends no request if the Secret is up to date.
+func (s Secrets) Update(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+	_, err := s.store.Patch(ctx, secret, func() {
+		secret.Data = data
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, dataAnnotation, scheduling.Digest(data))
+	})
+	return err
 }
 
 // Delete deletes the Secret of an access and removes our finalizer. It does not change a Secret that belongs to another

@@ -28,6 +28,9 @@ const (
 	minSecret = 8
 	// keptSecrets is how many secrets of an account are kept. After a rotation the former ones are still redacted.
 	keptSecrets = 8
+	// keptFound is how many values from the access Secrets of an account are kept. They include the values of keys that
+	// a user added.
+	keptFound = 40
 	// maxReturned limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
 	// accounts.
 	maxReturned = 32 << 20
@@ -97,7 +100,7 @@ func (v *secretValues) addFound(account string, values []string) {
 	defer v.mu.Unlock()
 	v.each(account, values, func(a *accountSecrets, value string) {
 		if !has(a.returned, value) && !slices.Contains(a.found, value) {
-			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptSecrets):]), value)
+			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptFound):]), value)
 		}
 	})
 }

@@ -24,8 +24,8 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 		}
 	}
 	for account := range 3 {
-		if a := v.accounts[fmt.Sprint(account)]; len(a.returned) != keptSecrets || len(a.found) != keptSecrets {
-			t.Errorf("account %d: want %d secrets each, got %+v", account, keptSecrets, a)
+		if a := v.accounts[fmt.Sprint(account)]; len(a.returned) != keptSecrets || len(a.found) != keptFound {
+			t.Errorf("account %d: want %d and %d secrets, got %+v", account, keptSecrets, keptFound, a)
 		}
 		if text := v.redactText("", "it is the same for all"); text != "it is [redacted]" {
 			t.Errorf("a secret that other accounts have, too, is forgotten with account %d: %s", account-1, text)

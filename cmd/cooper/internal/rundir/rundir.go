@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // A Dir is the directory of one system.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // ApplyOptions select what to apply to a remote system.

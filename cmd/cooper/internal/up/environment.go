@@ -23,8 +23,8 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // report prints what runs and how to use it, and publishes it for other commands.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/formats"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
 )
 
 const examples = `  # Variables for this shell, as in a Pod
@@ -48,9 +48,13 @@ represent unchanged.`,
 			if err != nil {
 				return err
 			}
-			granted, err := grants.Read(cmd.Context(), c, access, claim)
+			found, err := grants.Read(cmd.Context(), c, access, claim)
 			if err != nil {
 				return err
+			}
+			var granted []formats.Grant
+			for _, grant := range found {
+				granted = append(granted, formats.Grant{Claim: grant.Claim, Secret: grant.Secret, Data: grant.Data})
 			}
 			o.Redact = printers.IsTerminal(p.Out) && !reveal
 			if err := formats.Write(p.Out, format, granted, o); err != nil {

@@ -15,8 +15,8 @@ import (
 	"unicode/utf16"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // shell writes the Secret's keys as variables, as in a Pod.
@@ -48,7 +48,7 @@ var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Z
 
 // unfit returns the error for a value that a format cannot represent.
 func unfit(b bucket, key string) error {
-	return fmt.Errorf("Secret %q: the value of %s contains a character that other programs may misinterpret: use -o shell or -o json", b.secret, key)
+	return fmt.Errorf("Secret %q: the value of %s contains a character that other programs may misinterpret: use the format shell or json", b.secret, key)
 }
 
 // azure is the configuration of an Azure client for a container.
@@ -87,19 +87,26 @@ func withoutCredential(b bucket) error {
 
 // az writes the variables of the az CLI.
 func az(w *bytes.Buffer, buckets []bucket, _ Options) error {
-	a, err := azureOf(buckets[0])
+	text, container, err := connectionString(buckets[0])
 	if err != nil {
 		return err
 	}
+	if container != "" {
+		fmt.Fprintf(w, "# az storage blob list --container-name %s\n", shellenv.Quote(container))
+	}
+	return shellenv.Write(w, map[string]string{"AZURE_STORAGE_CONNECTION_STRING": text})
+}
+
+// connectionString returns Azure's connection string for a bucket, and its container.
+func connectionString(b bucket) (text, container string, err error) {
+	a, err := azureOf(b)
+	if err != nil {
+		return "", "", err
+	}
 	if strings.ContainsRune(a.endpoint+a.container+a.signature, ';') {
-		return unfit(buckets[0], secretkeys.AzureAccessToken)
+		return "", "", unfit(b, secretkeys.AzureAccessToken)
 	}
-	if a.container != "" {
-		fmt.Fprintf(w, "# az storage blob list --container-name %s\n", shellenv.Quote(a.container))
-	}
-	return shellenv.Write(w, map[string]string{
-		"AZURE_STORAGE_CONNECTION_STRING": "BlobEndpoint=" + a.endpoint + ";SharedAccessSignature=" + a.signature,
-	})
+	return "BlobEndpoint=" + a.endpoint + ";SharedAccessSignature=" + a.signature, a.container, nil
 }
 
 // keyFile is Google's service account key file.
@@ -121,7 +128,7 @@ func googleKey(b bucket, o Options) (keyFile, error) {
 	case b.values[secretkeys.GCSPrivateKey] == "" && b.values[secretkeys.GCSHMACAccessID] == "":
 		return keyFile{}, withoutCredential(b)
 	case b.values[secretkeys.GCSPrivateKey] == "":
-		return keyFile{}, fmt.Errorf("Secret %q contains an HMAC key, which Google's own clients do not support: use -o aws, rclone, s3cmd or mc", b.secret)
+		return keyFile{}, fmt.Errorf("Secret %q contains an HMAC key, which Google's own clients do not support: use the format aws, rclone, s3cmd or mc", b.secret)
 	}
 	issuer := "https://oauth2.googleapis.com"
 	if o.GCSEndpoint != "" {

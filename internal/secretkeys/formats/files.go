@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 // googleEndpoint is the endpoint of Google Cloud Storage for S3 clients.
@@ -42,7 +42,7 @@ func s3Of(b bucket, o Options) (s3, error) {
 	case cosiapi.ProtocolS3:
 	case cosiapi.ProtocolGCS:
 		if v[secretkeys.GCSHMACAccessID] == "" && v[secretkeys.GCSPrivateKey] != "" {
-			return s3{}, fmt.Errorf("Secret %q contains a service account key, but an S3 client requires an HMAC key: use -o gcloud or -o rclone", b.secret)
+			return s3{}, fmt.Errorf("Secret %q contains a service account key, but an S3 client requires an HMAC key: use the format gcloud or rclone", b.secret)
 		}
 		c = s3{bucket: v[secretkeys.GCSBucketName], region: "auto", id: v[secretkeys.GCSHMACAccessID], secret: v[secretkeys.GCSHMACSecret], path: true, google: true}
 		address = cmp.Or(o.GCSEndpoint, googleEndpoint)
@@ -75,7 +75,7 @@ func section(w *bytes.Buffer, comment, name string, entries ...entry) error {
 			continue
 		}
 		if !e.ours && (strings.ContainsAny(e.value, " '\"`\\#;") || strings.Contains(e.value, "%(")) {
-			return fmt.Errorf("the value of %s contains a character that programs may misinterpret in a file of this format: use -o shell or -o json", e.key)
+			return fmt.Errorf("the value of %s contains a character that programs may misinterpret in a file of this format: use the format shell or json", e.key)
 		}
 		fmt.Fprintf(w, "%s = %s\n", e.key, e.value)
 	}
@@ -146,7 +146,7 @@ func rcloneAzure(w *bytes.Buffer, b bucket) error {
 		return err
 	}
 	if a.container == "" {
-		return fmt.Errorf("Secret %q: the value of %s does not name the container: use -o shell or -o json", b.secret, secretkeys.AzureAccessToken)
+		return fmt.Errorf("Secret %q: the value of %s does not name the container: use the format shell or json", b.secret, secretkeys.AzureAccessToken)
 	}
 	return section(w, rcloneUse(b, a.container), b.claim, entry{key: "type", value: "azureblob"}, entry{key: "sas_url", value: b.values[secretkeys.AzureAccessToken]})
 }
@@ -160,7 +160,7 @@ func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
 	}
 	text, err := json.Marshal(key) //nolint:gosec // the user has requested the key
 	if err != nil || strings.Contains(string(text), "%(") {
-		return errors.New("the key of the service account cannot be written on one line, as rclone requires: use -o gcloud")
+		return errors.New("the key of the service account cannot be written on one line, as rclone requires: use the format gcloud")
 	}
 	return section(w, rcloneUse(b, b.values[secretkeys.GCSBucketName]), b.claim,
 		entry{key: "type", value: "google cloud storage", ours: true}, entry{key: "bucket_policy_only", value: "true"},
@@ -178,12 +178,13 @@ func s3cmd(w *bytes.Buffer, buckets []bucket, o Options) error {
 	if err != nil {
 		return err
 	}
-	if strings.Trim(c.endpoint.Path, "/") != "" {
-		return fmt.Errorf("s3cmd does not support endpoints with a path, such as %s", c.endpoint)
+	host, insecure, err := hostOf(c, "s3cmd")
+	if err != nil {
+		return err
 	}
-	secure, host := "False", c.endpoint.Host
-	if c.endpoint.Scheme == "https" {
-		secure = "True"
+	secure := "True"
+	if insecure {
+		secure = "False"
 	}
 	if !c.path {
 		host = "%(bucket)s." + host

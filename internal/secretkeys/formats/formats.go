@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package formats writes the granted credential of an access in the formats of shells and storage tools. It
-// writes each value unchanged or returns an error, so that the author of a Secret cannot inject a command, a
-// variable or a section.
+// Package formats writes the granted credential of an access in the formats of shells, storage tools and
+// applications. It writes each value unchanged or returns an error, so that the author of a Secret cannot inject a
+// command, a variable or a section. Errors contain no secret values.
 //
 // The package does not read objects from a cluster. In a Secret, it uses only the keys that COSI defines.
 package formats
@@ -17,9 +17,21 @@ import (
 	"unicode/utf8"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
+
+// Grant is the credential of an access for the bucket of one claim.
+type Grant struct {
+	// Claim and Secret are the names of the claim and of the access Secret.
+	Claim, Secret string
+	// Data is the data of the Secret.
+	Data map[string][]byte
+}
+
+// Format implements fmt.Formatter for every verb and redacts the credential.
+func (g Grant) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, "Secret "+g.Secret+" [redacted]") // Format cannot return an error
+}
 
 // Options configure the output.
 type Options struct {
@@ -50,6 +62,12 @@ func formats() []format {
 		{name: "mc", one: true, write: mc},
 		{name: "az", one: true, write: az},
 		{name: "gcloud", one: true, write: gcloud},
+		{name: "gitlab", one: true, write: gitlab},
+		{name: "barman", one: true, write: barman},
+		{name: "velero", one: true, write: velero},
+		{name: "loki", one: true, write: loki},
+		{name: "thanos", one: true, write: thanos},
+		{name: "spring", one: true, write: spring},
 		{name: "json", any: true, write: asJSON},
 	}
 }
@@ -64,7 +82,7 @@ func Names() []string {
 }
 
 // Write writes the grants of one access in the named format. After an error nothing has been written.
-func Write(w io.Writer, name string, granted []grants.Grant, o Options) error {
+func Write(w io.Writer, name string, granted []Grant, o Options) error {
 	at := slices.IndexFunc(formats(), func(f format) bool { return f.name == name })
 	if at < 0 {
 		return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(Names(), ", "))
@@ -98,7 +116,7 @@ type bucket struct {
 }
 
 // newBucket rejects values with terminal control characters or line breaks.
-func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
+func newBucket(grant Grant, anyText, redact bool) (bucket, error) {
 	protocol := cosiapi.Protocol(grant.Data[secretkeys.Protocol])
 	b := bucket{claim: grant.Claim, secret: grant.Secret, protocol: protocol, values: map[string]string{}}
 	known := secretkeys.Keys(protocol)
@@ -114,7 +132,7 @@ func newBucket(grant grants.Grant, anyText, redact bool) (bucket, error) {
 		value := string(raw)
 		if !printable(key, value, anyText) {
 			return bucket{}, fmt.Errorf("Secret %q: the value of %s contains characters that no driver delivers, so it is not printed: "+
-				"check which client writes that Secret, or print the value with -o json", grant.Secret, key)
+				"check which client writes that Secret, or use the format json", grant.Secret, key)
 		}
 		if redact && slices.Contains(hidden, value) {
 			value = redacted(value)
@@ -157,10 +175,10 @@ func (b bucket) other(what string) error {
 func fitting(protocol cosiapi.Protocol) []string {
 	switch protocol {
 	case cosiapi.ProtocolAzure:
-		return []string{"shell", "dotenv", "az", "rclone", "json"}
+		return []string{"shell", "dotenv", "az", "rclone", "barman", "spring", "json"}
 	case cosiapi.ProtocolGCS:
-		return []string{"shell", "dotenv", "gcloud", "rclone", "json"}
+		return []string{"shell", "dotenv", "gcloud", "rclone", "gitlab", "barman", "velero", "loki", "thanos", "spring", "json"}
 	default:
-		return []string{"shell", "dotenv", "aws", "rclone", "s3cmd", "mc", "json"}
+		return []string{"shell", "dotenv", "aws", "rclone", "s3cmd", "mc", "gitlab", "barman", "velero", "loki", "thanos", "spring", "json"}
 	}
 }

@@ -15,15 +15,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/formats"
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
 )
 
 // FuzzWrite verifies that every format either represents any Secret exactly or rejects it.
 func FuzzWrite(f *testing.F) {
 	for _, hostile := range []string{
 		"plain", "wJalr/XUt+nF=", "", " a ", "a'b", `a"b`, "$(touch x)", "`id`", "a\nb", "a\n[default]\n", "a#b", "a ;b", `a\`, "%(x)s", "\x1b[2J", "\x00", "\xff",
-		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b",
+		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b", "${x}", ":x", "1_0", "\U0001f600",
 	} {
 		f.Add(hostile, "https://s3.example.com")
 		f.Add("plain", hostile)
@@ -55,6 +54,7 @@ func FuzzWrite(f *testing.F) {
 				t.Errorf("mc: %v, secret %q of %q", err, alias.SecretKey, value)
 			}
 		}
+		seeApplications(t, s3, value)
 		google := keyGrant("PRIVATE_KEY="+value, "CLIENT_EMAIL="+value)
 		if text, ok := written(t, "rclone", google); ok {
 			seeGoogle(t, text, value)
@@ -68,10 +68,10 @@ func FuzzWrite(f *testing.F) {
 }
 
 // written returns the output of a format for a grant. ok is false if the format rejects it.
-func written(t *testing.T, format string, one grants.Grant) (text string, ok bool) {
+func written(t *testing.T, format string, one formats.Grant) (text string, ok bool) {
 	t.Helper()
 	var out bytes.Buffer
-	err := formats.Write(&out, format, []grants.Grant{one}, formats.Options{})
+	err := formats.Write(&out, format, []formats.Grant{one}, formats.Options{})
 	if err != nil && out.Len() > 0 {
 		t.Errorf("%s wrote something and failed: %v", format, err)
 	}

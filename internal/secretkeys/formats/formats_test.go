@@ -11,37 +11,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/formats"
-	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
 )
 
-func grant(values ...string) grants.Grant {
+func grant(values ...string) formats.Grant {
 	data := map[string][]byte{}
 	for _, value := range values {
 		key, value, _ := strings.Cut(value, "=")
 		data[key] = []byte(value)
 	}
-	return grants.Grant{Claim: "photos", Secret: "photos-credentials", Data: data}
+	return formats.Grant{Claim: "photos", Secret: "photos-credentials", Data: data}
 }
 
-func s3Grant(more ...string) grants.Grant {
+func s3Grant(more ...string) formats.Grant {
 	return grant(append([]string{
 		"COSI_PROTOCOL=S3", "AWS_ENDPOINT_URL=https://s3.example.com:9000", "BUCKET_NAME=b-1", "AWS_DEFAULT_REGION=eu-1",
 		"AWS_S3_ADDRESSING_STYLE=path", "AWS_ACCESS_KEY_ID=AKIA", "AWS_SECRET_ACCESS_KEY=wJal/+=x",
 	}, more...)...)
 }
 
-func azureGrant(more ...string) grants.Grant {
+func azureGrant(more ...string) formats.Grant {
 	return grant(append([]string{
 		"COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=acct", "AZURE_STORAGE_SAS_TOKEN=https://acct.blob.core.windows.net/c-1?sv=1&sig=a%2Fb",
 	}, more...)...)
 }
 
-func hmacGrant(more ...string) grants.Grant {
+func hmacGrant(more ...string) formats.Grant {
 	return grant(append([]string{"COSI_PROTOCOL=GCS", "PROJECT_ID=p-1", "BUCKET_NAME=g-1", "HMAC_ACCESS_ID=GOOG1", "HMAC_SECRET=h/+="}, more...)...)
 }
 
-func keyGrant(more ...string) grants.Grant {
+func keyGrant(more ...string) formats.Grant {
 	return grant(append([]string{
 		"COSI_PROTOCOL=GCS", "PROJECT_ID=p-1", "BUCKET_NAME=g-1", "SERVICE_ACCOUNT_NAME=sa", "CLIENT_EMAIL=sa@p-1", "CLIENT_ID=1", "PRIVATE_KEY_ID=k",
 		"PRIVATE_KEY=-----BEGIN-----\nab+/\n-----END-----\n",
@@ -52,7 +51,7 @@ func TestWrite(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		format  string
-		grant   grants.Grant
+		grant   formats.Grant
 		options formats.Options
 		want    string
 	}{
@@ -145,7 +144,7 @@ func TestWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if err := formats.Write(&out, tc.format, []grants.Grant{tc.grant}, tc.options); err != nil {
+			if err := formats.Write(&out, tc.format, []formats.Grant{tc.grant}, tc.options); err != nil {
 				t.Fatal(err)
 			}
 			got := out.String()
@@ -161,36 +160,36 @@ func TestWrite(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
-	plain := []grants.Grant{s3Grant()}
+	plain := []formats.Grant{s3Grant()}
 	for name, tc := range map[string]struct {
 		format string
-		grants []grants.Grant
+		grants []formats.Grant
 		want   string
 	}{
-		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, json`},
-		"two buckets where there is room for one":   {"shell", []grants.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
-		"a Secret of no protocol":                   {"shell", []grants.Grant{grant("COSI_PROTOCOL=FTP")}, "the value of COSI_PROTOCOL is not one of S3, Azure, GCS"},
-		"a line in a value of one line":             {"aws", []grants.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION contains characters that no driver delivers"},
-		"terminal control characters":               {"shell", []grants.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID contains characters"},
-		"a return in PEM":                           {"shell", []grants.Grant{s3Grant("COSI_CERTIFICATE_AUTHORITY=a\rb")}, "the value of COSI_CERTIFICATE_AUTHORITY contains characters"},
-		"text that turns its direction":             {"shell", []grants.Grant{s3Grant("BUCKET_NAME=a\u202eb")}, "the value of BUCKET_NAME contains characters"},
-		"bytes that are no text":                    {"json", []grants.Grant{s3Grant("BUCKET_NAME=\xff")}, "the value of BUCKET_NAME contains characters"},
-		"a comment in a value of a file":            {"aws", []grants.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a #b")}, "the value of aws_secret_access_key contains a character"},
-		"an interpolation":                          {"rclone", []grants.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=%(type)s")}, "the value of secret_access_key contains a character"},
-		"an interpolation in a host":                {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=http://%25(x)s")}, "the value of host_base contains a character"},
-		"a quote that .env files read as they like": {"dotenv", []grants.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a'b")}, "AWS_SECRET_ACCESS_KEY contains a character that other programs"},
-		"a second field in a connection string":     {"az", []grants.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://a/c?sig=x;AccountKey=y")}, "AZURE_STORAGE_SAS_TOKEN contains a character"},
-		"a token that is no URL":                    {"az", []grants.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://[/c?sig=x")}, "is not a URL with a signature"},
-		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, json`},
+		"a format that there is not":                {"xml", plain, `unknown format "xml": use one of shell, dotenv, aws, rclone, s3cmd, mc, az, gcloud, gitlab, barman, velero, loki, thanos, spring, json`},
+		"two buckets where there is room for one":   {"shell", []formats.Grant{s3Grant(), s3Grant()}, "the access has 2: select one with --claim"},
+		"a Secret of no protocol":                   {"shell", []formats.Grant{grant("COSI_PROTOCOL=FTP")}, "the value of COSI_PROTOCOL is not one of S3, Azure, GCS"},
+		"a line in a value of one line":             {"aws", []formats.Grant{s3Grant("AWS_DEFAULT_REGION=x\n[profile default]\ncredential_process = id")}, "the value of AWS_DEFAULT_REGION contains characters that no driver delivers"},
+		"terminal control characters":               {"shell", []formats.Grant{s3Grant("AWS_ACCESS_KEY_ID=\x1b[2J")}, "the value of AWS_ACCESS_KEY_ID contains characters"},
+		"a return in PEM":                           {"shell", []formats.Grant{s3Grant("COSI_CERTIFICATE_AUTHORITY=a\rb")}, "the value of COSI_CERTIFICATE_AUTHORITY contains characters"},
+		"text that turns its direction":             {"shell", []formats.Grant{s3Grant("BUCKET_NAME=a\u202eb")}, "the value of BUCKET_NAME contains characters"},
+		"bytes that are no text":                    {"json", []formats.Grant{s3Grant("BUCKET_NAME=\xff")}, "the value of BUCKET_NAME contains characters"},
+		"a comment in a value of a file":            {"aws", []formats.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a #b")}, "the value of aws_secret_access_key contains a character"},
+		"an interpolation":                          {"rclone", []formats.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=%(type)s")}, "the value of secret_access_key contains a character"},
+		"an interpolation in a host":                {"s3cmd", []formats.Grant{s3Grant("AWS_ENDPOINT_URL=http://%25(x)s")}, "the value of host_base contains a character"},
+		"a quote that .env files read as they like": {"dotenv", []formats.Grant{s3Grant("AWS_SECRET_ACCESS_KEY=a'b")}, "AWS_SECRET_ACCESS_KEY contains a character that other programs"},
+		"a second field in a connection string":     {"az", []formats.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://a/c?sig=x;AccountKey=y")}, "AZURE_STORAGE_SAS_TOKEN contains a character"},
+		"a token that is no URL":                    {"az", []formats.Grant{azureGrant("AZURE_STORAGE_SAS_TOKEN=https://[/c?sig=x")}, "is not a URL with a signature"},
+		"S3 at az":                                  {"az", plain, `the format supports only Azure, but the protocol of claim "photos" is S3: use one of shell, dotenv, aws, rclone, s3cmd, mc, gitlab, barman, velero, loki, thanos, spring, json`},
 		"S3 at gcloud":                              {"gcloud", plain, "the format supports only Google Cloud Storage, but the protocol"},
-		"Azure at aws":                              {"aws", []grants.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, json`},
-		"Google without an HMAC key at mc":          {"mc", []grants.Grant{keyGrant()}, "an S3 client requires an HMAC key: use -o gcloud or -o rclone"},
-		"Google with nothing but one at gcloud":     {"gcloud", []grants.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
-		"a service account at S3":                   {"rclone", []grants.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},
-		"a service account at Azure":                {"az", []grants.Grant{grant("COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=a")}, "authenticates by ServiceAccount"},
-		"a service account at Google":               {"rclone", []grants.Grant{grant("COSI_PROTOCOL=GCS", "BUCKET_NAME=g")}, "authenticates by ServiceAccount"},
-		"an endpoint that is none":                  {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=s3.example.com")}, "the value of AWS_ENDPOINT_URL is not a URL"},
-		"an endpoint with a path at s3cmd":          {"s3cmd", []grants.Grant{s3Grant("AWS_ENDPOINT_URL=https://s3.example.com/store")}, "does not support endpoints with a path"},
+		"Azure at aws":                              {"aws", []formats.Grant{azureGrant()}, `the protocol of claim "photos" is Azure: use one of shell, dotenv, az, rclone, barman, spring, json`},
+		"Google without an HMAC key at mc":          {"mc", []formats.Grant{keyGrant()}, "an S3 client requires an HMAC key: use the format gcloud or rclone"},
+		"Google with nothing but one at gcloud":     {"gcloud", []formats.Grant{hmacGrant()}, "contains an HMAC key, which Google's own clients do not support"},
+		"a service account at S3":                   {"rclone", []formats.Grant{grant("COSI_PROTOCOL=S3", "BUCKET_NAME=b")}, "authenticates by ServiceAccount"},
+		"a service account at Azure":                {"az", []formats.Grant{grant("COSI_PROTOCOL=Azure", "AZURE_STORAGE_ACCOUNT=a")}, "authenticates by ServiceAccount"},
+		"a service account at Google":               {"rclone", []formats.Grant{grant("COSI_PROTOCOL=GCS", "BUCKET_NAME=g")}, "authenticates by ServiceAccount"},
+		"an endpoint that is none":                  {"s3cmd", []formats.Grant{s3Grant("AWS_ENDPOINT_URL=s3.example.com")}, "the value of AWS_ENDPOINT_URL is not a URL"},
+		"an endpoint with a path at s3cmd":          {"s3cmd", []formats.Grant{s3Grant("AWS_ENDPOINT_URL=https://s3.example.com/store")}, "does not support endpoints with a path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +214,7 @@ func TestSeveralBuckets(t *testing.T) {
 		"aws": {"[profile photos]", "[profile archive]"}, "rclone": {"[photos]", "[archive]"}, "json": {`"claim": "photos"`, `"claim": "archive"`},
 	} {
 		var out bytes.Buffer
-		if err := formats.Write(&out, format, []grants.Grant{s3Grant(), other}, formats.Options{}); err != nil {
+		if err := formats.Write(&out, format, []formats.Grant{s3Grant(), other}, formats.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range want {
@@ -231,9 +230,9 @@ func TestSeveralBuckets(t *testing.T) {
 func TestNothingSecretIsLeftOnATerminal(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats.Names() {
-		for protocol, one := range map[string]grants.Grant{"S3": s3Grant(), "Azure": azureGrant(), "HMAC": hmacGrant(), "key": keyGrant()} {
+		for protocol, one := range map[string]formats.Grant{"S3": s3Grant(), "Azure": azureGrant(), "HMAC": hmacGrant(), "key": keyGrant()} {
 			var out bytes.Buffer
-			if err := formats.Write(&out, format, []grants.Grant{one}, formats.Options{Redact: true}); err != nil {
+			if err := formats.Write(&out, format, []formats.Grant{one}, formats.Options{Redact: true}); err != nil {
 				continue // covered by TestWriteRefuses
 			}
 			for _, secret := range []string{"wJal", "sig=", "h/+=", "ab+/"} {
@@ -250,7 +249,7 @@ func TestAGrantDoesNotPrint(t *testing.T) {
 	t.Parallel()
 	one := s3Grant()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%q"} {
-		for _, value := range []any{one, &one, []grants.Grant{one}, maps.Collect(maps.All(map[string]grants.Grant{"a": one}))} {
+		for _, value := range []any{one, &one, []formats.Grant{one}, maps.Collect(maps.All(map[string]formats.Grant{"a": one}))} {
 			if text := fmt.Sprintf(verb, value); strings.Contains(text, "wJal") || strings.Contains(text, "774a616c") || strings.Contains(text, "0x77") {
 				t.Errorf("%s of %T: %s", verb, value, text)
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/shellenv"
 )
 
 func TestWriteIsReadBackByAShell(t *testing.T) {

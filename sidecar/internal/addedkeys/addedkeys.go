@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package addedkeys renders the keys that a user adds to the Secrets of an access with the annotation
+// cooper.dev/secret-keys.
+//
+// A user writes the annotation, so the package limits its size, the work of a template and the size of a Secret. A
+// template reads only the values of its own access. Rendering is a pure function of the annotation and of these values.
+// Errors are for the user and contain no values of Secrets.
+package addedkeys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
+)
+
+const (
+	// maxAnnotation limits the annotation, in bytes.
+	maxAnnotation = 16 << 10
+	// maxKeys limits the number of added keys.
+	maxKeys = 32
+	// maxSecret limits the keys and values of a whole Secret, in bytes.
+	maxSecret = 256 << 10
+	// maxProblems limits the problems in an error.
+	maxProblems = 4
+)
+
+// Add returns the data of each grant's Secret with the added keys that the annotation of the access defines. It ignores
+// keys in the data of a grant that are not COSI's. The error describes the keys that could not be rendered. The result
+// has all other keys, and always those of COSI.
+func Add(annotation string, grants []formats.Grant) ([]map[string][]byte, error) {
+	own := make([]formats.Grant, len(grants))
+	for i, grant := range grants {
+		own[i] = formats.Grant{Claim: grant.Claim, Secret: grant.Secret, Data: Own(grant.Data)}
+	}
+	work := &budget{left: maxWork}
+	keys, problems := keysOf(annotation, work)
+	values := valuesOf(own)
+	data := make([]map[string][]byte, len(grants))
+	for i, grant := range own {
+		added, failed := render(keys, grant, values, work)
+		problems = append(problems, failed...)
+		data[i] = maps.Clone(grant.Data)
+		if n := size(data[i]) + size(added); n > maxSecret {
+			problems = append(problems, fmt.Errorf("Secret %q would have %d bytes, but the limit is %d", grant.Secret, n, maxSecret))
+			continue
+		}
+		maps.Copy(data[i], added)
+	}
+	return data, join(problems)
+}
+
+// join returns the first problems as one error, or nil if there are none.
+func join(problems []error) error {
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems:maxProblems], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(problems...)
+}
+
+// Own returns the keys of COSI in the data of a Secret.
+func Own(data map[string][]byte) map[string][]byte {
+	own := map[string][]byte{}
+	for _, key := range secretkeys.Keys(cosiapi.Protocol(data[secretkeys.Protocol])) {
+		if value, ok := data[key]; ok {
+			own[key] = value
+		}
+	}
+	return own
+}
+
+// Rendered returns the values of the other keys, which count as secrets, in the order of their names.
+func Rendered(data map[string][]byte) []string {
+	own := Own(data)
+	var values []string
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if _, ok := own[key]; !ok {
+			values = append(values, string(data[key]))
+		}
+	}
+	return values
+}
+
+// render renders the keys for the Secret of one grant.
+func render(keys []key, grant formats.Grant, values map[string]map[string]string, work *budget) (added map[string][]byte, problems []error) {
+	added = map[string][]byte{}
+	for _, k := range keys {
+		var text bytes.Buffer
+		var err error
+		if k.template == nil {
+			err = formats.Write(&text, k.preset, []formats.Grant{grant}, formats.Options{})
+		} else {
+			err = k.template.execute(&text, grant.Claim, values, work)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("key %q of Secret %q: %w", k.name, grant.Secret, err))
+			continue
+		}
+		added[k.name] = text.Bytes()
+	}
+	return added, problems
+}
+
+// size returns the length of all keys and values in bytes.
+func size(data map[string][]byte) int {
+	n := 0
+	for key, value := range data {
+		n += len(key) + len(value)
+	}
+	return n
+}
