@@ -27,7 +27,7 @@ func TestLibrariesLogToStandardError(t *testing.T) {
 		return
 	}
 	var stderr strings.Builder
-	command := exec.Command(os.Args[0], "-test.run=^TestLibrariesLogToStandardError$") //nolint:gosec // this test binary
+	command := exec.Command(os.Args[0], "-test.run=^TestLibrariesLogToStandardError$")
 	command.Env = append(os.Environ(), inner+"=1")
 	command.Stderr = &stderr
 	if out, err := command.Output(); err != nil {
