@@ -78,7 +78,7 @@ hide=none
 [ -z "$short" ] || hide=skipped
 
 # test_in tests packages of the module in a directory. make verify vets. The linker takes a third of the time of the short
-# tier, and an eighth of that to collect garbage unless it may keep it.
+# tier, and up to an eighth of that to collect garbage unless it may keep it.
 test_in() {
   local module=$1
   shift
