@@ -21,6 +21,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
@@ -36,9 +37,10 @@ var builtHelm = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// helm runs Helm and returns its output. An error includes its message.
+// helm runs Helm and returns its output. An error includes its message. In the short tier it skips the test.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	fulltest.Only(t, "it needs Helm, which takes minutes to build")
 	path, err := builtHelm()
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,10 @@ func read(t *testing.T, page string) string {
 // TestREADME runs the commands in README.md.
 //
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
-func TestREADME(t *testing.T) { runPage(t, "README.md") }
+func TestREADME(t *testing.T) {
+	fulltest.Only(t, "TestCooperDoesWhatTheReadmePromises in cmd/cooper")
+	runPage(t, "README.md")
+}
 
 // fullPages are the pages that the full tier runs in addition to README.md: the tutorials, and how-tos that
 // start different components. The soak runs all pages.

@@ -92,6 +92,7 @@ func byVendor(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
 // drivers/adapter crash the adapter.
 func TestCrashWithADriverOfV1alpha1(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestCrash with a driver of v1alpha2")
 	names := slices.DeleteFunc(flowNames(), func(name string) bool { return name == "an access to two" || name == "a rotation" })
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	eachFlow(t, fulltest.Pick(t, names, fulltest.Tiers{Short: []string{"an access that leaves"}, Full: []string{"a claim", "an import"}}), func(t *testing.T, f flow) {

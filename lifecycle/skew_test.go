@@ -16,6 +16,7 @@ import (
 // Lease has expired. One has a stale cache. Nothing may be created twice or left over.
 func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestSkewOfAnOldView")
 	eachFlow(t, fulltest.Pick(t, flowNames(), fulltest.Tiers{Short: []string{"a claim"}, Full: []string{"an access that leaves", "an import"}}), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max})
 		w.newClass("fast")

@@ -33,6 +33,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceByV1Alpha1 is that by the older contract.
 func TestConformanceByV1Alpha1(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestConformance in drivers/s3driver runs it by v1alpha1")
 	testConformance(t, "cosi-driver-azure on azurefake, by v1alpha1", true)
 }
 

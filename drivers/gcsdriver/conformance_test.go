@@ -63,6 +63,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceByV1Alpha1 is TestConformance with the older contract, whose workloads only support S3 clients.
 func TestConformanceByV1Alpha1(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestConformance in drivers/s3driver runs it by v1alpha1")
 	config := sanitytest.ByV1Alpha1(conformance(t, startProjects(t, gcsfake.Options{}), sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")))
 	config.Probers = sanity.Probers(sanity.ProberOptions{})
 	config.Params.InvalidAccess = map[string]string{"credentials": "json"}

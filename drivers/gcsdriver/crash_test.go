@@ -20,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // process makes a driver as a new process has it, with a sidecar. Without a crash it runs until the test ends.
@@ -108,6 +109,9 @@ func TestCrashMatrix(t *testing.T) {
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
+				if name != "rotate" {
+					fulltest.Only(t, "\"rotate\" with each kind of lag")
+				}
 				on := startGoogle(t, gcsfake.Options{Past: true})
 				on.readLag = "1ms"
 				for _, operation := range operations {

@@ -11,12 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 const page = "docs/reference/api-changes.md"
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "make verify compares the API")
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"go.mod":                     "module github.com/cooper-cosi/cooper\n\ngo 1.26.0\n",

@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // TestCheck checks a module in which the test of one package compiles only on Linux.
 func TestCheck(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "make verify type-checks for macOS")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  "module tiny\n\ngo 1.26\n",

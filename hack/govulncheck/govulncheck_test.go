@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
 // database is a database in which all versions of strconv.Quote are vulnerable, as files by path.
@@ -23,6 +25,7 @@ var database = map[string]string{
 
 func TestRun(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "make verify runs govulncheck")
 	db := "file://" + write(t, database)
 	if out, code := run(t, db, "", "-version"); code != 0 { // this builds govulncheck
 		t.Fatal(out)

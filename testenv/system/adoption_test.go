@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -27,6 +28,7 @@ const baseline = "16f3770825fe93aeaa2a7459e3e317d080909171"
 // docs/howto/install-with-helm.md, and compares the result with a new Helm installation.
 func TestHelmTakesOver(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestDeploy installs the manifests that the charts are generated from")
 	manifests := baselineManifests(t)
 	// A control plane without CRDs.
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})

@@ -159,7 +159,7 @@ func TestAnyPartMayBeRestartedWhileWorkWaits(t *testing.T) {
 		"the driver":     func(f *flow) *system.Component { return f.Driver(f.driver.Name()) },
 		"the sidecar":    func(f *flow) *system.Component { return f.Sidecar(f.driver.Name()) },
 	}
-	for name, part := range tests {
+	for name, part := range fulltest.Rows(t, tests, "the sidecar") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFlow(t, system.Options{})

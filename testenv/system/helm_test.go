@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -29,6 +30,7 @@ import (
 // e2e cover what needs Pods.
 func TestHelm(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestDeploy installs the manifests that the charts are generated from")
 	// A control plane without CRDs.
 	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
 	apply(t, env, "default", "-f", "../../deploy/controller/namespace.yaml", "-f", "../../deploy/drivers/s3/namespace.yaml")

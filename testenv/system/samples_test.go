@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/internal/testing/processtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -53,6 +54,7 @@ func samples(t *testing.T) []string {
 // keys that they name.
 func TestSamples(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestCooperDoesWhatTheReadmePromises in cmd/cooper applies the manifests of the tutorial")
 	env := testenv.Start(t, testenv.Options{Private: true}) // isolated because classes and driver name are fixed
 	s := systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{cloudstest.S3(t, faketest.Start(t, s3fake.New, s3fake.Options{}), credstore.NewMemory())}})
 	strict := client.WithFieldValidation(s.Client(), metav1.FieldValidationStrict)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -88,7 +89,8 @@ func TestCRDsAreNotDeletedByAccident(t *testing.T) {
 	}
 	install()
 	env.Create(v1alpha1CRD())
-	for _, name := range []string{"buckets.objectstorage.k8s.io", "bucketclaims.objectstorage.k8s.io", "objectbucketclaims.objectbucket.io"} {
+	names := []string{"buckets.objectstorage.k8s.io", "bucketclaims.objectstorage.k8s.io", "objectbucketclaims.objectbucket.io"}
+	for _, name := range fulltest.Pick(t, names, fulltest.Tiers{Short: names[:1]}) {
 		refused := func(context.Context) error {
 			out, err := kubectl(t, env, "delete", "crd", name, "--dry-run=server")
 			if err == nil || !strings.Contains(out, "set the annotation cooper.dev/allow-deletion=true") {

@@ -13,6 +13,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/uninstall"
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -97,6 +98,7 @@ func TestCheck(t *testing.T) {
 // TestCheckOfMany has more objects than fit on a page or are listed.
 func TestCheckOfMany(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestCheck lists fewer objects")
 	env := testenv.Start(t, testenv.Options{Private: true})
 	namespace := env.Namespace()
 	for i := range 230 {
@@ -123,6 +125,7 @@ func TestCheckWithoutCRDs(t *testing.T) {
 // TestCheckOfAnotherVersion checks an API server that serves the kinds in another version.
 func TestCheckOfAnotherVersion(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestCheckWithoutRights fails to list the objects, too")
 	manifests, err := deploy.CRDs()
 	if err != nil {
 		t.Fatal(err)
