@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/readiness"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
@@ -103,6 +104,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 	}
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)
+	}
+	if err := readiness.Watch(mgr, readiness.Options{Scope: o.Scope, Suffix: o.partName("")}); err != nil {
+		return fmt.Errorf("controller: add the reconcilers of readiness: %w", err)
 	}
 	if err := metrics.NewObjects(o.Registerer, inventory(mgr, o.Scope)); err != nil {
 		return fmt.Errorf("controller: %w", err)

@@ -69,7 +69,7 @@ type system struct {
 var shortTests = []string{
 	"TestAccessIsHandedOffInOneWrite", "TestAccessCreatedBeforeItsClaim", "TestLastAccessTakesTheMarkOff",
 	"TestClaimGetsABucketInFourWrites", "TestRestartedControllerWritesNothing",
-	"TestWritesOfTheWholeLife", "TestImport", "TestReferenceOfAnotherClaimsAccess", "TestUsersServeThemselves",
+	"TestWritesOfTheWholeLife", "TestReadyBesideAnEarlierSidecar", "TestImport", "TestReferenceOfAnotherClaimsAccess", "TestUsersServeThemselves",
 }
 
 // newSystem creates a namespace and a user with exactly the Controller's roles. At its end, the test fails if the API

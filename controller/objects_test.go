@@ -124,7 +124,9 @@ func (s *system) dropFinalizer(obj client.Object) {
 	}
 }
 
+// setCondition acts as the sidecar, which writes Ready together with the condition.
 func setCondition(conds *[]metav1.Condition, conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
+	defer conditions.Summarize(conds)
 	meta.SetStatusCondition(conds, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason), Message: message, ObservedGeneration: 1})
 }
 

@@ -19,12 +19,13 @@ import (
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driverName`
 // +kubebuilder:printcolumn:name="Bucket ID",type=string,JSONPath=`.status.bucketID`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.deletionPolicy`
 // +kubebuilder:printcolumn:name="Claim namespace",type=string,JSONPath=`.spec.bucketClaimRef.namespace`,priority=1
 // +kubebuilder:printcolumn:name="Claim",type=string,JSONPath=`.spec.bucketClaimRef.name`,priority=1
-// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
+// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.existingBucketID) || !has(self.status) || !has(self.status.bucketID) || self.status.bucketID == self.spec.existingBucketID",message="status.bucketID must equal spec.existingBucketID"
 type Bucket struct {
@@ -129,7 +130,9 @@ type BucketClaimReference struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.bucketID) || has(self.bucketID)",message="status.bucketID may not be changed or removed once it is set"
 type BucketStatus struct {
-	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed, and
+	// Ready, which summarizes them. Stalled is added while only a change by a
+	// user or an administrator helps.
 	// DeprovisionFailed is added when the deletion waits or fails. ReleaseHeld
 	// is set while the BucketClaim does not exist, COSI has not observed its
 	// deletion, and no administrator has confirmed the release.
@@ -137,7 +140,7 @@ type BucketStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	// +kubebuilder:default={{type:"Ready",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// bucketID is the unique ID of the bucket in the backend. It is set before

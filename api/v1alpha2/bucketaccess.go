@@ -15,13 +15,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketAccessClassName`
 // +kubebuilder:printcolumn:name="First claim",type=string,JSONPath=`.spec.bucketClaims[0].bucketClaimName`
 // +kubebuilder:printcolumn:name="First secret",type=string,JSONPath=`.spec.bucketClaims[0].accessSecretName`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`,priority=1
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.status.driverName`,priority=1
 // +kubebuilder:printcolumn:name="Account ID",type=string,JSONPath=`.status.accountID`,priority=1
-// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
+// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type BucketAccess struct {
 	metav1.TypeMeta `json:",inline"`
@@ -126,13 +127,15 @@ type BucketAccessModes struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.driverName) || (has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters))",message="status.parameters may not be changed once status.driverName is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cleanup) || has(self.cleanup)",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 type BucketAccessStatus struct {
-	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed, and
+	// Ready, which summarizes them. Stalled is added while only a change by a
+	// user or an administrator helps.
 	// DeprovisionFailed is added when the deletion waits or fails.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	// +kubebuilder:default={{type:"Ready",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// accountID is the unique ID of the account in the backend. It is set

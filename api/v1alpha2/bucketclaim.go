@@ -13,9 +13,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:metadata:annotations="argocd.argoproj.io/sync-options=Delete=false,Prune=false"
 // +kubebuilder:metadata:annotations="kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketClassName`
 // +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.status.boundBucketName`
-// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
+// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.existingBucketName) || !has(self.status) || !has(self.status.boundBucketName) || self.status.boundBucketName == self.spec.existingBucketName",message="status.boundBucketName must equal spec.existingBucketName"
 type BucketClaim struct {
@@ -62,13 +63,15 @@ type BucketClaimSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.boundBucketName) || has(self.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"
 type BucketClaimStatus struct {
-	// conditions are Provisioned, ResourcesValidated and ProvisionFailed.
+	// conditions are Provisioned, ResourcesValidated and ProvisionFailed, and
+	// Ready, which summarizes them. Stalled is added while only a change by a
+	// user or an administrator helps.
 	// DeprovisionFailed is added when the deletion waits or fails.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	// +kubebuilder:default={{type:"Ready",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// boundBucketName is the name of the Bucket that belongs to this claim.

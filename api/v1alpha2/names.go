@@ -97,9 +97,17 @@ const (
 // select the Secrets that they watch. It is not in the KEP.
 const AccessSecretLabel = "cooper.dev/access-secret" //nolint:gosec // a name, not a credential
 
-// Condition types (KEP section "Conditions"; DeprovisionFailed and
-// ReleaseHeld are Cooper's).
+// Condition types (KEP section "Conditions"; Ready, Stalled, DeprovisionFailed
+// and ReleaseHeld are Cooper's).
 const (
+	// ConditionReady summarizes the other conditions for tools such as kstatus:
+	// True if the object can be used, otherwise Unknown or False with the reason.
+	ConditionReady = "Ready"
+
+	// ConditionStalled is True while Ready is False and only a change by a user or
+	// an administrator helps. Otherwise it is absent.
+	ConditionStalled = "Stalled"
+
 	// ConditionProvisioned reports whether the backend resource was provisioned.
 	ConditionProvisioned = "Provisioned"
 

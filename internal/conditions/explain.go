@@ -15,6 +15,9 @@ import (
 func Explain(list []metav1.Condition) string {
 	var reasons []string
 	for _, c := range list {
+		if IsSummary(c) {
+			continue
+		}
 		bad := metav1.ConditionFalse
 		if c.Type == cosiapi.ConditionProvisionFailed {
 			bad = metav1.ConditionTrue

@@ -116,3 +116,17 @@ func (r Reason) Owner() Owner {
 		return Unowned
 	}
 }
+
+// Stalled reports whether only a change by a user or an administrator helps an object with Ready=False of this reason.
+// It is false for a problem that may resolve on its own, or when another object is created or deleted.
+func (r Reason) Stalled() bool {
+	switch r {
+	case ClassRejected, BucketMissing, BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported,
+		DriverMismatch, ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid,
+		Terminal, DriverIncompatible, DriverResponseInvalid, DriverLacksProtocol, BucketNotUsable, StatusDegraded,
+		ClaimStillBound:
+		return true
+	default:
+		return false
+	}
+}

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // recordTries is the maximum number of attempts to write the outcome of a call while other clients write to the
@@ -47,9 +50,21 @@ func (s Store) Patch(ctx context.Context, obj client.Object, change func()) (boo
 	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Patch(ctx, obj, p) })
 }
 
-// PatchStatus is like Patch, for changes of the status.
+// PatchStatus is like Patch, for changes of the status. If change modifies the conditions of a BucketClaim, Bucket or
+// BucketAccess, the same write has the conditions that summarize them.
 func (s Store) PatchStatus(ctx context.Context, obj client.Object, change func()) (bool, error) {
-	return s.patch(ctx, obj, change, func(p client.Patch) error { return s.Client.Status().Patch(ctx, obj, p) })
+	summarized := func() {
+		list := conditions.Of(obj)
+		if list == nil {
+			change()
+			return
+		}
+		before := slices.Clone(*list)
+		if change(); !slices.Equal(before, *list) {
+			conditions.Summarize(list)
+		}
+	}
+	return s.patch(ctx, obj, summarized, func(p client.Patch) error { return s.Client.Status().Patch(ctx, obj, p) })
 }
 
 // Record is like Patch, for the outcome of an external call that must not be repeated only because the object has

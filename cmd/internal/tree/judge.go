@@ -55,31 +55,22 @@ func plain(list []metav1.Condition) []metav1.Condition {
 }
 
 // provisioning returns the state of an object that is not being deleted, and the condition that determines
-// it.
+// it. It is the condition that Ready repeats, so it also applies to an object that has no Ready yet.
 func provisioning(list []metav1.Condition) (State, reasons.Word, *metav1.Condition) {
-	provisioned := meta.FindStatusCondition(list, cosiapi.ConditionProvisioned)
-	validated := meta.FindStatusCondition(list, cosiapi.ConditionResourcesValidated)
-	held := meta.FindStatusCondition(list, cosiapi.ConditionReleaseHeld)
-	failed := meta.FindStatusCondition(list, cosiapi.ConditionProvisionFailed)
-	is := func(c *metav1.Condition, status metav1.ConditionStatus) bool { return c != nil && c.Status == status }
+	decisive := conditions.Decisive(list)
 	switch {
-	case is(held, metav1.ConditionTrue):
-		return Failed, reasons.Held, held
-	case is(provisioned, metav1.ConditionFalse):
-		return Failed, reasons.Failed, provisioned
-	case is(validated, metav1.ConditionFalse):
-		if is(provisioned, metav1.ConditionTrue) {
-			return Failed, reasons.Degraded, validated
-		}
-		return Failed, reasons.Failed, validated
-	case is(provisioned, metav1.ConditionTrue):
-		return Good, reasons.Provisioned, provisioned
-	case is(failed, metav1.ConditionTrue): // it may be temporary, and is more specific than a condition that waits
-		return Waiting, reasons.Waiting, failed
-	case provisioned == nil:
+	case decisive == nil:
 		return Waiting, reasons.Waiting, &metav1.Condition{Reason: string(conditions.Initial), Message: "Waiting for COSI."}
+	case decisive.Type == cosiapi.ConditionReleaseHeld:
+		return Failed, reasons.Held, decisive
+	case decisive.Type == cosiapi.ConditionResourcesValidated && meta.IsStatusConditionTrue(list, cosiapi.ConditionProvisioned):
+		return Failed, reasons.Degraded, decisive
+	case decisive.Status == metav1.ConditionFalse:
+		return Failed, reasons.Failed, decisive
+	case decisive.Type == cosiapi.ConditionProvisioned && decisive.Status == metav1.ConditionTrue:
+		return Good, reasons.Provisioned, decisive
 	default:
-		return Waiting, reasons.Waiting, provisioned
+		return Waiting, reasons.Waiting, decisive
 	}
 }
 

@@ -147,6 +147,8 @@ func inProgress(claim *cosiapi.BucketClaim) bool {
 			return reason != conditions.Initial && reason != conditions.WaitingForBucket && c.Status != metav1.ConditionTrue
 		case cosiapi.ConditionResourcesValidated:
 			return reason != conditions.Initial && c.Status != metav1.ConditionTrue
+		case cosiapi.ConditionReady:
+			return false // it repeats the others
 		default:
 			return c.Status == metav1.ConditionTrue
 		}

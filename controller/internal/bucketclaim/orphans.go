@@ -124,7 +124,7 @@ func agreed(bucket *cosiapi.Bucket) bool {
 func untouched(bucket *cosiapi.Bucket) bool {
 	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
 	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
-		return c.Type != cosiapi.ConditionReleaseHeld && conditions.Reason(c.Reason) != conditions.Initial
+		return c.Type != cosiapi.ConditionReleaseHeld && !conditions.IsSummary(c) && conditions.Reason(c.Reason) != conditions.Initial
 	})
 	asked := bucket.Status.BucketID != "" || cosiapi.HasAnnotation(bucket, cosiapi.AskedForAnnotation)
 	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && !asked && !said

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package readiness writes the conditions Ready and Stalled of objects whose last writer did not: a component of an
+// earlier version or of another project. Controller and sidecar set them in each write of a status, so the package
+// usually writes nothing. It limits its writes, because an upgrade can leave many such objects.
+package readiness
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+)
+
+// perSecond is the maximum number of writes per second, equal to the default of the sidecar's --regrant-rate.
+const perSecond = 5
+
+// Options configure Watch.
+type Options struct {
+	// Scope restricts the objects as in the other reconcilers.
+	Scope reconciler.Scope
+	// Suffix is appended to the names of the reconcilers in logs.
+	Suffix string
+}
+
+// Watch adds one reconciler for each kind. Together they write at most perSecond objects per second.
+func Watch(mgr ctrl.Manager, o Options) error {
+	limit := rate.NewLimiter(perSecond, perSecond)
+	for kind, blank := range map[string]func() client.Object{
+		"bucketclaim":  func() client.Object { return &cosiapi.BucketClaim{} },
+		"bucket":       func() client.Object { return &cosiapi.Bucket{} },
+		"bucketaccess": func() client.Object { return &cosiapi.BucketAccess{} },
+	} {
+		r := &summarizer{store: reconciler.NewStore(mgr.GetClient(), mgr.GetAPIReader()), blank: blank, limit: limit, scope: o.Scope}
+		err := ctrl.NewControllerManagedBy(mgr).
+			Named("readiness-"+kind+o.Suffix).
+			WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).
+			For(blank(), builder.WithPredicates(predicate.NewPredicateFuncs(r.outdated))).
+			Complete(r)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", blank(), err)
+		}
+	}
+	return nil
+}
+
+// A summarizer reconciles the objects of one kind.
+type summarizer struct {
+	store reconciler.Store
+	blank func() client.Object
+	limit *rate.Limiter
+	scope reconciler.Scope
+}
+
+// Reconcile implements reconcile.Reconciler. Its only worker waits for the limit before it reads the object.
+func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if err := r.limit.Wait(ctx); err != nil {
+		return reconcile.Result{}, fmt.Errorf("wait for the limit of writes: %w", err)
+	}
+	obj := r.blank()
+	if err := client.IgnoreNotFound(r.store.Client.Get(ctx, req.NamespacedName, obj)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("read %T %q from the cache: %w", obj, req, err)
+	}
+	if !r.outdated(obj) {
+		return reconcile.Result{}, nil
+	}
+	_, err := r.store.PatchStatus(ctx, obj, func() { conditions.Summarize(conditions.Of(obj)) })
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil // another write or the deletion came first
+	}
+	return reconcile.Result{}, err //nolint:wrapcheck // the Store names the object
+}
+
+// outdated reports whether Ready or Stalled of an object does not agree with its other conditions. kstatus does not
+// read the conditions of an object that is being deleted.
+func (r *summarizer) outdated(obj client.Object) bool {
+	list := conditions.Of(obj)
+	namespace := obj.GetNamespace()
+	if bucket, ok := obj.(*cosiapi.Bucket); ok {
+		namespace = bucket.Spec.BucketClaimRef.Namespace
+	}
+	return list != nil && obj.GetDeletionTimestamp().IsZero() && r.scope.Includes(namespace) && !conditions.Summarized(*list)
+}
