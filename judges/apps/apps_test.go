@@ -101,7 +101,8 @@ func (a app) message(t *testing.T) string {
 	return ready.Message
 }
 
-func (a app) claimIs(ctx context.Context, want string) error  { return a.is(ctx, "BucketClaim", want) }
+func (a app) claimIs(ctx context.Context, want string) error { return a.is(ctx, "BucketClaim", want) }
+
 func (a app) accessIs(ctx context.Context, want string) error { return a.is(ctx, "BucketAccess", want) }
 
 // is compares an object's status by kstatus and by Flux's fork with want.
