@@ -478,7 +478,7 @@ func TestClaimsThatShareABucket(t *testing.T) {
 
 func TestTwoCausesOfOneCondition(t *testing.T) {
 	t.Parallel()
-	covers(t, "conditions-of-accesses")
+	covers(t, "conditions-of-accesses", "ready-summarizes")
 	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim is deleted first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

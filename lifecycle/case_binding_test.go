@@ -249,7 +249,7 @@ func TestImportWithoutTheProtocol(t *testing.T) {
 
 func TestConditionsOfAClaim(t *testing.T) {
 	t.Parallel()
-	covers(t, "conditions-of-claims")
+	covers(t, "conditions-of-claims", "ready-summarizes")
 	type want struct {
 		provisioned, validated, failed metav1.ConditionStatus
 	}
@@ -307,7 +307,7 @@ func TestConditionsOfAClaim(t *testing.T) {
 					testenv.Condition(c, cosiapi.ConditionProvisioned).Status, testenv.Condition(c, cosiapi.ConditionResourcesValidated).Status,
 					testenv.Condition(c, cosiapi.ConditionProvisionFailed).Status,
 				}
-				pending := slices.ContainsFunc(c.Status.Conditions[:2], func(c metav1.Condition) bool {
+				pending := slices.ContainsFunc(c.Status.Conditions[:3], func(c metav1.Condition) bool {
 					return c.Reason == cosiapi.ReasonPending || c.ObservedGeneration != 1 || c.Message == ""
 				})
 				if got != tc.want || pending {

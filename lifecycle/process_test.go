@@ -198,6 +198,9 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 	}
 	response, err := t.leave(r)
 	p.tape.end(e, err == nil && response.StatusCode < 300)
+	if err == nil {
+		err = p.tape.summarized(what, r, response)
+	}
 	if f == nil || err != nil {
 		return response, err
 	}

@@ -68,6 +68,8 @@ type tape struct {
 	faults  []*fault
 	// reasons are the reasons of all conditions that were written.
 	reasons map[string]bool
+	// contradictions are the writes of conditions that Ready does not summarize.
+	contradictions []string
 }
 
 // note records the reasons of conditions in the body of a write, which is an object or a patch.

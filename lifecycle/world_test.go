@@ -288,6 +288,9 @@ func (w *world) judge() {
 			w.t.Errorf("the reason %q of a condition is not in the list", reason)
 		}
 	}
+	for _, contradiction := range w.tape.contradictions {
+		w.t.Error(contradiction)
+	}
 	for _, violation := range w.rules.Violations() {
 		w.t.Errorf("the sidecar breaks a rule of the contract: %s", violation)
 	}

@@ -21,7 +21,7 @@ import (
 // initial are the conditions of an object that no component has written to.
 func initial() []metav1.Condition {
 	var conds []metav1.Condition
-	for _, conditionType := range []string{cosiapi.ConditionProvisioned, cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisionFailed} {
+	for _, conditionType := range []string{cosiapi.ConditionReady, cosiapi.ConditionProvisioned, cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisionFailed} {
 		conds = append(conds, metav1.Condition{
 			Type: conditionType, Status: metav1.ConditionUnknown, Reason: cosiapi.ReasonPending, Message: "Waiting for COSI.",
 			LastTransitionTime: metav1.Unix(0, 0).Rfc3339Copy(),

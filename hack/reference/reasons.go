@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reasons"
 )
 
@@ -40,16 +41,24 @@ func reasonsPage(root string) (string, error) {
 		kind         reasons.Kind
 		title, about string
 	}{
-		{reasons.Condition, "Conditions", "Reasons of conditions of BucketClaims, Buckets and BucketAccesses, as shown by `kubectl describe` and `kubectl cosi status -o wide`."},
+		{reasons.Condition, "Conditions", "Reasons of conditions of BucketClaims, Buckets and BucketAccesses, as shown by `kubectl describe` and `kubectl cosi status -o wide`.\nIf an object has Ready=False with a stalled reason, it also has Stalled=True ([0061](../adr/0061-ready.md))."},
 		{reasons.Event, "Events", "Reasons of Events of the same objects. Events of a Bucket are repeated for its BucketClaim."},
 		{reasons.Status, "Status in kubectl cosi", "Values of the column STATUS of `kubectl cosi status`, of the web page and of `kubectl cosi drivers`, which summarize an object."},
 		{reasons.Code, "Codes of drivers", "gRPC codes in the messages of ProvisionFailed and DeprovisionFailed, such as `DriverCreateBucket failed with PermissionDenied`."},
 	} {
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| reason | problem | cause | action |\n|---|---|---|---|\n", section.title, section.about)
+		stalled, rule := "", ""
+		if section.kind == reasons.Condition {
+			stalled, rule = " stalled |", "---|"
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| reason |%s problem | cause | action |\n|---|%s---|---|---|\n", section.title, section.about, stalled, rule)
 		for _, text := range reasons.All() {
-			if text.Kind == section.kind {
-				fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", text.Reason, text.Happened, text.Why, text.Do)
+			if text.Kind != section.kind {
+				continue
 			}
+			if stalled != "" {
+				stalled = map[bool]string{true: " yes |", false: " no |"}[conditions.Reason(text.Reason).Stalled()]
+			}
+			fmt.Fprintf(&page, "| `%s` |%s %s | %s | %s |\n", text.Reason, stalled, text.Happened, text.Why, text.Do)
 		}
 	}
 	fromCRDs, err := refusals()

@@ -458,6 +458,10 @@ func ofReports() []Case {
 			Sentence: "An access has the KEP's conditions in each of its states, although two components write one of them.",
 		},
 		{
+			ID: "ready-summarizes", Section: working, Decision: "0061",
+			Sentence: "Each write of conditions includes Ready and Stalled, which agree with the other conditions.",
+		},
+		{
 			ID: "events", Section: working, Decision: "0003",
 			Sentence: "The KEP's Events are emitted on the affected object, where its users see them. Repetitions are aggregated into one Event.",
 		},

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // A bar is a period or a point in time on the timeline.
@@ -71,7 +73,7 @@ func facts(nodes []*Node) []bar {
 			all = append(all, bar{object: n.Kind + " " + n.Name, name: "created", kind: "fact", begin: n.Created.Time, end: n.Created.Time})
 		}
 		for _, c := range n.Conditions {
-			if at := c.LastTransitionTime.Time; at.Unix() > 0 {
+			if at := c.LastTransitionTime.Time; at.Unix() > 0 && !conditions.IsSummary(c) {
 				all = append(all, bar{object: n.Kind + " " + n.Name, name: fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason), kind: "fact", begin: at, end: at})
 			}
 		}

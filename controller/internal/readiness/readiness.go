@@ -80,7 +80,7 @@ func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil // another write or the deletion came first
 	}
-	return reconcile.Result{}, err //nolint:wrapcheck // the Store names the object
+	return reconcile.Result{}, err
 }
 
 // outdated reports whether Ready or Stalled of an object does not agree with its other conditions. kstatus does not

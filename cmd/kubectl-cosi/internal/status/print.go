@@ -17,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // A view is the context in which trees are shown.
@@ -119,6 +120,9 @@ func (v view) rows(rows []row, n *tree.Node, l lines, said string, wide bool) []
 			rows = append(rows, row{guide: guide, words: d.Name + ": " + d.Value})
 		}
 		for _, c := range n.Conditions {
+			if conditions.IsSummary(c) {
+				continue
+			}
 			rows = append(rows, row{guide: guide, words: fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)})
 		}
 	}
