@@ -419,6 +419,102 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 	}
 }
 
+// modified returns the Bucket of a backup as a restore tool creates it according to docs/howto/velero.md.
+func modified(w *world, bucket *cosiapi.Bucket, until time.Time) *cosiapi.Bucket {
+	again := bucket.DeepCopy()
+	again.UID, again.ResourceVersion, again.Spec.BucketClaimRef.UID = "", "", ""
+	cosiapi.SetAnnotation(again, cosiapi.BindUntilAnnotation, until.UTC().Format(time.RFC3339))
+	w.create(again)
+	return again
+}
+
+// TestRestoredBucketIsBound restores a Bucket so that the restored claim gets its data back, and deletes both.
+func TestRestoredBucketIsBound(t *testing.T) {
+	t.Parallel()
+	covers(t, "restored-bucket-bound")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	w.must(w.driver.PutObject(bucket.Status.BucketID, "precious"))
+	saved, savedClaim, savedAccess := get(w, bucket).DeepCopy(), get(w, claim), get(w, access)
+	w.lose(savedClaim, bucket, savedAccess, get(w, secret(access, 0)))
+	w.runController()
+	w.runSidecar()
+
+	restored := modified(w, saved, time.Now().Add(never))
+	w.restore(savedClaim, false)
+	claim = &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "photos"}}
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	w.settled()
+	created := restored.ResourceVersion
+	if get(w, restored).ResourceVersion != created {
+		t.Errorf("the Bucket was written before its status was restored: %+v", restored)
+	}
+	restored.Status = saved.Status
+	w.must(w.Client.Status().Update(t.Context(), restored))
+	w.ready(claim)
+	w.restore(savedAccess, false)
+	w.ready(&cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}})
+	get(w, restored)
+	if claim.Status.BoundBucketName != bucket.Name || restored.Spec.BucketClaimRef.UID != claim.UID || restored.Annotations[cosiapi.BindUntilAnnotation] != "" {
+		t.Errorf("the claim has the Bucket %q; the Bucket is %+v", claim.Status.BoundBucketName, restored)
+	}
+	w.holdsPrecious(bucket)
+	w.called(memdriver.GenerateBucketID, 1)
+
+	w.must(w.driver.RemoveObjects(bucket.Status.BucketID))
+	w.delete(&cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}, claim)
+	w.gone(claim, restored)
+	w.called(memdriver.DeleteBucket, 1)
+}
+
+// TestRestoredBucketIsNotBound restores Buckets that a claim must not bind to.
+func TestRestoredBucketIsNotBound(t *testing.T) {
+	t.Parallel()
+	covers(t, "restored-bucket-bound")
+	for name, tc := range map[string]struct {
+		until  time.Time
+		copies int
+		fresh  bool
+	}{
+		"after the time, the claim gets a new bucket":    {time.Unix(1, 0), 1, true},
+		"with two Buckets, an administrator must choose": {time.Now().Add(never), 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient()})
+			w.newClass("fast")
+			claim, bucket := w.provisioned("photos", "fast")
+			w.must(w.driver.PutObject(bucket.Status.BucketID, "precious"))
+			saved, savedClaim := get(w, bucket).DeepCopy(), get(w, claim)
+			w.lose(savedClaim, bucket)
+			for n := range tc.copies {
+				again := saved.DeepCopy()
+				again.Name = fmt.Sprintf("%s-%d", saved.Name, n)
+				restored := modified(w, again, tc.until)
+				restored.Status = saved.Status
+				w.must(w.Client.Status().Update(t.Context(), restored))
+			}
+			w.restore(savedClaim, false)
+			w.runController()
+			w.runSidecar()
+			claim = &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "photos"}}
+			if tc.fresh {
+				w.ready(claim)
+			} else {
+				w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BindingInvalid)
+			}
+			w.settled()
+			if bound := get(w, claim).Status.BoundBucketName; (bound != "") != tc.fresh || strings.HasPrefix(bound, saved.Name) {
+				t.Errorf("the claim is bound to %q", bound)
+			}
+			w.holdsPrecious(bucket)
+		})
+	}
+}
+
 // TestBucketNeverAttempted verifies that no confirmation is needed if there is no data to lose.
 func TestBucketNeverAttempted(t *testing.T) {
 	t.Parallel()

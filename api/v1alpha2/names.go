@@ -76,6 +76,14 @@ const (
 	// separated by commas.
 	ConfirmNotSharedAnnotation = "cooper.dev/confirm-not-shared"
 
+	// BindUntilAnnotation is set on a Bucket by an administrator who restores it
+	// from a backup without spec.bucketClaimRef.uid. The value is a time in
+	// RFC 3339. Until then, a BucketClaim of a class that has the name in
+	// spec.bucketClaimRef binds to the Bucket. The sidecar writes nothing and
+	// makes no calls until the restore tool has set status.bucketID. The controller
+	// removes the annotation when a claim binds. It is not in the KEP.
+	BindUntilAnnotation = "cooper.dev/bind-until"
+
 	// CreatedAnnotation is set on a Bucket by the controller that creates it. The
 	// value is the time in RFC 3339. A Bucket that was restored from a backup has a
 	// later metadata.creationTimestamp. It is not in the KEP.

@@ -33,7 +33,7 @@ const (
 	// BucketHeld: the claim of a Bucket disappeared without a regular deletion. The Bucket is not released until an
 	// administrator confirms it.
 	BucketHeld EventReason = "BucketHeld"
-	// ChangeIgnored: a user changed a field of an ObjectBucketClaim that has no effect any more.
+	// ChangeIgnored: a user changed a field of an ObjectBucketClaim that no longer has an effect.
 	ChangeIgnored EventReason = "ChangeIgnored"
 	// FailedAPICall: the Kubernetes API refused COSI's requests repeatedly.
 	FailedAPICall EventReason = "FailedAPICall"

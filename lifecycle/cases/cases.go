@@ -239,6 +239,10 @@ func ofDeletions() []Case {
 			Sentence: "A held Bucket is deleted when an administrator confirms it with its UID, or when the configured grace period after its restoration has passed. It is kept if its policy is changed to Retain.",
 		},
 		{
+			ID: "restored-bucket-bound", Section: deleting, Decision: "0064",
+			Sentence: "A Bucket that an administrator restores with the annotation bind-until and without the UID of its claim causes no write and no call until its status is restored. A claim with the name binds to it until that time. If there are several such Buckets, the claim waits for an administrator.",
+		},
+		{
 			ID: "bucket-never-attempted", Section: deleting, Decision: "0029",
 			Sentence: "If the claim of a Bucket no longer exists and no sidecar has attempted anything for it, the Bucket is deleted immediately, unless it comes from a backup.",
 		},

@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
@@ -48,7 +50,32 @@ func (r *Reconciler) findBucket(ctx context.Context, w *work) (reconciler.Verdic
 	case w.claim.Spec.ExistingBucketName != "":
 		return r.findLive(ctx, w, name, conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", name))
 	default:
-		return reconciler.Next(), nil // the next step creates it
+		return r.findRestored(ctx, w) // if there is none, the next step creates it
+	}
+}
+
+// findRestored looks up a Bucket that an administrator has restored for the claim, or that an interrupted reconcile has
+// reserved for it. If there are several, an administrator must choose.
+func (r *Reconciler) findRestored(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	buckets := &cosiapi.BucketList{}
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, reconciler.ReadOnly); err != nil {
+		return reconciler.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+	}
+	var names []string
+	for i := range buckets.Items {
+		bucket := &buckets.Items[i]
+		if owns(w.claim, bucket) || restoredFor(w.claim, bucket, r.Now()) {
+			names = append(names, bucket.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return reconciler.Next(), nil
+	case 1:
+		return r.findLive(ctx, w, names[0], conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", names[0]))
+	default:
+		return r.reportProblem(ctx, w, conditions.Refuse(conditions.BindingInvalid,
+			"%s were restored for this BucketClaim. An administrator must delete all but one of these Bucket objects.", conditions.Names("Bucket", names...)))
 	}
 }
 
@@ -139,9 +166,9 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdic
 	}
 }
 
-// checkBinding stops unless the Bucket belongs to this claim or is an imported one that is reserved for it.
+// checkBinding stops unless the Bucket belongs to this claim, or is an imported or restored one that is reserved for it.
 func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	p := bindingProblem(w.claim, w.bucket)
+	p := r.bindingProblem(w)
 	if p == nil {
 		return reconciler.Next(), nil
 	}
@@ -153,13 +180,26 @@ func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verd
 		return reconciler.Wait(reconciler.ObjectName(w.bucket)), nil // its watch event follows
 	}
 	w.bucket = live
-	if p = bindingProblem(w.claim, w.bucket); p == nil {
+	if p = r.bindingProblem(w); p == nil {
 		return reconciler.Next(), nil
 	}
 	return r.reportProblem(ctx, w, p)
 }
 
-// reserveBucket sets the claim's UID on an imported Bucket that is not bound. This cannot be undone, so it reads the
+// bindingProblem returns why the claim may not bind to the Bucket, or nil.
+func (r *Reconciler) bindingProblem(w *work) *conditions.Problem {
+	restored := w.claim.Status.BoundBucketName == "" && restoredFor(w.claim, w.bucket, r.Now())
+	switch {
+	case restored && w.bucket.Status.BucketID == "":
+		return conditions.Wait(conditions.WaitingForBucket,
+			"Waiting for the restore tool to set status.bucketID of Bucket %q. An administrator must restore the status of Buckets.", w.bucket.Name)
+	case restored:
+		return nil
+	}
+	return bindingProblem(w.claim, w.bucket)
+}
+
+// reserveBucket sets the claim's UID on an imported or restored Bucket that is not bound. This cannot be undone, so it reads the
 // claim from the API server first. The resourceVersion of the Bucket guards against another claim.
 func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
@@ -168,10 +208,14 @@ func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Ver
 	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.BucketClaimRef.UID = w.claim.UID }); err != nil {
+	_, err := r.Patch(ctx, w.bucket, func() {
+		w.bucket.Spec.BucketClaimRef.UID = w.claim.UID
+		delete(w.bucket.Annotations, cosiapi.BindUntilAnnotation)
+	})
+	if err != nil {
 		return reconciler.Verdict{}, fmt.Errorf("bind the Bucket to BucketClaim %q: %w", w.Req, err)
 	}
-	return reconciler.Next(), nil
+	return reconciler.Next(), r.unhold(ctx, w.bucket) // the condition may come from a backup
 }
 
 // bind sets the name of the Bucket on the claim, after the Bucket references the claim. After this step a missing

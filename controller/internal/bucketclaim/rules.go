@@ -51,6 +51,16 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
+// restoredFor reports whether an administrator has restored the Bucket from a backup for a claim of a class with this
+// name. A Bucket that earlier was released, or is being deleted, is not bound again.
+func restoredFor(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, now time.Time) bool {
+	until, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.BindUntilAnnotation])
+	ref := bucket.Spec.BucketClaimRef
+	return err == nil && now.Before(until) && claim.Spec.ExistingBucketName == "" &&
+		ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == "" && bucket.Spec.ExistingBucketID == "" &&
+		bucket.DeletionTimestamp.IsZero() && !cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation)
+}
+
 // foreign is the message that a Bucket is bound to another claim. It does not name
 // that claim, which may be in another namespace.
 func foreign(bucket *cosiapi.Bucket) string {

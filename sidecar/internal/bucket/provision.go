@@ -20,6 +20,9 @@ import (
 // provisioned Bucket.
 func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	b := w.bucket
+	if awaitsRestore(b) {
+		return reconciler.Wait("status.bucketID from the backup"), nil // a write would be a conflict for the restore tool
+	}
 	p := inconsistency(b, w.Info)
 	if p == nil && !complete(b) {
 		return reconciler.Next(), nil

@@ -58,6 +58,12 @@ func planOf(b *cosiapi.Bucket) plan {
 	}
 }
 
+// awaitsRestore reports whether a restore tool has created the Bucket, but not yet set its status.
+func awaitsRestore(b *cosiapi.Bucket) bool {
+	_, restored := b.Annotations[cosiapi.BindUntilAnnotation]
+	return restored && b.Spec.ExistingBucketID == "" && b.Status.BucketID == ""
+}
+
 // adopted reports whether another implementation made the Bucket, under CRDs that ours replaced: it has the protocols of
 // the bucket, and our Controller did not create it.
 func adopted(b *cosiapi.Bucket) bool {
