@@ -145,6 +145,7 @@ func operations() map[string]operation {
 		"GetBucketAcl":                    {method: "GET", path: "/docs?acl", actions: "s3:GetBucketAcl", status: 200},
 		"PutBucketAcl":                    {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", actions: "s3:PutBucketAcl", status: 400, code: "AccessControlListNotSupported"},
 	}
+	maps.Copy(m, unconfiguredOperations())
 	maps.Copy(m, objectOperations())
 	maps.Copy(m, sealedOperations())
 	maps.Copy(m, lockedOperations())
@@ -195,6 +196,24 @@ func exactOperations() map[string]operation {
 		}
 		op.path, op.status, op.code = op.path+separator+"versionId=", 400, "InvalidArgument"
 		m[name+" of an empty version"] = op
+	}
+	return m
+}
+
+// unconfiguredOperations are the reads of settings that no bucket of the fake has.
+func unconfiguredOperations() map[string]operation {
+	m := map[string]operation{
+		"GetBucketAccelerateConfiguration":   {method: "GET", path: "/docs?accelerate", actions: "s3:GetAccelerateConfiguration", status: 200},
+		"GetBucketLogging":                   {method: "GET", path: "/docs?logging", actions: "s3:GetBucketLogging", status: 200},
+		"GetBucketNotificationConfiguration": {method: "GET", path: "/docs?notification", actions: "s3:GetBucketNotification", status: 200},
+		"GetBucketRequestPayment":            {method: "GET", path: "/docs?requestPayment", actions: "s3:GetBucketRequestPayment", status: 200},
+		"GetBucketReplication":               {method: "GET", path: "/docs?replication", actions: "s3:GetReplicationConfiguration", status: 404, code: "ReplicationConfigurationNotFoundError"},
+		"GetBucketWebsite":                   {method: "GET", path: "/docs?website", actions: "s3:GetBucketWebsite", status: 404, code: "NoSuchWebsiteConfiguration"},
+	}
+	for sub, kind := range map[string]string{"analytics": "Analytics", "inventory": "Inventory", "metrics": "Metrics", "intelligent-tiering": "IntelligentTiering"} {
+		action := "s3:Get" + kind + "Configuration"
+		m["ListBucket"+kind+"Configurations"] = operation{method: "GET", path: "/docs?" + sub, actions: action, status: 200}
+		m["GetBucket"+kind+"Configuration"] = operation{method: "GET", path: "/docs?" + sub + "&id=1", actions: action, status: 404, code: "NoSuchConfiguration"}
 	}
 	return m
 }

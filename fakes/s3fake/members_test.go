@@ -270,7 +270,12 @@ var ownWords = map[string]bool{
 	"GetObject If-Range": true, "HeadObject If-Range": true,
 	// minio-go sends its conditions with both ends of an upload; they are judged at its completion.
 	"CreateMultipartUpload If-Match": true, "CreateMultipartUpload If-None-Match": true,
-	"PutObject X-Amz-Copy-Source": true, "PutObject partNumber": true, "CopyObject partNumber": true, "UploadPart X-Amz-Copy-Source": true,
+	// The parameter selects the operation that reads one configuration.
+	"ListBucketAnalyticsConfigurations id": true, "ListBucketIntelligentTieringConfigurations id": true, "ListBucketInventoryConfigurations id": true,
+	"ListBucketMetricsConfigurations id": true,
+	// S3 was recorded to accept and ignore it.
+	"PutObject X-Amz-Checksum-Algorithm": true,
+	"PutObject X-Amz-Copy-Source":        true, "PutObject partNumber": true, "CopyObject partNumber": true, "UploadPart X-Amz-Copy-Source": true,
 }
 
 // writeService lists the operations of a service that are served and refused.

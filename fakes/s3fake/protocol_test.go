@@ -236,7 +236,7 @@ func TestMessages(t *testing.T) {
 	}{
 		"NoSuchBucket":                         {get("/nowhere"), "The specified bucket does not exist"},
 		"NoSuchKey":                            {get("/docs/none"), "The specified key does not exist."},
-		"NoSuchVersion":                        {get("/docs/k?versionId=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "The specified version does not exist."},
+		"NoSuchVersion":                        {get("/docs/k?versionId={locked}"), "The specified version does not exist."},
 		"NoSuchUpload":                         {get("/docs/k?uploadId=none"), "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed."},
 		"NoSuchBucketPolicy":                   {get("/empty?policy"), "The bucket policy does not exist"},
 		"NoSuchCORSConfiguration":              {get("/empty?cors"), "The CORS configuration does not exist"},

@@ -100,7 +100,7 @@ func (s *state) load() error {
 		return fmt.Errorf("open the account: %w", err)
 	}
 	s.s3 = s3api.New(s3api.Options{
-		Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets,
+		Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, RefuseVersion2: o.RefuseSignatureV2,
 		LocationOnly: o.Quirks.LocationOnly, NoBucketTags: o.Quirks.NoBucketTags, KMSKeys: o.KMSKeys, Now: o.Now,
 	})
 	tokens := &iamapi.TokenVerifier{Client: o.Issuers, Now: o.Now}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ type condition struct {
 	// text is how the service quotes the condition.
 	text string
 }
+
+// never is the operator of a condition that no form meets: S3 accepts the document and rejects the form.
+const never = "never"
 
 func badPolicy(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidPolicyDocument", "Invalid Policy: "+message)
@@ -125,10 +129,16 @@ func (p *Policy) addMatch(operator string, list []any) error {
 	}
 	field, ok1 := list[1].(string)
 	value, ok2 := list[2].(string)
-	if !ok1 || !ok2 || !strings.HasPrefix(field, "$") {
+	if !ok1 || !ok2 {
 		return badPolicy("Invalid Simple-Condition: value must be a string.")
 	}
-	p.conditions = append(p.conditions, condition{operator, strings.ToLower(field[1:]), value, `["` + operator + `", "` + field + `", "` + value + `"]`})
+	c := condition{operator, "", value, `["` + operator + `", "` + field + `", "` + value + `"]`}
+	if name, ok := strings.CutPrefix(field, "$"); ok {
+		c.field = strings.ToLower(name)
+	} else {
+		c.operator = never
+	}
+	p.conditions = append(p.conditions, c)
 	return nil
 }
 
@@ -139,7 +149,8 @@ func (p *Policy) addRange(list []any) error {
 	low, ok1 := number(list[1])
 	high, ok2 := number(list[2])
 	if !ok1 || !ok2 {
-		return badPolicy("Invalid content-length-range: wrong number of arguments.")
+		p.conditions = append(p.conditions, condition{operator: never, text: fmt.Sprintf("[%q, %q, %q]", list[0], fmt.Sprint(list[1]), fmt.Sprint(list[2]))})
+		return nil
 	}
 	p.min, p.max, p.ranged = low, high, true
 	return nil
@@ -161,12 +172,12 @@ func violated(message string) *awserr.Error {
 }
 
 // Check checks the fields of a form. Every condition of the policy must be met. Every field must have a condition,
-// except the policy, its signature, the file, and ignored fields ("Creating a POST policy", "Condition matching").
-func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]string) error {
+// except the policy, its signature fields, the file, and ignored fields ("Creating a POST policy", "Condition matching").
+func (p *Policy) Check(now time.Time, bucket string, signature []string, form map[string]string) error {
 	if now.After(p.expires) {
 		return violated("Policy expired.")
 	}
-	covered := []string{"policy", signature, "file"}
+	covered := append([]string{"policy", "file"}, signature...)
 	for _, c := range p.conditions {
 		covered = append(covered, c.field)
 		got := form[c.field]
@@ -188,8 +199,11 @@ func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]
 // holds reports whether a field has a value that meets the condition. For starts-with, a Content-Type with commas is
 // a list, and each element must have the prefix.
 func (c condition) holds(got string) bool {
-	if c.operator == "eq" {
+	switch c.operator {
+	case "eq":
 		return got == c.value
+	case never:
+		return false
 	}
 	values := []string{got}
 	if c.field == "content-type" {

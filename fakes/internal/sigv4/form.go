@@ -25,10 +25,18 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 		return nil, nil
 	}
 	if fields["awsaccesskeyid"] != "" || fields["signature"] != "" {
-		return nil, errSigV2
+		if !v.Version2 {
+			return nil, errSigV2
+		}
+		return v.verifyFormVersion2(fields)
+	}
+	if d == AWS && fields[field("algorithm")] == "" && fields[field("credential")] == "" && fields[field("signature")] == "" {
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
 	}
 	for _, name := range []string{"policy", field("algorithm"), field("credential"), field("date"), field("signature")} {
-		if _, ok := fields[name]; !ok {
+		if _, ok := fields[name]; !ok && d == AWS {
+			return nil, missingField(formName(name))
+		} else if !ok {
 			return nil, InvalidArgument(name, "",
 				"Bucket POST must contain a field named '"+formName(name)+"'.  If it is specified, please check the order of the fields.")
 		}

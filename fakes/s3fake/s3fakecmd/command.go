@@ -26,6 +26,7 @@ type options struct {
 	rootKeyID, rootSecret string
 	domains, kmsKeys      []string
 	openBuckets           bool
+	refuseV2              bool
 }
 
 // Prepare defines the flags and returns a function that runs the service with them until its context ends.
@@ -39,6 +40,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.domains, "domain", nil, "host name of virtual-hosted-style URLs, which begin with the bucket's name")
 	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of an existing KMS key (default: any)")
 	flags.BoolVar(&o.openBuckets, "open-buckets", false, "disable the public access block of new buckets")
+	flags.BoolVar(&o.refuseV2, "refuse-signature-v2", false, "reject presigned URLs with Signature Version 2, which AWS accepts in us-east-1")
 	return o.run
 }
 
@@ -48,7 +50,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	}
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,
-		Dir: o.Data, Past: o.Past, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys, Now: o.Now,
+		Dir: o.Data, Past: o.Past, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys, RefuseSignatureV2: o.refuseV2, Now: o.Now,
 	})
 	if err != nil {
 		return err

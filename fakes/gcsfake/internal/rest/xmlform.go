@@ -71,7 +71,7 @@ func (c *Call) authenticateForm(fields map[string]string) (*postform.Policy, err
 	c.verified = signed
 	policy, err := postform.ParsePolicy(fields["policy"])
 	if err == nil {
-		err = policy.Check(c.api.now(), c.vars["bucket"], d.SignatureField(), fields)
+		err = policy.Check(c.api.now(), c.vars["bucket"], []string{d.SignatureField()}, fields)
 	}
 	if refused, ok := errors.AsType[*awserr.Error](err); ok {
 		e := *gcserr.PolicyDocument

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,11 +25,17 @@ func (a *API) address(r *http.Request) (bucket, key string) {
 	return bucket, key
 }
 
+// localDomains are names of this machine that take a bucket in front, as the SDKs do by default.
+var localDomains = []string{"s3.localhost", "localhost", "127.0.0.1.nip.io"}
+
 func (a *API) hostBucket(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	for _, domain := range a.Domains {
+	if slices.Contains(a.Domains, host) || slices.Contains(localDomains, host) {
+		return ""
+	}
+	for _, domain := range slices.Concat(a.Domains, localDomains) {
 		if b, ok := strings.CutSuffix(host, "."+domain); ok {
 			return b
 		}

@@ -37,6 +37,8 @@ type Options struct {
 	// LocationOnly rejects a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
 	// disables bucket tags.
 	LocationOnly, NoBucketTags bool
+	// RefuseVersion2 rejects Signature Version 2 in URLs and forms, which S3 accepts in us-east-1.
+	RefuseVersion2 bool
 	// KMSKeys are the IDs of the keys that exist; nil accepts every key ID.
 	KMSKeys []string
 	Now     func() time.Time
@@ -154,6 +156,16 @@ func checkVersionID(v string) error {
 	return invalidArgument("versionId", v, "Invalid version id specified")
 }
 
+// issued reports whether a version ID is one of the bucket's. A version ID that S3 never generated is invalid, also if
+// it has the right form.
+func (q *request) issued(version string) bool {
+	if store.Issued(version) {
+		return version == store.NullVersion || q.state.Versioning != ""
+	}
+	_, err := q.Store.Get(q.bucket, q.key, version)
+	return err == nil
+}
+
 func (q *request) serve() error {
 	if !utf8.ValidString(q.key) { // "a sequence of Unicode characters" in UTF-8 ("Naming Amazon S3 objects")
 		return errInvalidURI
@@ -191,6 +203,9 @@ func (q *request) serve() error {
 		if err := checkVersionID(q.param("versionId")); err != nil {
 			return err
 		}
+		if !q.issued(q.param("versionId")) {
+			return invalidArgument("versionId", q.param("versionId"), "Invalid version id specified")
+		}
 	}
 	if q.op.describe != nil {
 		if wrong != nil {
@@ -217,7 +232,7 @@ func (q *request) describe() error {
 
 // authenticate verifies the signature and resolves the principal.
 func (q *request) authenticate() error {
-	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known}
+	v := q.verifier()
 	signed, err := v.Verify(q.r)
 	if err != nil {
 		return err
@@ -227,6 +242,13 @@ func (q *request) authenticate() error {
 		return q.checkAnonymous()
 	}
 	return q.identify()
+}
+
+func (q *request) verifier() sigv4.Verifier {
+	return sigv4.Verifier{
+		Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known,
+		Version2: q.Region == "us-east-1" && !q.RefuseVersion2, HostBucket: q.hostBucket(q.r.Host),
+	}
 }
 
 func (q *request) lookup(keyID, token string) (string, error) {
@@ -269,13 +291,26 @@ func (q *request) findBucket() error {
 		return err
 	}
 	q.state = b
-	if want := q.r.Header.Get("X-Amz-Expected-Bucket-Owner"); want != "" && want != q.Account.Options.ID {
-		return errAccessDenied
+	if err := q.checkOwner(q.r.Header.Get("X-Amz-Expected-Bucket-Owner")); err != nil {
+		return err
 	}
 	if raw := b.Config[configPolicy]; raw != nil {
 		q.policy, err = q.policies.get(b.Name, raw, b.Principals)
 	}
 	return err
+}
+
+var accountID = regexp.MustCompile(`^\d{12}$`)
+
+// checkOwner compares the account that a client expects to own a bucket.
+func (q *request) checkOwner(want string) error {
+	switch {
+	case want == "" || want == q.Account.Options.ID:
+		return nil
+	case !accountID.MatchString(want):
+		return awserr.New(http.StatusBadRequest, "InvalidBucketOwnerAWSAccountID", "The value of the expected bucket owner parameter must be an AWS Account ID... ["+want+"]")
+	}
+	return errAccessDenied
 }
 
 // parsedPolicies spares parsing a bucket policy on every request. A stored document is never changed, but replaced.

@@ -3,14 +3,18 @@
 package s3api
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
+	"fmt"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
@@ -31,6 +35,9 @@ func (q *request) storedHeaders() map[string]string {
 		v := q.header(name)
 		if name == "Content-Encoding" {
 			v = withoutChunked(v)
+		}
+		if q.form == nil && !plain(v) {
+			v = fromLatin1(v)
 		}
 		if v != "" {
 			out[name] = v
@@ -92,19 +99,58 @@ func (q *request) unescaped(v string) string {
 		}
 		return v
 	}
+	return fromLatin1(v)
+}
+
+// escaped is a metadata value as a header carries it: in the encoding Q of RFC 2047 if all characters are printable,
+// and in B otherwise.
+func escaped(v string) string {
+	switch {
+	case plain(v):
+		return v
+	case strings.IndexFunc(v, func(r rune) bool { return r == utf8.RuneError || unicode.Is(unicode.C, r) }) < 0:
+		return "=?UTF-8?Q?" + quoted(v) + "?="
+	}
+	return "=?UTF-8?B?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="
+}
+
+func quoted(v string) string {
+	var b strings.Builder
+	for i := range len(v) {
+		switch c := v[i]; {
+		case c == ' ':
+			b.WriteByte('_')
+		case c < ' ' || c > '~' || strings.IndexByte("=_?", c) >= 0:
+			fmt.Fprintf(&b, "=%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// latin1 is a stored header as S3 sends it: in ISO 8859-1, with spaces for other characters.
+func latin1(v string) string {
+	if plain(v) {
+		return v
+	}
+	out := make([]byte, 0, len(v))
+	for _, r := range v {
+		if r > 0xff {
+			r = ' '
+		}
+		out = append(out, byte(r))
+	}
+	return string(out)
+}
+
+// fromLatin1 is the text of bytes in ISO 8859-1.
+func fromLatin1(v string) string {
 	runes := make([]rune, len(v))
 	for i := range len(v) {
 		runes[i] = rune(v[i])
 	}
 	return string(runes)
-}
-
-// escaped is a metadata value as a header carries it.
-func escaped(v string) string {
-	if plain(v) {
-		return v
-	}
-	return "=?UTF-8?B?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="
 }
 
 // plain reports whether a header can contain v unencoded.
@@ -139,9 +185,11 @@ func (q *request) encryptionHeaders() (store.Encryption, error) {
 		return e, invalidArgument("x-amz-server-side-encryption", e.Algorithm, "Server Side Encryption with AWS KMS managed key requires HTTP header x-amz-server-side-encryption : aws:kms")
 	case e.Algorithm == "":
 		e = q.bucketEncryption()
+	case e.Algorithm == "aws:kms" && q.header("X-Amz-Server-Side-Encryption-Bucket-Key-Enabled") == "":
+		e.BucketKey = q.bucketEncryption().BucketKey
 	}
 	if e.Algorithm == "aws:kms" && e.KeyID == "" {
-		e.KeyID = q.keyARN("alias/aws/s3")
+		e.KeyID = q.managedKey()
 	}
 	if e.KeyID == "" {
 		return e, nil
@@ -157,7 +205,13 @@ func (q *request) bucketEncryption() store.Encryption {
 		return store.Encryption{Algorithm: "AES256"}
 	}
 	r := body.Rule[0]
-	return store.Encryption{Algorithm: r.Default.SSEAlgorithm, KeyID: r.Default.KMSMasterKeyID, BucketKey: r.BucketKeyEnabled}
+	return store.Encryption{Algorithm: r.Default.SSEAlgorithm, KeyID: r.Default.KMSMasterKeyID, BucketKey: r.BucketKeyEnabled && r.Default.SSEAlgorithm == "aws:kms"}
+}
+
+// managedKey is the ARN of the AWS managed key of S3, whose alias is aws/s3.
+func (q *request) managedKey() string {
+	sum := sha256.Sum256([]byte(q.Account.Options.ID + "/" + q.Region + "/alias/aws/s3"))
+	return q.keyARN(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
 }
 
 // keyARN completes a key ID or alias.
@@ -180,7 +234,7 @@ func (q *request) useKey(e store.Encryption, action string) error {
 	arn := e.KeyID
 	_, id, _ := strings.Cut(arn, ":key/")
 	switch {
-	case strings.HasSuffix(arn, ":alias/aws/s3") && (q.principal == nil || !q.principal.Foreign):
+	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && (q.principal == nil || !q.principal.Foreign):
 		return nil
 	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
 		return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", "Key '"+arn+"' does not exist")
@@ -200,7 +254,7 @@ func (q *request) useKey(e store.Encryption, action string) error {
 func (q *request) showAttributes(v *store.Version) {
 	h := q.w.Header()
 	for name, value := range v.Headers {
-		h.Set(name, value)
+		h.Set(name, latin1(value))
 	}
 	for name, value := range v.Metadata {
 		h[metadataPrefix+name] = []string{escaped(value)} // in lower case, as S3 sends it: some clients keep the case

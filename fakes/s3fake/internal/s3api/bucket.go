@@ -5,6 +5,7 @@ package s3api
 import (
 	"encoding/xml"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,9 +47,12 @@ func (q *request) createBucket() error {
 	if err := q.createOwnership(&b); err != nil {
 		return err
 	}
-	if body.Tags != nil {
+	if body.Tags != nil && len(body.Tags.Tag) > 0 {
 		if err := q.authorize(permission{"s3:TagResource", q.bucketARN()}); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(body.Tags.Tag, func(t xmlTag) bool { return strings.HasPrefix(strings.ToLower(t.Key), "aws:") }) {
+			return invalidTag("User-defined tag keys can't start with \"aws:\". This prefix is reserved for system tags. Remove \"aws:\" from your tag keys and try again.", "", "")
 		}
 		if err := checkTags(body.Tags.Tag, maxBucketTags); err != nil {
 			return err
@@ -65,7 +69,7 @@ func (q *request) createBucket() error {
 	}
 	err = q.Store.CreateBucket(b)
 	switch {
-	case is(err, store.ErrBucketExists) && q.Region == "us-east-1":
+	case is(err, store.ErrBucketExists) && q.Region == "us-east-1" && b.Config[configTagging] == nil:
 		// "In the us-east-1 AWS Region, you will receive 200 OK" (API Reference, CreateBucket, BucketAlreadyOwnedByYou).
 	case err != nil:
 		return err
@@ -101,9 +105,9 @@ func (q *request) readCreateBody() (createBody, error) {
 
 // createOwnership judges x-amz-object-ownership and x-amz-acl, which must fit together.
 func (q *request) createOwnership(b *store.Bucket) error {
-	ownership := q.header("X-Amz-Object-Ownership")
-	switch ownership {
-	case "", ownerEnforced, "BucketOwnerPreferred", "ObjectWriter":
+	ownership, sent := q.sent("X-Amz-Object-Ownership")
+	switch {
+	case !sent, slices.Contains(ownerships, ownership):
 	default:
 		return invalidArgument("x-amz-object-ownership", "", "Invalid x-amz-object-ownership header: "+ownership)
 	}
@@ -144,10 +148,11 @@ func (q *request) deleteBucket() error {
 }
 
 func (q *request) getLocation() error {
-	d := newDocument("LocationConstraint")
-	if q.Region != "us-east-1" {
-		escape(&d.buf, q.Region)
+	if q.Region == "us-east-1" {
+		return q.raw("application/xml", []byte(xml.Header+`<LocationConstraint xmlns="`+namespace+`"/>`))
 	}
+	d := newDocument("LocationConstraint")
+	escape(&d.buf, q.Region)
 	return q.send(d)
 }
 
@@ -164,6 +169,7 @@ func (q *request) listBuckets() error {
 	if region := q.param("bucket-region"); region != "" && region != q.Region {
 		prefix = "\x00"
 	}
+	paged := slices.ContainsFunc([]string{"max-buckets", "prefix", "continuation-token", "bucket-region"}, q.query.Has)
 	d := newDocument("ListAllMyBucketsResult")
 	d.start("Owner").text("ID", q.Account.CanonicalID()).end()
 	d.start("Buckets")
@@ -177,7 +183,10 @@ func (q *request) listBuckets() error {
 			token = last
 			break
 		}
-		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created).text("BucketRegion", q.Region)
+		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created)
+		if paged {
+			d.text("BucketRegion", q.Region)
+		}
 		d.text("BucketArn", "arn:"+q.Account.Partition+":s3:::"+b.Name).end()
 		count, last = count+1, b.Name
 	}

@@ -68,7 +68,10 @@ func (q *request) signatureConditions(ctx iampolicy.Context) {
 		return
 	}
 	ctx.Set("s3:signatureversion", "AWS4-HMAC-SHA256")
-	if q.signed.Mode != sigv4.Header {
+	if q.signed.Version2 {
+		ctx.Set("s3:signatureversion", "AWS")
+	}
+	if q.signed.Mode != sigv4.Header && !q.signed.Version2 {
 		ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
 	}
 	if q.signed.Mode == sigv4.Query { // UNSIGNED-PAYLOAD, which is in no header
@@ -124,6 +127,9 @@ func (q *request) describeRetention() error {
 func (q *request) describeLegalHold() error {
 	var body legalHoldBody
 	err := q.readXML(&body)
+	if is(err, errMissingBody) {
+		err = errMalformedXML
+	}
 	q.lockConditions(q.conditions(), "", "", body.Status)
 	return err
 }

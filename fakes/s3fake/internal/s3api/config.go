@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -30,6 +31,8 @@ const (
 
 const ownerEnforced = "BucketOwnerEnforced"
 
+var ownerships = []string{ownerEnforced, "BucketOwnerPreferred", "ObjectWriter"}
+
 // configOperations are the operations that put, get and delete a document of a bucket.
 func configOperations() map[string]*operation {
 	op := func(name, action string, run func(*request) error) *operation {
@@ -42,7 +45,7 @@ func configOperations() map[string]*operation {
 		return func(q *request) error { return q.deleteConfig(config) }
 	}
 	notFound := func(code, message string) error { return awserr.New(http.StatusNotFound, code, message) }
-	return map[string]*operation{
+	operations := map[string]*operation{
 		"GET bucket policy":       op("GetBucketPolicy", "s3:GetBucketPolicy", (*request).getPolicy),
 		"PUT bucket policy":       op("PutBucketPolicy", "s3:PutBucketPolicy", (*request).putPolicy),
 		"DELETE bucket policy":    op("DeleteBucketPolicy", "s3:DeleteBucketPolicy", removed(configPolicy)),
@@ -83,6 +86,8 @@ func configOperations() map[string]*operation {
 		"GET bucket object-lock": op("GetObjectLockConfiguration", "s3:GetBucketObjectLockConfiguration", (*request).getLockConfig),
 		"PUT bucket object-lock": op("PutObjectLockConfiguration", "s3:PutBucketObjectLockConfiguration", (*request).putLockConfig),
 	}
+	maps.Copy(operations, unconfigured())
+	return operations
 }
 
 // getConfig responds with the stored document.
@@ -137,7 +142,7 @@ func (q *request) putPolicy() error {
 		return err
 	}
 	if len(raw) == 0 {
-		return errMissingBody
+		return awserr.New(http.StatusBadRequest, "MalformedPolicy", "Policies must be valid JSON and the first byte must be '{'")
 	}
 	policy, err := iampolicy.ParseBucket(raw, q.bucket, q.Account)
 	if err != nil {
@@ -284,8 +289,7 @@ func (q *request) putOwnership() error {
 	if err := q.readXML(&body); err != nil {
 		return err
 	}
-	known := []string{ownerEnforced, "BucketOwnerPreferred", "ObjectWriter"}
-	if len(body.Rule) != 1 || !slices.Contains(known, body.Rule[0].ObjectOwnership) {
+	if len(body.Rule) != 1 || !slices.Contains(ownerships, body.Rule[0].ObjectOwnership) {
 		return errMalformedXML
 	}
 	return q.statusUnless(q.setConfig(configOwnership, ownershipDocument(body.Rule[0].ObjectOwnership)), http.StatusOK)

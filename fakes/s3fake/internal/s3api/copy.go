@@ -25,6 +25,9 @@ func (q *request) copySource() (source, error) {
 	if before, after, ok := strings.Cut(path, "%3FversionId%3D"); ok && query == "" {
 		path, query = before, "versionId="+after
 	}
+	if u, err := url.Parse(path); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		path = u.EscapedPath() // a URL of the source is accepted, too
+	}
 	path, err := url.QueryUnescape(path) // a plus sign is a space here, unlike in the path of a request
 	if err != nil || !utf8.ValidString(path) {
 		return source{}, invalidArgument("x-amz-copy-source", raw, "Invalid copy source encoding")
@@ -35,7 +38,7 @@ func (q *request) copySource() (source, error) {
 	case !validBucketName(s.bucket):
 		return s, invalidArgument("x-amz-copy-source", raw, "Invalid copy source bucket name")
 	case s.key == "" || climbs(s.key):
-		return s, invalidArgument("x-amz-copy-source", raw, "Invalid copy source object key")
+		return s, invalidArgument("x-amz-copy-source", "x-amz-copy-source", "Invalid copy source object key")
 	}
 	v, versioned := strings.CutPrefix(query, "versionId=")
 	switch {
@@ -73,9 +76,8 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 	if s.version != "" {
 		from.query.Set("versionId", s.version)
 	}
-	expected := q.r.Header.Get("X-Amz-Source-Expected-Bucket-Owner")
-	if expected != "" && expected != q.Account.Options.ID {
-		return nil, nil, nil, errAccessDenied
+	if err := q.checkOwner(q.r.Header.Get("X-Amz-Source-Expected-Bucket-Owner")); err != nil {
+		return nil, nil, nil, err
 	}
 	if err := from.findSource(); err != nil {
 		return nil, nil, nil, from.wireError(err)
@@ -166,9 +168,10 @@ func (q *request) copyObject() error {
 		return err
 	}
 	attrs, err := q.attributes()
-	if err != nil {
+	if err != nil && !q.copiesItself(s) {
 		return err
 	}
+	invalid := err
 	v, from, release, err := q.openSource(s)
 	if err != nil {
 		return err
@@ -177,8 +180,13 @@ func (q *request) copyObject() error {
 	if err := q.copyAttributes(&attrs, v, from, replace, retag); err != nil {
 		return err
 	}
-	if s.bucket == q.bucket && s.key == q.key && s.version == "" && !replace && algorithm == "" && q.unchanged(attrs, v) {
-		return invalidRequest("This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
+	if q.copiesItself(s) {
+		if err := q.checkSelfCopy(guard, v, !replace && algorithm == ""); err != nil {
+			return err
+		}
+	}
+	if invalid != nil {
+		return invalid
 	}
 	got, err := q.copyBody(v, algorithm)
 	if err != nil {
@@ -188,10 +196,10 @@ func (q *request) copyObject() error {
 	if err != nil {
 		return err
 	}
-	if from.state.Versioning != "" {
+	if v.ID != store.NullVersion {
 		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
 	}
-	q.madeHeader(stored)
+	q.versionHeader(stored)
 	q.showExpiration(stored)
 	q.showEncryption(stored.Encryption)
 	d := newDocument("CopyObjectResult").time("LastModified", stored.Modified).text("ETag", quote(stored.ETag)).checksum(stored.Checksum)
@@ -220,8 +228,24 @@ func (q *request) copyAttributes(attrs *store.Attributes, v *store.Version, from
 	return q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})
 }
 
-func (q *request) unchanged(a store.Attributes, v *store.Version) bool {
-	return classOf(a.StorageClass) == classOf(v.StorageClass) && a.Redirect == v.Redirect && q.header("X-Amz-Server-Side-Encryption") == ""
+func (q *request) copiesItself(s source) bool {
+	return s.bucket == q.bucket && s.key == q.key && s.version == ""
+}
+
+// checkSelfCopy checks the conditions first. Then it rejects a copy of an object onto itself that names nothing to
+// change. It is enough that the request names the storage class or the redirect, even with the same value, or that the
+// bucket's encryption is configured or changes the object's.
+func (q *request) checkSelfCopy(guard func(*store.Version) error, v *store.Version, plain bool) error {
+	if guard != nil {
+		if err := guard(v); err != nil {
+			return err
+		}
+	}
+	named := q.header("X-Amz-Storage-Class") != "" || q.header("X-Amz-Website-Redirect-Location") != "" || q.header("X-Amz-Server-Side-Encryption") != ""
+	if !plain || named || q.state.Config[configEncryption] != nil || v.Encryption.Algorithm != q.bucketEncryption().Algorithm {
+		return nil
+	}
+	return invalidRequest("This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
 }
 
 // copyBody copies a version's body. The checksum algorithm is the source's unless another is asked for.

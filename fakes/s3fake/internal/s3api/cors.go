@@ -10,6 +10,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
 // corsBody is CORSConfiguration.
@@ -129,8 +130,12 @@ func (q *request) corsHeaders(r *corsRule, origin string) {
 	h.Set("Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method")
 }
 
-func corsForbidden(message string) error {
-	return awserr.New(http.StatusForbidden, "AccessForbidden", message)
+func (q *request) corsForbidden(message, method string) error {
+	kind := "BUCKET"
+	if q.key != "" {
+		kind = "OBJECT"
+	}
+	return awserr.New(http.StatusForbidden, "AccessForbidden", message).With("Method", method).With("ResourceType", kind)
 }
 
 // preflight responds to a browser's OPTIONS request from the bucket's CORS rules.
@@ -138,6 +143,12 @@ func (q *request) preflight() error {
 	origin, method := q.r.Header.Get("Origin"), q.r.Header.Get("Access-Control-Request-Method")
 	if origin == "" {
 		return awserr.New(http.StatusBadRequest, "BadRequest", "Insufficient information. Origin request header needed.")
+	}
+	if err := q.findBucket(); err != nil {
+		if is(err, store.ErrNoBucket) {
+			return q.corsForbidden("CORSResponse: Bucket not found", method)
+		}
+		return err
 	}
 	if !slices.Contains(corsMethods, method) {
 		return awserr.New(http.StatusBadRequest, "BadRequest", "Invalid Access-Control-Request-Method: "+method)
@@ -152,15 +163,12 @@ func (q *request) preflight() error {
 		}
 		headers = append(headers, h)
 	}
-	if err := q.findBucket(); err != nil {
-		return err
-	}
 	if q.state.Config[configCORS] == nil {
-		return corsForbidden("CORSResponse: CORS is not enabled for this bucket.")
+		return q.corsForbidden("CORSResponse: CORS is not enabled for this bucket.", method)
 	}
 	r := matchCORS(q.corsRules(), origin, method, headers)
 	if r == nil {
-		return corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.")
+		return q.corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.", method)
 	}
 	q.corsHeaders(r, origin)
 	if len(headers) > 0 {

@@ -24,6 +24,7 @@ var (
 	errInvalidBucket    = awserr.New(http.StatusBadRequest, "InvalidBucketName", "The specified bucket is not valid.")
 	errBucketOwned      = awserr.New(http.StatusConflict, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.")
 	errPrecondition     = awserr.New(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
+	errConflict         = awserr.New(http.StatusConflict, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource.")
 	errNotModified      = awserr.New(http.StatusNotModified, "NotModified", "Not Modified")
 	errInvalidRange     = awserr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The requested range is not satisfiable")
 	errBadDigest        = awserr.New(http.StatusBadRequest, "BadDigest", "The Content-MD5 you specified did not match what we received.")

@@ -24,7 +24,10 @@ var (
 	listQuery   = accept.Names("delimiter", "encoding-type", "max-keys", "prefix")
 	listHeaders = payerHeaders.With("x-amz-optional-object-attributes")
 
-	ofOwner     = accept.Inputs{Headers: ownerHeaders}
+	ofOwner          = accept.Inputs{Headers: ownerHeaders}
+	ofConfiguration  = accept.Inputs{Query: accept.Names("id"), Headers: ownerHeaders}
+	ofConfigurations = accept.Inputs{Query: accept.Names("continuation-token"), Headers: ownerHeaders}
+
 	ofDocument  = accept.Inputs{Headers: ownerHeaders.And(bodyHeaders)}
 	readSetting = accept.Inputs{Query: ofVersion, Headers: payerHeaders}
 	putSetting  = accept.Inputs{Query: ofVersion, Headers: payerHeaders.And(bodyHeaders)}
@@ -45,6 +48,13 @@ var inputs = map[string]accept.Inputs{
 	"GetBucketPolicy": ofOwner, "GetBucketPolicyStatus": ofOwner, "GetBucketTagging": ofOwner, "GetBucketVersioning": ofOwner, "GetObjectLockConfiguration": ofOwner,
 	"GetPublicAccessBlock": ofOwner, "HeadBucket": ofOwner,
 
+	"GetBucketAccelerateConfiguration": ofOwner, "GetBucketLogging": ofOwner, "GetBucketNotificationConfiguration": ofOwner,
+	"GetBucketReplication": ofOwner, "GetBucketRequestPayment": ofOwner, "GetBucketWebsite": ofOwner,
+	"GetBucketAnalyticsConfiguration": ofConfiguration, "GetBucketIntelligentTieringConfiguration": ofConfiguration,
+	"GetBucketInventoryConfiguration": ofConfiguration, "GetBucketMetricsConfiguration": ofConfiguration,
+	"ListBucketAnalyticsConfigurations": ofConfigurations, "ListBucketIntelligentTieringConfigurations": ofConfigurations,
+	"ListBucketInventoryConfigurations": ofConfigurations, "ListBucketMetricsConfigurations": ofConfigurations,
+
 	"PutBucketAbac": ofDocument, "PutBucketCors": ofDocument, "PutBucketEncryption": ofDocument, "PutBucketOwnershipControls": ofDocument, "PutBucketTagging": ofDocument,
 	"PutBucketVersioning": ofDocument, "PutPublicAccessBlock": ofDocument,
 	"PutBucketAcl":                    {Headers: ofDocument.Headers.And(bucketGrants)},
@@ -64,7 +74,7 @@ var inputs = map[string]accept.Inputs{
 	"DeleteObjects": {Headers: payerHeaders.And(bodyHeaders).With("x-amz-bypass-governance-retention")},
 	"GetObject":     readObject, "HeadObject": readObject,
 	"PostObject": {Headers: objectHeaders.And(sumHeaders).With("x-amz-checksum-algorithm")},
-	"PutObject":  {Query: accept.List{}.Refused("partNumber"), Headers: payerHeaders.And(bodyHeaders, objectHeaders).Refused("x-amz-copy-source")},
+	"PutObject":  {Query: accept.List{}.Refused("partNumber"), Headers: payerHeaders.And(bodyHeaders, objectHeaders).With("x-amz-checksum-algorithm").Refused("x-amz-copy-source")},
 
 	"GetObjectAcl": readSetting, "GetObjectLegalHold": readSetting, "GetObjectRetention": readSetting, "GetObjectTagging": readSetting,
 	"GetObjectAttributes": {Query: ofVersion, Headers: payerHeaders.With("x-amz-max-parts", "x-amz-object-attributes", "x-amz-part-number-marker")},

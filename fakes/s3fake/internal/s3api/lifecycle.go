@@ -86,7 +86,7 @@ func (q *request) putLifecycle() error {
 	}
 	smallest := cmp.Or(q.header(minimumHeader), "all_storage_classes_128K")
 	if smallest != "all_storage_classes_128K" && smallest != "varies_by_storage_class" {
-		return invalidRequest("Value for " + minimumHeader + " header is invalid.")
+		return invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
 	}
 	body.XMLName = xml.Name{}
 	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
@@ -149,6 +149,9 @@ func (r lifecycleRule) validate() error { //nolint:gocyclo // a list of independ
 	case r.Expiration == nil && len(r.Transition) == 0 && r.Noncurrent == nil && len(r.NoncurrentTransition) == 0 && r.Abort == nil:
 		return invalidRequest("At least one action needs to be specified in a rule.")
 	}
+	if err := r.Filter.validate(); err != nil {
+		return err
+	}
 	if e := r.Expiration; e != nil {
 		if count(e.Days != nil, e.Date != nil, e.Marker != nil) != 1 {
 			return errMalformedXML
@@ -168,11 +171,34 @@ func (r lifecycleRule) validate() error { //nolint:gocyclo // a list of independ
 			return err
 		}
 	}
-	if r.Noncurrent != nil && (r.Noncurrent.Days == nil || *r.Noncurrent.Days < 1) {
+	if r.Noncurrent != nil && r.Noncurrent.Days == nil {
+		return errMalformedXML
+	}
+	if r.Noncurrent != nil && *r.Noncurrent.Days < 1 {
 		return invalidArgument("NoncurrentDays", "", "'NoncurrentDays' for NoncurrentVersionExpiration action must be a positive integer")
 	}
 	if r.Abort != nil && (r.Abort.Days == nil || *r.Abort.Days < 1) {
 		return invalidArgument("DaysAfterInitiation", "", "'DaysAfterInitiation' for AbortIncompleteMultipartUpload action must be a positive integer")
+	}
+	return nil
+}
+
+// validate rejects a filter with several conditions outside And, or with the same tag twice.
+func (f *lifecycleFilter) validate() error {
+	if f == nil {
+		return nil
+	}
+	if count(f.And != nil, f.Tag != nil, f.Prefix != nil, f.Greater != nil, f.Less != nil) > 1 {
+		return errMalformedXML
+	}
+	seen := map[string]bool{}
+	if f.And != nil {
+		for _, t := range f.And.Tags {
+			if seen[t.Key] {
+				return invalidRequest("Duplicate Tag Keys are not allowed.")
+			}
+			seen[t.Key] = true
+		}
 	}
 	return nil
 }

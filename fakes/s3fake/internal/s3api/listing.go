@@ -30,10 +30,10 @@ func (q *request) maxKeys(param string) (int, error) {
 
 // encoder returns how keys are written: as they are, or URL-encoded if the client asks for it.
 func (q *request) encoder() (func(string) string, error) {
-	switch v := q.param("encoding-type"); v {
-	case "":
+	switch v := q.param("encoding-type"); {
+	case !q.query.Has("encoding-type"):
 		return func(s string) string { return s }, nil
-	case "url":
+	case v == "url":
 		return func(s string) string {
 			return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(s), "%2F", "/"), "%2A", "*")
 		}, nil
@@ -123,13 +123,13 @@ func (q *request) listObjectsV2() error {
 	if err != nil {
 		return err
 	}
-	l.query.After = q.param("start-after")
+	l.query.After, l.query.StartAfter = q.param("start-after"), true
 	if q.query.Has("continuation-token") {
 		after, err := decodeToken(q.param("continuation-token"))
 		if err != nil {
 			return err
 		}
-		l.query.After = after
+		l.query.After, l.query.StartAfter = after, false
 	}
 	p, err := l.run(q.Store.List)
 	if err != nil {
@@ -231,15 +231,13 @@ func (q *request) listUploads() error {
 	}
 	d := newDocument("ListMultipartUploadsResult")
 	d.text("Bucket", q.bucket).text("KeyMarker", encode(query.KeyMarker)).text("UploadIdMarker", query.IDMarker)
-	if p.Truncated && limit > 0 {
-		d.text("NextKeyMarker", encode(p.LastKey)).text("NextUploadIdMarker", p.LastID)
-	}
-	d.optional("Delimiter", encode(query.Delimiter)).text("Prefix", encode(query.Prefix)).optional("EncodingType", q.param("encoding-type"))
+	d.text("NextKeyMarker", encode(p.LastKey)).text("NextUploadIdMarker", p.LastID)
+	d.optional("Delimiter", encode(query.Delimiter)).optional("Prefix", encode(query.Prefix)).optional("EncodingType", q.param("encoding-type"))
 	d.int("MaxUploads", int64(limit)).bool("IsTruncated", p.Truncated && limit > 0)
 	owner := q.Account.CanonicalID()
 	for _, u := range p.Uploads {
 		d.start("Upload").text("Key", encode(u.Key)).text("UploadId", u.ID)
-		d.start("Initiator").text("ID", u.Initiator).end().start("Owner").text("ID", owner).end()
+		d.initiator(u.Initiator).start("Owner").text("ID", owner).end()
 		d.text("StorageClass", classOf(u.StorageClass)).time("Initiated", u.Initiated)
 		if u.Checksum.Algorithm != "" {
 			d.text("ChecksumAlgorithm", u.Checksum.Algorithm).optional("ChecksumType", u.Checksum.Type)

@@ -115,7 +115,7 @@ func (q *request) lockHeaders() (store.Lock, error) {
 	if l.Mode == "" && l.LegalHold == "" && until == "" {
 		return l, nil
 	}
-	const both = "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied."
+	const both = "x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied"
 	switch {
 	case l.LegalHold != "" && l.LegalHold != "ON" && l.LegalHold != "OFF":
 		return l, invalidArgument("x-amz-object-lock-legal-hold", l.LegalHold, "Legal Hold must be either of 'ON' or 'OFF'")
@@ -164,6 +164,15 @@ func (q *request) bypasses(key string) bool {
 		q.may("s3:BypassGovernanceRetention", q.bucketARN()+"/"+key)
 }
 
+// checkBypass rejects the header that bypasses governance retention in a bucket without Object Lock.
+func (q *request) checkBypass() error {
+	const header = "x-amz-bypass-governance-retention"
+	if q.header(header) == "" || q.state.ObjectLock {
+		return nil
+	}
+	return invalidArgument(header, "", header+" is only applicable to Object Lock enabled buckets.")
+}
+
 // retentionBody is Retention.
 type retentionBody struct {
 	XMLName xml.Name `xml:"Retention"`
@@ -191,7 +200,7 @@ func (q *request) getRetention() error {
 	if v.Lock.Mode == "" {
 		return errObjectNoLock
 	}
-	return q.send(newDocument("Retention").text("Mode", v.Lock.Mode).time("RetainUntilDate", v.Lock.RetainUntil))
+	return q.send(newDocument("Retention").text("Mode", v.Lock.Mode).text("RetainUntilDate", stamp(v.Lock.RetainUntil)))
 }
 
 func (q *request) putRetention() error {
@@ -212,7 +221,7 @@ func (q *request) putRetention() error {
 			return errMalformedXML
 		}
 		if until = t.UTC(); !until.After(q.Now()) {
-			return invalidArgument("RetainUntilDate", body.Until, "The retain until date must be in the future!")
+			return invalidArgument("RetainUntilDate", pacific(until), "The retain until date must be in the future!")
 		}
 	}
 	return q.relock(func(l *store.Lock, key string) error {
@@ -224,6 +233,15 @@ func (q *request) putRetention() error {
 		l.Mode, l.RetainUntil = body.Mode, until
 		return nil
 	})
+}
+
+// pacific is how S3 shows a time in this error.
+func pacific(t time.Time) string {
+	zone, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		zone = time.FixedZone("PST", -8*60*60)
+	}
+	return t.In(zone).Format("Mon Jan 02 15:04:05 MST 2006")
 }
 
 // weakens reports whether the new retention protects less than l.
@@ -250,7 +268,7 @@ func (q *request) getLegalHold() error {
 
 func (q *request) putLegalHold() error {
 	var body legalHoldBody
-	if err := q.readXML(&body); err != nil {
+	if err := q.readXML(&body); err != nil && !is(err, errMissingBody) {
 		return err
 	}
 	if body.Status != "ON" && body.Status != "OFF" {

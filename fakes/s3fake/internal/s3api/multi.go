@@ -42,6 +42,9 @@ func (q *request) deleteObjects() error {
 			return checkVersionID("")
 		}
 	}
+	if err := q.checkBypass(); err != nil {
+		return err
+	}
 	d := newDocument("DeleteResult")
 	for _, o := range body.Object {
 		version := ""
@@ -78,6 +81,9 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 		return one.wireError(err)
 	}
 	removed, err := q.remove(key, version, etag)
+	if err == nil && version != "" && removed.Version == nil && !one.issued(version) {
+		err = errNoSuchVersion
+	}
 	if err != nil {
 		return one.wireError(err)
 	}
@@ -90,8 +96,6 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 		d.bool("DeleteMarker", true).text("DeleteMarkerVersionId", removed.Marker.ID)
 	case removed.Version != nil && removed.Version.DeleteMarker && version != "":
 		d.bool("DeleteMarker", true).text("DeleteMarkerVersionId", removed.Version.ID)
-	case version != "":
-		d.bool("DeleteMarker", false)
 	}
 	d.end()
 	return nil

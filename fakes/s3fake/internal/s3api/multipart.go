@@ -92,7 +92,7 @@ func (q *request) uploadChecksum() (store.Checksum, error) {
 func (q *request) partNumber() (int, error) {
 	n, err := strconv.Atoi(q.param("partNumber"))
 	if err != nil || n < 1 || n > maxParts {
-		return 0, invalidArgument("partNumber", q.param("partNumber"), "Part number must be an integer between 1 and 10000, inclusive.")
+		return 0, invalidArgument("partNumber", q.param("partNumber"), "Part number must be an integer between 1 and 10000, inclusive")
 	}
 	return n, nil
 }
@@ -153,7 +153,7 @@ func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
 		return nil
 	}
 	actual := cmp.Or(string(part), "null")
-	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + upload.Algorithm + ", actual checksum Type: " + actual)
+	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + strings.ToLower(upload.Algorithm) + ", actual checksum Type: " + strings.ToLower(actual))
 }
 
 // part returns a received body as part n. The object's checksum is computed from those of its parts: with the
@@ -187,7 +187,7 @@ func (q *request) uploadPartCopy() error {
 	if err := q.decryptParts(u); err != nil {
 		return err
 	}
-	v, from, release, err := q.openSource(s)
+	v, _, release, err := q.openSource(s)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (q *request) uploadPartCopy() error {
 	if err != nil {
 		return err
 	}
-	if from.state.Versioning != "" {
+	if v.ID != store.NullVersion {
 		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
 	}
 	q.showEncryption(u.Encryption)
@@ -231,6 +231,9 @@ func (q *request) copySpan(v *store.Version) (offset, length int64, err error) {
 	to, err2 := strconv.ParseUint(last, 10, 62)
 	if !ok || !dash || err1 != nil || err2 != nil || from > to {
 		return 0, 0, invalidArgument("x-amz-copy-source-range", raw, "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy")
+	}
+	if int64(from) >= v.Size {
+		return 0, 0, invalidRequest("The specified copy range is invalid for the source object size")
 	}
 	if int64(to) >= v.Size {
 		return 0, 0, invalidArgument("x-amz-copy-source-range", raw, "Range specified is not valid for source object of size: "+strconv.FormatInt(v.Size, 10))
@@ -274,8 +277,6 @@ func (q *request) listParts() error {
 	d.bool("IsTruncated", len(page) < len(numbers) && limit > 0)
 	if u.Checksum.Algorithm != "" {
 		d.text("ChecksumAlgorithm", u.Checksum.Algorithm).text("ChecksumType", u.Checksum.Type)
-	} else {
-		d.text("ChecksumAlgorithm", "null").text("ChecksumType", "null")
 	}
 	for _, n := range page {
 		p := u.Parts[n]
@@ -285,8 +286,13 @@ func (q *request) listParts() error {
 		}
 		d.end()
 	}
-	d.start("Initiator").text("ID", u.Initiator).end().start("Owner").text("ID", q.Account.CanonicalID()).end()
+	d.initiator(u.Initiator).start("Owner").text("ID", q.Account.CanonicalID()).end()
 	return q.send(d.text("StorageClass", classOf(u.StorageClass)))
+}
+
+// initiator writes the principal that started an upload, with the last part of its ARN as the display name.
+func (d *document) initiator(arn string) *document {
+	return d.start("Initiator").text("ID", arn).optional("DisplayName", arn[strings.LastIndexAny(arn, ":/")+1:]).end()
 }
 
 // completeBody is CompleteMultipartUpload.
@@ -337,19 +343,15 @@ func (q *request) completeUpload() error {
 		return err
 	}
 	var body completeBody
-	if len(raw) == 0 || xmlEmpty(raw) {
-		return errMalformedXML
-	}
-	if err := parseXML(raw, &body); err != nil {
+	if err := parseXML(raw, &body); err != nil && !is(err, errMissingBody) {
 		return err
-	}
-	if len(body.Part) == 0 {
-		return errMalformedXML
 	}
 	if v, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(v, body.Part) {
 		return q.respondComplete(v)
 	}
+	overtaken := false
 	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
+		overtaken = u.Overtaken
 		// With additional checksums the key is asked for again (API Reference, CompleteMultipartUpload).
 		if u.Checksum.Algorithm != "" {
 			if err := q.decryptParts(u); err != nil {
@@ -357,11 +359,29 @@ func (q *request) completeUpload() error {
 			}
 		}
 		return q.assemble(u, body.Part)
-	}, q.putGuard(guard))
+	}, q.putGuard(func(current *store.Version) error {
+		if guard == nil {
+			return nil
+		}
+		if err := guard(current); err != nil || !overtaken {
+			return err
+		}
+		return q.overtaken()
+	}))
 	if err != nil {
 		return err
 	}
 	return q.respondComplete(v)
+}
+
+// overtaken is the error of a conditional completion whose condition holds, but whose key was written or deleted since
+// the upload began. Only a new upload helps.
+func (q *request) overtaken() error {
+	condition := "If-Match"
+	if q.header("If-None-Match") != "" {
+		condition = "If-None-Match"
+	}
+	return errConflict.With("Condition", condition).With("Key", q.key)
 }
 
 // sameParts reports whether a repeated completion lists the parts that the object was made of. S3 responds to it as to
@@ -377,8 +397,11 @@ func (q *request) respondComplete(v *store.Version) error {
 	q.showEncryption(v.Encryption)
 	q.showExpiration(v)
 	d := newDocument("CompleteMultipartUploadResult").text("Location", q.location())
-	d.text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(v.ETag)).checksum(v.Checksum)
-	return q.send(d.optional("ChecksumType", v.Checksum.Type))
+	d.text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(v.ETag))
+	if v.Encryption.Algorithm == "aws:kms" && v.Checksum.Algorithm == string(checksum.CRC64NVME) {
+		return q.send(d) // S3 computes this checksum, but does not return it here
+	}
+	return q.send(d.checksum(v.Checksum).optional("ChecksumType", v.Checksum.Type))
 }
 
 // readCompleteBody reads the body; x-amz-checksum-* here is about the object, not about the body.
@@ -388,12 +411,17 @@ func (q *request) readCompleteBody() ([]byte, error) {
 	return plain.readBody()
 }
 
-func xmlEmpty(raw []byte) bool { return strings.TrimSpace(string(raw)) == "" }
-
 // assemble checks the list of parts against the upload and joins them.
 func (q *request) assemble(u *store.Upload, listed []completePart) (store.Version, error) {
 	v := store.Version{Attributes: u.Attributes, Bucket: u.Bucket, Key: u.Key}
 	etags := md5.New() //nolint:gosec // see the import
+	if len(listed) == 0 {
+		return v, invalidRequest("You must specify at least one part")
+	}
+	kind := cmp.Or(u.Checksum.Type, "null")
+	if want := strings.ToUpper(q.header("X-Amz-Checksum-Type")); want != "" && want != kind {
+		return v, invalidRequest("The upload was created using the " + kind + " checksum mode. The complete request must use the same checksum mode.")
+	}
 	if err := checkOrder(u, listed); err != nil {
 		return v, err
 	}
@@ -461,8 +489,10 @@ func (q *request) completePart(u *store.Upload, c completePart, final bool) (sto
 	if err := checkListed(c, u.Checksum, p.Number); err != nil {
 		return p, err
 	}
-	if value, listed := c.all()[checksum.Algorithm(p.Checksum.Algorithm)]; listed && value != p.Checksum.Value {
-		return p, invalid
+	for a, value := range c.all() { // an upload that was created without an algorithm has only the default checksums
+		if a != checksum.Algorithm(cmp.Or(u.Checksum.Algorithm, string(checksum.CRC64NVME))) || value != p.Checksum.Value {
+			return p, invalid
+		}
 	}
 	return p, nil
 }
@@ -492,9 +522,6 @@ func (q *request) joinChecksums(u *store.Upload, parts []store.Part) (store.Chec
 	algorithm, kind := checksum.Algorithm(u.Checksum.Algorithm), u.Checksum.Type
 	if algorithm == "" {
 		algorithm, kind = checksum.CRC64NVME, fullObject
-	}
-	if want := strings.ToUpper(q.header("X-Amz-Checksum-Type")); want != "" && want != kind {
-		return store.Checksum{}, invalidRequest("The upload was created using the " + kind + " checksum mode. The complete request must use the same checksum mode.")
 	}
 	pieces := make([]checksum.Piece, len(parts))
 	for i, p := range parts {
@@ -548,11 +575,9 @@ func (q *request) checkFinal(algorithm checksum.Algorithm, value string, declare
 		}
 		bare, _, _ := strings.Cut(v, "-")
 		computed, _, _ := strings.Cut(value, "-")
-		if a == algorithm && bare != computed {
-			return badChecksum(a)
-		}
-		if a != algorithm {
-			return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + string(algorithm) + ", actual checksum Type: " + string(a))
+		composed := strings.Contains(value, "-")
+		if a != algorithm || bare != computed || (!composed && q.header("X-Amz-Checksum-Type") == "") { // COMPOSITE is the default
+			return awserr.New(http.StatusBadRequest, "BadDigest", "The "+strings.ToLower(string(algorithm))+" you specified did not match the calculated checksum.")
 		}
 	}
 	return nil

@@ -58,7 +58,9 @@ func (q *request) getAttributes() error {
 		d.text("ETag", v.ETag)
 	}
 	if has("Checksum") && v.Checksum.Value != "" {
-		d.start("Checksum").checksum(v.Checksum).optional("ChecksumType", v.Checksum.Type).end()
+		whole := v.Checksum // without the number of parts
+		whole.Value, _, _ = strings.Cut(whole.Value, "-")
+		d.start("Checksum").checksum(whole).optional("ChecksumType", v.Checksum.Type).end()
 	}
 	if has("ObjectParts") && len(v.Parts) > 0 {
 		if err := q.attributeParts(d, v); err != nil {
@@ -97,11 +99,15 @@ func (q *request) attributeParts(d *document, v *store.Version) error {
 	}
 	rest := v.Parts[min(marker, len(v.Parts)):]
 	page := rest[:min(limit, len(rest))]
-	d.start("ObjectParts").int("PartsCount", int64(len(v.Parts))).int("PartNumberMarker", int64(marker))
-	d.int("NextPartNumberMarker", int64(marker+len(page))).int("MaxParts", int64(limit)).bool("IsTruncated", len(page) < len(rest))
-	if v.Checksum.Type == composite {
-		for i, p := range page {
-			d.start("Part").int("PartNumber", int64(marker+i+1)).int("Size", p.Size).checksum(p.Checksum).end()
+	d.start("ObjectParts").int("PartsCount", int64(len(v.Parts)))
+	if v.Checksum.Type == composite { // other parts have no checksums and are not listed
+		next := 0
+		if len(page) > 0 {
+			next = page[len(page)-1].Number
+		}
+		d.int("PartNumberMarker", int64(marker)).int("NextPartNumberMarker", int64(next)).int("MaxParts", int64(limit)).bool("IsTruncated", len(page) < len(rest))
+		for _, p := range page {
+			d.start("Part").int("PartNumber", int64(p.Number)).int("Size", p.Size).checksum(p.Checksum).end()
 		}
 	}
 	d.end()

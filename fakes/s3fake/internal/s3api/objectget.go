@@ -117,7 +117,7 @@ func (q *request) respondHead(v *store.Version) (span, error) {
 	q.showAttributes(v)
 	for param, name := range overrides {
 		if value := q.param(param); value != "" {
-			h.Set(name, value)
+			h.Set(name, latin1(value))
 		}
 	}
 	h.Set("Content-Length", strconv.FormatInt(s.length, 10))
@@ -156,6 +156,11 @@ var overrides = map[string]string{
 }
 
 func (q *request) checkOverrides() error {
+	for param := range overrides {
+		if v := q.param(param); strings.IndexFunc(v, func(r rune) bool { return r > 0xff }) >= 0 {
+			return invalidArgument(param, v, "Header value cannot be represented using ISO-8859-1.")
+		}
+	}
 	if q.signed != nil {
 		return nil
 	}
@@ -275,13 +280,19 @@ func (q *request) partSpan(v *store.Version) (span, error) {
 	for _, p := range v.Parts[:n-1] {
 		s.offset += p.Size
 	}
-	s.length, s.sum = v.Parts[n-1].Size, v.Parts[n-1].Checksum
-	s.sum.Type = v.Checksum.Type
+	s.length = v.Parts[n-1].Size
+	switch {
+	case v.Checksum.Type == composite: // S3 keeps no others of parts
+		s.sum = v.Parts[n-1].Checksum
+		s.sum.Type = composite
+	case len(v.Parts) == 1:
+		s.sum = v.Checksum
+	}
 	return s, nil
 }
 
 func outOfParts(n, count int) error {
-	return awserr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber", "The requested partnumber is not satisfiable.").
+	return awserr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber", "The requested partnumber is not satisfiable").
 		With("PartNumberRequested", itoa(n)).With("ActualPartCount", itoa(count))
 }
 

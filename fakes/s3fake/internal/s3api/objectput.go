@@ -3,6 +3,8 @@
 package s3api
 
 import (
+	"crypto/md5" //nolint:gosec // see etagOf
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -91,13 +93,22 @@ func (q *request) requireUploadChecksum(kind string, lock store.Lock) error {
 // keep stores a received body as the newest version.
 func (q *request) keep(got received, attrs store.Attributes, guard func(*store.Version) error) (*store.Version, error) {
 	v, err := q.Store.Put(store.Version{
-		Attributes: attrs, Bucket: q.bucket, Key: q.key, Size: got.size, ETag: got.etag,
+		Attributes: attrs, Bucket: q.bucket, Key: q.key, Size: got.size, ETag: etagOf(got.etag, attrs.Encryption),
 		Segments: got.segments, Checksum: got.checksum,
 	}, q.putGuard(guard))
 	if err != nil {
 		q.Store.Discard(got.segments)
 	}
 	return v, err
+}
+
+// etagOf is the MD5 of the body, or another value if a KMS key encrypts it.
+func etagOf(sum string, e store.Encryption) string {
+	if e.Algorithm != "aws:kms" {
+		return sum
+	}
+	sealed := md5.Sum([]byte(sum + "/" + e.KeyID)) //nolint:gosec // ETags have the form of MD5
+	return hex.EncodeToString(sealed[:])
 }
 
 // putGuard judges conditions and the lock while the store is locked, and fills in the default retention.
@@ -132,9 +143,11 @@ func (q *request) writeConditions() (func(*store.Version) error, error) {
 	case match == "" && none == "":
 		return nil, nil
 	case match != "" && none != "":
-		return nil, errNotImplemented.With("Header", "If-None-Match")
+		return nil, unaccepted("If-Match,If-None-Match", "Multiple conditional request headers present in the request")
 	case none != "" && none != "*":
-		return nil, errNotImplemented.With("Header", "If-None-Match")
+		return nil, unaccepted("If-None-Match", "We don't accept the provided value of If-None-Match header for this API")
+	case match == "*":
+		return nil, unaccepted("If-Match", "We don't accept the provided value of If-Match header for this API")
 	}
 	return func(current *store.Version) error {
 		switch {
@@ -142,11 +155,16 @@ func (q *request) writeConditions() (func(*store.Version) error, error) {
 			return errPrecondition.With("Condition", "If-None-Match")
 		case match != "" && current == nil:
 			return store.ErrNoKey
-		case match != "" && match != "*" && unquote(match) != current.ETag:
+		case match != "" && unquote(match) != current.ETag:
 			return errPrecondition.With("Condition", "If-Match")
 		}
 		return nil
 	}, nil
+}
+
+// unaccepted is the error of a conditional header that is valid in itself, but not supported by S3.
+func unaccepted(header, why string) error {
+	return errNotImplemented.With("Header", header).With("additionalMessage", why)
 }
 
 func (q *request) deletePermissions() ([]permission, error) {
@@ -157,6 +175,9 @@ func (q *request) deletePermissions() ([]permission, error) {
 }
 
 func (q *request) deleteObject() error {
+	if err := q.checkBypass(); err != nil {
+		return err
+	}
 	d, err := q.remove(q.key, q.param("versionId"), q.header("If-Match"))
 	if err != nil {
 		return err

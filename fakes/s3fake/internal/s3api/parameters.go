@@ -4,6 +4,7 @@ package s3api
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -96,13 +97,20 @@ func (q *request) checkParameter(name string) error {
 	switch {
 	case name == "" || name == "x-id" || name == q.op.selector || inputs[q.op.name].Query.Has(name):
 		return nil
+	case q.signed != nil && q.signed.Mode == sigv4.Query && conditionalHeaders[http.CanonicalHeaderKey(name)] != nil:
+		return nil
 	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that are not part of the signature have become headers
+		return nil
+	case q.signed != nil && q.signed.Version2 && slices.Contains(version2Parameters, lower):
 		return nil
 	case (q.op.name == "GetObject" || q.op.name == "HeadObject") && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
 		return nil
 	}
 	return notImplemented(name, q.op.name+" does not support this parameter.")
 }
+
+// version2Parameters are those of a URL that is presigned with Signature Version 2, in lower case.
+var version2Parameters = []string{"awsaccesskeyid", "signature", "expires", "content-md5", "content-type"}
 
 // aboutChecksums are the headers with the same prefix as checksums that are not checksums.
 var aboutChecksums = []string{"x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"}
@@ -137,8 +145,14 @@ func (q *request) unhoist() error {
 	r := *q.r
 	r.Header = q.r.Header.Clone()
 	for _, name := range slices.Sorted(maps.Keys(q.query)) {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") && !slices.Contains(authentication, lower) {
-			r.Header.Add(name, q.param(name))
+		lower, value := strings.ToLower(name), q.param(name)
+		switch {
+		case strings.HasPrefix(lower, metadataPrefix):
+			r.Header.Add(name, escaped(value))
+		case strings.HasPrefix(lower, "x-amz-") && !slices.Contains(authentication, lower):
+			r.Header.Add(name, value)
+		case conditionalHeaders[http.CanonicalHeaderKey(name)] != nil && r.Header.Get(name) == "":
+			r.Header.Set(name, value)
 		}
 	}
 	q.r = &r

@@ -5,6 +5,7 @@ package s3api
 import (
 	"bytes"
 	"cmp"
+	"encoding/xml"
 	"errors"
 	"mime"
 	"mime/multipart"
@@ -35,7 +36,10 @@ func (q *request) postObject() error {
 		return err
 	}
 	q.context = nil
-	q.key = strings.ReplaceAll(q.form["key"], "${filename}", file.FileName())
+	q.key = q.form["key"]
+	if name := file.FileName(); name != "" {
+		q.key = strings.ReplaceAll(q.key, "${filename}", name)
+	}
 	if q.key == "" {
 		return invalidArgument("key", "", "User key must have a length greater than 0.")
 	}
@@ -61,8 +65,7 @@ func (q *request) readForm(r *multipart.Reader) (*multipart.Part, error) {
 
 // authenticateForm verifies the form's signature and its policy; a form without either is anonymous.
 func (q *request) authenticateForm() (*postform.Policy, error) {
-	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known}
-	signed, err := v.VerifyForm(q.form)
+	signed, err := q.verifier().VerifyForm(q.form)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +80,16 @@ func (q *request) authenticateForm() (*postform.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return policy, policy.Check(q.Now(), q.bucket, "x-amz-signature", q.form)
+	ignored := []string{"x-amz-signature"}
+	if signed.Version2 {
+		ignored = []string{"awsaccesskeyid", "signature"}
+	}
+	return policy, policy.Check(q.Now(), q.bucket, ignored, q.form)
 }
 
 // formFields are the fields of a form except those that are S3's own headers. Only the policy compares the bucket.
 var formFields = accept.Names("acl", "bucket", "cache-control", "content-disposition", "content-encoding", "content-language", "content-md5", "content-type", "expires", "file",
-	"key", "policy", "success_action_redirect", "success_action_status", "tagging").Prefix("x-ignore-")
+	"key", "policy", "success_action_redirect", "success_action_status", "tagging", "awsaccesskeyid", "signature").Prefix("x-ignore-")
 
 func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error {
 	for name := range q.form {
@@ -128,8 +135,11 @@ func (q *request) formTags() ([]store.Tag, error) {
 		return nil, nil
 	}
 	var body taggingBody
-	if err := parseXML([]byte(raw), &body); err != nil || body.TagSet == nil {
+	if xml.Unmarshal([]byte(raw), new(struct{})) != nil {
 		return nil, errMalformedXML
+	}
+	if parseXML([]byte(raw), &body) != nil || body.TagSet == nil {
+		return nil, nil // S3 ignores other documents
 	}
 	if err := checkTags(body.TagSet.Tag, maxObjectTags); err != nil {
 		return nil, err
@@ -140,7 +150,7 @@ func (q *request) formTags() ([]store.Tag, error) {
 // respondForm redirects or responds with the status that the form asks for, 204 by default.
 func (q *request) respondForm(etag string) error {
 	location := q.location()
-	if to := q.form["success_action_redirect"]; to != "" {
+	if to := q.form["success_action_redirect"]; strings.HasPrefix(to, "http://") || strings.HasPrefix(to, "https://") { // others are ignored
 		sep := "?"
 		if strings.Contains(to, "?") {
 			sep = "&"

@@ -91,7 +91,7 @@ func unservedOperation(method, scope, sub string) *operation {
 var parameters = []string{
 	"prefix", "delimiter", "marker", "key-marker", "version-id-marker", "upload-id-marker", "start-after", "continuation-token", "max-keys", "max-uploads",
 	"max-parts", "part-number-marker", "encoding-type", "fetch-owner", "list-type", "versionId", "partNumber", "x-id", "max-buckets", "bucket-region",
-	"AWSAccessKeyId", "Expires", "Signature", // of Signature Version 2, which is refused by name
+	"if-match", "if-none-match", "If-Match", "If-None-Match", "id", "AWSAccessKeyId", "Expires", "Signature", "content-md5", "content-type", // the last five are of Signature Version 2
 }
 
 // strange returns an unknown parameter: the name of a sub-resource, or a parameter of an operation, that is newer
@@ -123,6 +123,8 @@ func (q *request) special(scope, sub string) *operation {
 		return q.operations["COPY object "]
 	case m == http.MethodPut && scope == "object" && sub == "uploadId" && copies:
 		return q.operations["COPY object uploadId"]
+	case m == http.MethodGet && scope == "bucket" && q.query.Has("id"):
+		return q.operations["GETID bucket "+sub]
 	case m == http.MethodGet && scope == "bucket" && sub == "" && q.param("list-type") == "2":
 		return q.operations["GET bucket list-type"]
 	}

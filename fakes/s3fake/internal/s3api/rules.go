@@ -71,6 +71,25 @@ type xmlTag struct {
 	Value string `xml:"Value"`
 }
 
+// UnmarshalXML implements xml.Unmarshaler. A tag without a key or a value is malformed.
+func (t *xmlTag) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	var tag struct {
+		Key, Value *string
+		Others     []struct{ XMLName xml.Name } `xml:",any"`
+	}
+	err := d.DecodeElement(&tag, &start)
+	if err == nil && len(tag.Others) > 0 {
+		return unsupportedElement(tag.Others[0].XMLName.Local)
+	}
+	if err == nil && (tag.Key == nil || tag.Value == nil) {
+		err = errMalformedXML
+	}
+	if err == nil {
+		t.Key, t.Value = *tag.Key, *tag.Value
+	}
+	return err
+}
+
 const (
 	maxBucketTags = 50
 	maxObjectTags = 10
@@ -90,6 +109,9 @@ func checkTags(tags []xmlTag, limit int) error {
 		case t.Key == "" || utf8.RuneCountInString(t.Key) > 128 || !tagText(t.Key):
 			return invalidTag("The TagKey you have provided is invalid", t.Key, "")
 		case strings.HasPrefix(strings.ToLower(t.Key), "aws:"):
+			if limit == maxObjectTags {
+				return invalidTag("Your TagKey cannot be prefixed with aws:", t.Key, "")
+			}
 			return invalidTag("System tags cannot be added/updated by requester", t.Key, "")
 		case utf8.RuneCountInString(t.Value) > 256 || !tagText(t.Value):
 			return invalidTag("The TagValue you have provided is invalid", t.Key, t.Value)
@@ -123,8 +145,8 @@ func (q *request) readTags(limit int) ([]xmlTag, error) {
 	if err := q.readXML(&body); err != nil {
 		return nil, err
 	}
-	if body.TagSet == nil {
-		return nil, errMalformedXML
+	if body.TagSet == nil { // the same as no tags
+		return nil, nil
 	}
 	return body.TagSet.Tag, checkTags(body.TagSet.Tag, limit)
 }
@@ -133,6 +155,9 @@ func (q *request) putBucketTagging() error {
 	tags, err := q.readTags(maxBucketTags)
 	if err != nil {
 		return err
+	}
+	if len(tags) == 0 {
+		return q.deleteConfig(configTagging)
 	}
 	return q.statusUnless(q.setConfig(configTagging, taggingDocument(tags)), http.StatusNoContent)
 }

@@ -32,6 +32,9 @@ func (q *request) tagHeader() ([]store.Tag, error) {
 			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
+		if strings.Contains(value, "=") {
+			return nil, bad
+		}
 		key, err1 := url.QueryUnescape(name)
 		val, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil || seen[key] || key == "" {
@@ -73,7 +76,7 @@ func (q *request) madeHeader(v *store.Version) {
 func (q *request) marked(v *store.Version) error {
 	if v.DeleteMarker {
 		return errMethodNotAllowed.With("Method", q.r.Method).With("ResourceType", "DeleteMarker").
-			WithHeader("X-Amz-Delete-Marker", "true").WithHeader("X-Amz-Version-Id", v.ID)
+			WithHeader("X-Amz-Delete-Marker", "true").WithHeader("X-Amz-Version-Id", v.ID).WithHeader("Allow", http.MethodDelete)
 	}
 	return nil
 }
@@ -81,7 +84,7 @@ func (q *request) marked(v *store.Version) error {
 func (q *request) getObjectTagging() error {
 	v, err := q.get()
 	if err != nil {
-		return err
+		return q.untagged(v, err)
 	}
 	if err := q.marked(v); err != nil {
 		return err
@@ -112,10 +115,25 @@ func (q *request) retag(tags []store.Tag) error {
 		return q.marked(v)
 	})
 	if err != nil {
-		return q.hide(err)
+		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
+			return q.marked(v)
+		}
+		return err
 	}
 	q.versionHeader(v)
 	return nil
+}
+
+// untagged is the error of a read of tags if there is no current version: its key includes the bucket, and a delete
+// marker is reported as such.
+func (q *request) untagged(v *store.Version, err error) error {
+	switch {
+	case !is(err, store.ErrNoKey):
+		return err
+	case v != nil && v.DeleteMarker:
+		return q.marked(v)
+	}
+	return errNoSuchKey.With("Key", q.bucket+"/"+q.key)
 }
 
 // get returns the version that the request names, or the current one.

@@ -126,7 +126,11 @@ func (q *request) checkReceived(got received, want wanted) error {
 			return errInvalidDigest.With("Content-MD5", v)
 		case hex.EncodeToString(raw) != got.etag:
 			sum, _ := hex.DecodeString(got.etag)
-			return errBadDigest.With("ExpectedDigest", v).With("CalculatedDigest", base64.StdEncoding.EncodeToString(sum))
+			expected := hex.EncodeToString(raw)
+			if q.op.name == "UploadPart" {
+				expected = v
+			}
+			return errBadDigest.With("ExpectedDigest", expected).With("CalculatedDigest", base64.StdEncoding.EncodeToString(sum))
 		}
 	}
 	value := want.Value

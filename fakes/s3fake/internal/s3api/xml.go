@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/md5" //nolint:gosec // Content-MD5 is part of the protocol
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -76,7 +77,10 @@ func (d *document) bool(name string, value bool) *document {
 	return d.text(name, strconv.FormatBool(value))
 }
 
-func (d *document) time(name string, t time.Time) *document { return d.text(name, stamp(t)) }
+// time writes the time of a bucket, an object or a part, which S3 keeps in seconds.
+func (d *document) time(name string, t time.Time) *document {
+	return d.text(name, stamp(t.Truncate(time.Second)))
+}
 
 // stamp is how S3 writes times in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -226,7 +230,7 @@ func (q *request) readDocument() ([]byte, error) {
 		case err != nil || len(want) != md5.Size:
 			return nil, errInvalidDigest.With("Content-MD5", v)
 		case !bytes.Equal(want, sum[:]):
-			return nil, errBadDigest.With("ExpectedDigest", v).With("CalculatedDigest", base64.StdEncoding.EncodeToString(sum[:]))
+			return nil, errBadDigest.With("ExpectedDigest", hex.EncodeToString(want)).With("CalculatedDigest", base64.StdEncoding.EncodeToString(sum[:]))
 		}
 	}
 	want, err := q.checksumHeader()
@@ -262,19 +266,26 @@ func (q *request) readXML(into any) error {
 	return parseXML(raw, into)
 }
 
+func unsupportedElement(name string) error {
+	return notImplemented(name, "The element "+name+" is not supported by this fake.")
+}
+
 func parseXML(raw []byte, into any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return errMissingBody
 	}
 	dec := xml.NewDecoder(bytes.NewReader(raw))
 	if err := dec.Decode(into); err != nil {
+		if e, ok := errors.AsType[*awserr.Error](err); ok {
+			return e
+		}
 		return errMalformedXML
 	}
 	for {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
 			if name := accept.UnknownElement(raw, into); name != "" {
-				return notImplemented(name, "The element "+name+" is not supported by this fake.")
+				return unsupportedElement(name)
 			}
 			return nil
 		}

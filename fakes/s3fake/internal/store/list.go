@@ -14,6 +14,8 @@ type Query struct {
 	Delimiter string
 	// After is a key. The listing excludes it, everything before it, and a common prefix equal to it.
 	After string
+	// StartAfter lists a common prefix that After begins with, if keys with it follow. A marker skips that prefix.
+	StartAfter bool
 	// AfterVersion is a version of the key After. The listing also includes the versions that follow it.
 	AfterVersion string
 	// Max is the maximum number of entries (versions and prefixes together).
@@ -100,7 +102,7 @@ func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
 			if !e.visible(visit) {
 				return true
 			}
-			if prefix != q.After {
+			if skipped := strings.HasPrefix(q.After, prefix); !skipped || (q.StartAfter && prefix != q.After) {
 				if page.count() >= q.Max {
 					page.Truncated = true
 					return false
@@ -199,7 +201,7 @@ func (q UploadQuery) follows(u *Upload) bool {
 		return q.IDMarker != "" && u.ID > q.IDMarker
 	}
 	prefix, ok := Query{Prefix: q.Prefix, Delimiter: q.Delimiter}.fold(u.Key)
-	return u.Key > q.KeyMarker && (!ok || prefix != q.KeyMarker)
+	return u.Key > q.KeyMarker && (!ok || !strings.HasPrefix(q.KeyMarker, prefix))
 }
 
 func (q UploadQuery) page(all []*Upload) UploadPage {

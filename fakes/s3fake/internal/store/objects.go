@@ -21,10 +21,11 @@ func (s *Store) Discard(segments []Segment) { s.blobs.Delete(ids(segments)...) }
 func (s *Store) Put(v Version, guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.putLocked(v, guard, journal.Begin(s.journal))
+	return s.putLocked(v, guard, journal.Begin(s.journal), nil)
 }
 
-func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) error, r *journal.Change) (*Version, error) {
+// putLocked is Put under the lock. completed is the upload that ends with v, or nil.
+func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) error, r *journal.Change, completed *Upload) (*Version, error) {
 	b := s.buckets[v.Bucket]
 	if b == nil {
 		return nil, ErrNoBucket
@@ -36,11 +37,12 @@ func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) erro
 		}
 	}
 	s.stamp(b, &v)
-	replaced := s.insert(b, &v, r)
+	replaced, overtaken := s.insert(b, &v, r), b.overtake(v.Key, completed, r)
 	if err := r.Commit(); err != nil {
 		return nil, err
 	}
 	replaced()
+	overtaken()
 	return &v, nil
 }
 
@@ -51,7 +53,7 @@ func (s *Store) stamp(b *bucketState, v *Version) {
 	v.Modified = s.now()
 	v.ID = NullVersion
 	if b.Versioning == VersioningEnabled {
-		v.ID = newID(s.seq)
+		v.ID = newVersionID(s.seq)
 	}
 }
 
@@ -175,20 +177,23 @@ func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) 
 	if id == "" && b.Versioning != "" {
 		marker := &Version{Bucket: bucket, Key: key, DeleteMarker: true}
 		s.stamp(b, marker)
-		show := s.insert(b, marker, r)
+		show, overtaken := s.insert(b, marker, r), b.overtake(key, nil, r)
 		if err := r.Commit(); err != nil {
 			return Deleted{}, err
 		}
 		show()
+		overtaken()
 		return Deleted{Marker: marker}, nil
 	}
 	if target == nil {
 		return Deleted{}, nil
 	}
 	r.Delete(tableVersions, versionKey(target))
+	overtaken := b.overtake(key, nil, r)
 	if err := r.Commit(); err != nil {
 		return Deleted{}, err
 	}
+	overtaken()
 	s.drop(b, e, target)
 	return Deleted{Version: target}, nil
 }

@@ -3,7 +3,9 @@
 package store
 
 import (
+	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"maps"
 	"slices"
@@ -43,12 +45,14 @@ type bucketState struct {
 	Bucket
 	keys    *btree.BTreeG[*entry]
 	uploads map[string]*Upload
+	// open are the uploads by key.
+	open map[string][]*Upload
 }
 
 func byKey(a, b *entry) bool { return a.key < b.key }
 
 func newBucketState(b Bucket) *bucketState {
-	return &bucketState{Bucket: b, keys: btree.NewG(32, byKey), uploads: map[string]*Upload{}}
+	return &bucketState{Bucket: b, keys: btree.NewG(32, byKey), uploads: map[string]*Upload{}, open: map[string][]*Upload{}}
 }
 
 // Options are the arguments of New.
@@ -120,7 +124,7 @@ func (s *Store) loadUploads(known map[blob.ID]bool) error {
 			return err
 		}
 		if b := s.buckets[u.Bucket]; b != nil {
-			b.uploads[u.ID] = u
+			b.begin(u)
 		}
 	}
 	for key, raw := range s.journal.Table(tableParts) {
@@ -266,6 +270,24 @@ func newID(seq uint64, mark ...byte) string {
 	_, _ = rand.Read(b[8:]) // never fails: crypto/rand ends the process instead
 	copy(b[len(b)-len(mark):], mark)
 	return idEncoding().EncodeToString(b[:])
+}
+
+// newVersionID returns a version ID whose last bytes are a checksum, by which Issued recognizes it.
+func newVersionID(seq uint64) string {
+	raw, _ := idEncoding().DecodeString(newID(seq)) // its own encoding
+	sum := sha256.Sum256(raw[:16])
+	copy(raw[16:], sum[:])
+	return idEncoding().EncodeToString(raw)
+}
+
+// Issued reports whether the store generated a version ID, even if the version no longer exists.
+func Issued(id string) bool {
+	raw, err := idEncoding().DecodeString(id)
+	if id == NullVersion || err != nil || len(raw) != 20 {
+		return id == NullVersion
+	}
+	sum := sha256.Sum256(raw[:16])
+	return bytes.Equal(raw[16:], sum[:4])
 }
 
 func idEncoding() *base32.Encoding { return base32.HexEncoding.WithPadding(base32.NoPadding) }

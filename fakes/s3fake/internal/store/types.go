@@ -134,6 +134,8 @@ type Upload struct {
 	Initiated time.Time `json:"initiated"`
 	// Initiator is the ARN of the principal that started the upload.
 	Initiator string `json:"initiator,omitempty"`
+	// Overtaken is set once the key is written or deleted while the upload is in progress.
+	Overtaken bool `json:"overtaken,omitempty"`
 	// Checksum contains the algorithm and type of the checksums that parts and the completion must use.
 	Checksum Checksum     `json:"checksum,omitzero"`
 	Parts    map[int]Part `json:"-"`

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -50,8 +51,42 @@ func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*
 	if err := r.Commit(); err != nil {
 		return nil, err
 	}
-	b.uploads[u.ID] = &u
+	b.begin(&u)
 	return &u, nil
+}
+
+func (b *bucketState) begin(u *Upload) {
+	b.uploads[u.ID] = u
+	b.open[u.Key] = append(b.open[u.Key], u)
+}
+
+func (b *bucketState) end(u *Upload) {
+	delete(b.uploads, u.ID)
+	rest := slices.DeleteFunc(b.open[u.Key], func(other *Upload) bool { return other == u })
+	b.open[u.Key] = rest
+	if len(rest) == 0 {
+		delete(b.open, u.Key)
+	}
+}
+
+// overtake records that a key changes while uploads of it are in progress, except for the upload that changes it. It
+// returns the function that makes the change visible.
+func (b *bucketState) overtake(key string, by *Upload, r *journal.Change) func() {
+	var changed []*Upload
+	for _, u := range b.open[key] {
+		if u == by || u.Overtaken {
+			continue
+		}
+		next := *u
+		next.Overtaken = true
+		r.Put(tableUploads, uploadKey(u), next)
+		changed = append(changed, u)
+	}
+	return func() {
+		for _, u := range changed {
+			u.Overtaken = true
+		}
+	}
 }
 
 // Upload returns a copy of an upload with its parts.
@@ -118,11 +153,11 @@ func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version,
 	remember(used, v.Segments)
 	r := journal.Begin(s.journal)
 	bodies := dropUpload(r, u)
-	stored, err := s.putLocked(v, guard, r)
+	stored, err := s.putLocked(v, guard, r, u)
 	if err != nil {
 		return nil, err
 	}
-	delete(s.buckets[bucket].uploads, id)
+	s.buckets[bucket].end(u)
 	s.remember(bucket+"/"+id, stored)
 	for _, body := range bodies {
 		if !used[body] {
@@ -179,7 +214,7 @@ func (s *Store) Abort(bucket, key, id string) error {
 	if err := r.Commit(); err != nil {
 		return err
 	}
-	delete(s.buckets[bucket].uploads, id)
+	s.buckets[bucket].end(u)
 	s.blobs.Delete(bodies...)
 	return nil
 }
