@@ -115,8 +115,11 @@ func TestOvertakenUpload(t *testing.T) {
 	wantNoError(t, err)
 	w := &world{Server: s, known: map[string]string{}}
 	for _, step := range []operation{
-		{method: "PUT", path: "/docs"}, {method: "PUT", path: "/docs/k", body: "x"}, {method: "POST", path: "/docs/k?uploads"},
-		{method: "PUT", path: "/docs/k?partNumber=1&uploadId={upload}", body: "y"}, {method: "DELETE", path: "/docs/k"},
+		{method: "PUT", path: "/docs"},
+		{method: "PUT", path: "/docs/k", body: "x"},
+		{method: "POST", path: "/docs/k?uploads"},
+		{method: "PUT", path: "/docs/k?partNumber=1&uploadId={upload}", body: "y"},
+		{method: "DELETE", path: "/docs/k"},
 	} {
 		got := w.send(t, s.Root(), step)
 		if got.Code >= http.StatusMultipleChoices {

@@ -33,13 +33,8 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	if d == AWS && fields[field("algorithm")] == "" && fields[field("credential")] == "" && fields[field("signature")] == "" {
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
 	}
-	for _, name := range []string{"policy", field("algorithm"), field("credential"), field("date"), field("signature")} {
-		if _, ok := fields[name]; !ok && d == AWS {
-			return nil, missingField(formName(name))
-		} else if !ok {
-			return nil, InvalidArgument(name, "",
-				"Bucket POST must contain a field named '"+formName(name)+"'.  If it is specified, please check the order of the fields.")
-		}
+	if err := checkFields(fields, d, "policy", field("algorithm"), field("credential"), field("date"), field("signature")); err != nil {
+		return nil, err
 	}
 	if fields[field("algorithm")] != d.algorithm {
 		return nil, InvalidArgument(formName(field("algorithm")), fields[field("algorithm")], "Only "+d.algorithm+" is supported")
@@ -58,6 +53,19 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 		return nil, err
 	}
 	return c.compareForm(secret, fields["policy"])
+}
+
+// checkFields returns an error if the form lacks one of the fields with these names.
+func checkFields(fields map[string]string, d Dialect, names ...string) error {
+	for _, name := range names {
+		if _, ok := fields[name]; !ok && d == AWS {
+			return missingField(formName(name))
+		} else if !ok {
+			return InvalidArgument(name, "",
+				"Bucket POST must contain a field named '"+formName(name)+"'.  If it is specified, please check the order of the fields.")
+		}
+	}
+	return nil
 }
 
 // compareForm compares the signature of a policy document with the one that it must have.

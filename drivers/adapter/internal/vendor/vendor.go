@@ -123,7 +123,7 @@ const abandonedAge = 5 * time.Second
 func dial(ctx context.Context, socket string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return conn, err //nolint:wrapcheck // gRPC names the address
+		return conn, err
 	}
 	info, statErr := os.Lstat(socket)
 	if statErr == nil && info.Mode().Type() == os.ModeSocket && time.Since(info.ModTime()) > abandonedAge {

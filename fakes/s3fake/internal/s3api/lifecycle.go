@@ -138,7 +138,7 @@ func (b lifecycleBody) validate() error {
 	return nil
 }
 
-func (r lifecycleRule) validate() error { //nolint:gocyclo // a list of independent checks
+func (r lifecycleRule) validate() error {
 	switch {
 	case r.Status != enabled && r.Status != "Disabled":
 		return errMalformedXML
@@ -152,6 +152,11 @@ func (r lifecycleRule) validate() error { //nolint:gocyclo // a list of independ
 	if err := r.Filter.validate(); err != nil {
 		return err
 	}
+	return r.validateActions()
+}
+
+// validateActions rejects a missing, ambiguous or non-positive time of an action.
+func (r lifecycleRule) validateActions() error {
 	if e := r.Expiration; e != nil {
 		if count(e.Days != nil, e.Date != nil, e.Marker != nil) != 1 {
 			return errMalformedXML

@@ -94,16 +94,16 @@ func (q *request) checkHeaders() error {
 func (q *request) checkParameter(name string) error {
 	lower := strings.ToLower(name)
 	amz := strings.HasPrefix(lower, "x-amz-")
+	reads := q.op.name == "GetObject" || q.op.name == "HeadObject"
+	presigned := q.signed != nil && q.signed.Mode == sigv4.Query
 	switch {
 	case name == "" || name == "x-id" || name == q.op.selector || inputs[q.op.name].Query.Has(name):
 		return nil
-	case q.signed != nil && q.signed.Mode == sigv4.Query && conditionalHeaders[http.CanonicalHeaderKey(name)] != nil:
-		return nil
-	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that are not part of the signature have become headers
+	case presigned && (amz || conditionalHeaders[http.CanonicalHeaderKey(name)] != nil): // those that are not part of the signature have become headers
 		return nil
 	case q.signed != nil && q.signed.Version2 && slices.Contains(version2Parameters, lower):
 		return nil
-	case (q.op.name == "GetObject" || q.op.name == "HeadObject") && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
+	case reads && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
 		return nil
 	}
 	return notImplemented(name, q.op.name+" does not support this parameter.")

@@ -119,10 +119,8 @@ func (q *request) special(scope, sub string) *operation {
 	}
 	_, copies := q.r.Header["X-Amz-Copy-Source"]
 	switch m := q.r.Method; {
-	case m == http.MethodPut && scope == "object" && sub == "" && copies && !q.query.Has("partNumber"):
-		return q.operations["COPY object "]
-	case m == http.MethodPut && scope == "object" && sub == "uploadId" && copies:
-		return q.operations["COPY object uploadId"]
+	case m == http.MethodPut && scope == "object" && copies && (sub == "uploadId" || sub == "" && !q.query.Has("partNumber")):
+		return q.operations["COPY object "+sub]
 	case m == http.MethodGet && scope == "bucket" && q.query.Has("id"):
 		return q.operations["GETID bucket "+sub]
 	case m == http.MethodGet && scope == "bucket" && sub == "" && q.param("list-type") == "2":

@@ -75,6 +75,17 @@ func (p *Page) add(limit int, v *Version, latest bool) bool {
 	return true
 }
 
+// addPrefix appends a common prefix unless the page is full.
+func (p *Page) addPrefix(limit int, prefix string) bool {
+	if p.count() >= limit {
+		p.Truncated = true
+		return false
+	}
+	p.Prefixes = append(p.Prefixes, prefix)
+	p.Last, p.LastVersion = prefix, ""
+	return true
+}
+
 // walk visits the keys of q in order and folds those with a delimiter into prefixes. After a prefix it skips all keys
 // that share it.
 func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
@@ -102,13 +113,9 @@ func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
 			if !e.visible(visit) {
 				return true
 			}
-			if skipped := strings.HasPrefix(q.After, prefix); !skipped || (q.StartAfter && prefix != q.After) {
-				if page.count() >= q.Max {
-					page.Truncated = true
-					return false
-				}
-				page.Prefixes = append(page.Prefixes, prefix)
-				page.Last, page.LastVersion = prefix, ""
+			skipped := strings.HasPrefix(q.After, prefix) && !(q.StartAfter && prefix != q.After)
+			if !skipped && !page.addPrefix(q.Max, prefix) {
+				return false
 			}
 			next = successor(prefix)
 			return false
