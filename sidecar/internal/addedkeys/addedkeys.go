@@ -126,7 +126,7 @@ func writePreset(w io.Writer, preset string, grant formats.Grant, work *budget) 
 	if err := work.spend(size(grant.Data)); err != nil {
 		return err
 	}
-	return formats.Write(limited{Writer: w, work: work}, preset, []formats.Grant{grant}, formats.Options{}) //nolint:wrapcheck // it names the preset
+	return formats.Write(limited{Writer: w, work: work}, preset, []formats.Grant{grant}, formats.Options{})
 }
 
 // size returns the length of all keys and values in bytes.

@@ -181,7 +181,7 @@ func (c *compiled) execute(w io.Writer, claim string, claims map[string]map[stri
 }
 
 // position is the place at which an error of text/template begins.
-var position = regexp.MustCompile(`^template: template:([0-9]+):`)
+var position = regexp.MustCompile(`^template: template:(\d+):`)
 
 // explain returns an error of a template without values. Errors of text/template can contain the arguments of a function.
 func explain(err error) error {
