@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -202,6 +204,14 @@ func requireStyle(field string, style *S3AddressingStyle) error {
 	return nil
 }
 
+// requirePrintable refuses control characters, such as line breaks. The error does not contain the value.
+func requirePrintable(field, value string) error {
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return fieldErrorf(field, "contains a control character")
+	}
+	return nil
+}
+
 func validateCredentials(asked *DriverGrantBucketAccessRequest, granted *CredentialInfo) error {
 	protocol := asked.GetProtocol().GetType()
 	s3, azure, gcs := granted.GetS3(), granted.GetAzure(), granted.GetGcs()
@@ -213,6 +223,7 @@ func validateCredentials(asked *DriverGrantBucketAccessRequest, granted *Credent
 		ValidateCredential("credentials.s3.access_key_id", s3.GetAccessKeyId()),
 		ValidateCredential("credentials.s3.access_secret_key", s3.GetAccessSecretKey()),
 		ValidateCredential("credentials.azure.access_token", azure.GetAccessToken()),
+		requirePrintable("credentials.azure.access_token", azure.GetAccessToken()),
 		validateExpiry("credentials.azure.expiry_timestamp", azure.GetExpiryTimestamp()),
 		ValidateCredential("credentials.gcs.access_id", gcs.GetAccessId()),
 		ValidateCredential("credentials.gcs.access_secret", gcs.GetAccessSecret()),

@@ -365,6 +365,10 @@ func TestValidateGrantResponseOfOtherProtocols(t *testing.T) {
 		"Azure without expiry": {
 			cosi.ObjectProtocol_AZURE, azure, &cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "t"}}, "",
 		},
+		"Azure with a line break in the token": {
+			cosi.ObjectProtocol_AZURE, azure, &cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "t\nexport A=b"}},
+			"credentials.azure.access_token contains a control character",
+		},
 		"Azure with a readable date": {
 			cosi.ObjectProtocol_AZURE, azure,
 			&cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "t", ExpiryTimestamp: "tomorrow"}},

@@ -91,6 +91,7 @@ func TestChangesOfAddedKeysAreLimited(t *testing.T) {
 		s.annotate(a, fmt.Sprintf("a: {template: change %d}", i))
 		s.settled()
 	}
+	s.untilCondition(a, cosiapi.ConditionSecretKeysRendered, metav1.ConditionUnknown, conditions.SecretKeysPending)
 	if n := len(slices.DeleteFunc(s.writes(), func(write string) bool { return write != "patch secrets" })); n > 11 {
 		t.Errorf("the Secret was written %d times", n)
 	}
@@ -105,10 +106,14 @@ func TestAddedKeysOfImmutableSecret(t *testing.T) {
 	a := s.withKeys("a: {template: one}")
 	testenv.Change(s.Env, s.secrets(a)[0], func(secret *corev1.Secret) { secret.Immutable = new(true) })
 	s.annotate(a, "a: {template: two}")
-	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretNotWritable)
-	s.ready(a)
+	s.untilCondition(a, cosiapi.ConditionSecretKeysRendered, metav1.ConditionFalse, conditions.SecretNotWritable)
+	for _, condition := range []string{cosiapi.ConditionResourcesValidated, cosiapi.ConditionReady} {
+		if got := testenv.Condition(a, condition); got.Status != metav1.ConditionTrue {
+			t.Errorf("%s: want True, got %s: %s", condition, got.Status, got.Message)
+		}
+	}
 	s.annotate(a, "a: {template: one}")
-	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+	s.untilCondition(a, cosiapi.ConditionSecretKeysRendered, metav1.ConditionTrue, conditions.SecretKeysRendered)
 }
 
 // A driver that knows a rendered value must not be able to show it to users.

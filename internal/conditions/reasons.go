@@ -94,6 +94,8 @@ const (
 	SecretNotWritable Reason = "SecretNotWritable"
 	// SecretKeysRendered: the access Secrets have all keys that the user added.
 	SecretKeysRendered Reason = "Rendered"
+	// SecretKeysPending: the keys that the user added are rendered after a wait.
+	SecretKeysPending Reason = "SecretKeysPending"
 	// SecretKeysInvalid: some keys that the user added cannot be rendered.
 	SecretKeysInvalid Reason = "SecretKeysInvalid"
 	// StatusDegraded: the status contradicts the spec or has lost data that further RPCs need.
@@ -113,7 +115,7 @@ func (r Reason) Owner() Owner {
 		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
 		return Controller
 	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverResponseInvalid,
-		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable, SecretKeysRendered, SecretKeysInvalid,
+		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable, SecretKeysRendered, SecretKeysPending, SecretKeysInvalid,
 		StatusDegraded, ClaimStillBound, IDShared:
 		return Sidecar
 	default:

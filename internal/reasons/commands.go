@@ -93,10 +93,10 @@ func ofSecrets() []alike {
 			"…, but the protocol of claim … is …: use one of …",
 			"Secret … contains a service account key, but an S3 client requires an HMAC key: use the format gcloud or rclone",
 			"Secret … contains an HMAC key, which Google's own clients do not support: use the format aws, rclone, s3cmd or mc",
-			"… does not support endpoints with a path, such as …",
+			"… does not support endpoints with a path, such as that of …",
 		}},
 		{"The Secret contains a value that the format cannot represent safely.", "Choose the format that the message names, or json. If the value does not come from a driver, find out which user or program wrote it.", []string{
-			"Secret …: the value of … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature",
+			"Secret …: the value of … is not one of S3, Azure, GCS", "Secret …: the value of … is not a URL", "Secret …: the value of … is not a URL with a signature", "Secret …: the value of … does not contain the name of a container",
 			"Secret …: the value of … contains characters that no driver delivers, so it is not printed: check which client writes that Secret, or use the format json",
 			"Secret …: the value of … contains a character that other programs may misinterpret: use the format shell or json",
 			"the value of … contains a character that programs may misinterpret in a file of this format: use the format shell or json",

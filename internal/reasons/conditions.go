@@ -160,6 +160,11 @@ func ofSidecar() map[conditions.Reason]explained {
 		conditions.SecretKeysRendered: {
 			"The Secrets of the access have all keys that its annotation cooper.dev/secret-keys adds.", normal, nothing,
 		},
+		conditions.SecretKeysPending: {
+			"The Secrets of the access do not have the keys of its current annotation cooper.dev/secret-keys yet.",
+			"The annotation was changed more often than the rate limit permits.",
+			"Wait a minute.",
+		},
 		conditions.SecretKeysInvalid: {
 			"The Secrets of the access lack keys that its annotation cooper.dev/secret-keys adds. The access itself works.",
 			"The annotation has an error, a preset does not support the protocol or a value, or the Secret would be too large.",

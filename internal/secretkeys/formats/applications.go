@@ -56,7 +56,7 @@ func compactKey(b bucket, o Options) (string, error) {
 // hostOf returns the host and port of an endpoint for programs that take no URL, and whether it lacks TLS.
 func hostOf(c s3, program string) (host string, insecure bool, err error) {
 	if strings.Trim(c.endpoint.Path, "/") != "" {
-		return "", false, fmt.Errorf("%s does not support endpoints with a path, such as %s", program, c.endpoint)
+		return "", false, fmt.Errorf("%s does not support endpoints with a path, such as that of %s", program, c.endpoint.Host)
 	}
 	return c.endpoint.Host, c.endpoint.Scheme != "https", nil
 }

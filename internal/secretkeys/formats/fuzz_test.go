@@ -22,7 +22,7 @@ import (
 func FuzzWrite(f *testing.F) {
 	for _, hostile := range []string{
 		"plain", "wJalr/XUt+nF=", "", " a ", "a'b", `a"b`, "$(touch x)", "`id`", "a\nb", "a\n[default]\n", "a#b", "a ;b", `a\`, "%(x)s", "\x1b[2J", "\x00", "\xff",
-		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b", "${x}", ":x", "1_0", "\U0001f600",
+		"{", "ü", "\u202e", "[::1]", "a,b", "~", "!x", "a=b", "a\u00a0b", "a\u2028b", "a\u0085b", "${x}", ":x", "1_0", "\U0001f600", "a/c%0Ab", "a/c%0A[b]%0Ac%20=", "a/c%0d%0Ab%1b[2J", "[::1%25%0Aa]/c",
 	} {
 		f.Add(hostile, "https://s3.example.com")
 		f.Add("plain", hostile)
@@ -63,6 +63,9 @@ func FuzzWrite(f *testing.F) {
 			if lines := strings.Split(strings.TrimPrefix(text, "# "), "\n"); len(lines) > 3 || strings.Count(text, ";") != 1 {
 				t.Errorf("az: %q", text)
 			}
+		}
+		if text, ok := written(t, "rclone", azureGrant("AZURE_STORAGE_SAS_TOKEN="+endpoint+"?"+value)); ok {
+			seeSection(t, text, "")
 		}
 	})
 }

@@ -54,6 +54,9 @@ func unfit(b bucket, key string) error {
 // azure is the configuration of an Azure client for a container.
 type azure struct{ container, endpoint, signature string }
 
+// containerName matches the names of containers, including Azure's own, such as $web.
+var containerName = regexp.MustCompile(`^[a-z0-9$-]+$`)
+
 // azureOf parses the token, which is either the URL of the container with the signature as its query, or only
 // the signature.
 func azureOf(b bucket) (azure, error) {
@@ -76,6 +79,9 @@ func azureOf(b bucket) (azure, error) {
 		return azure{}, fmt.Errorf("Secret %q: the value of %s is not a URL with a signature", b.secret, secretkeys.AzureAccessToken)
 	}
 	a := azure{container: path.Base(at.Path), signature: signature}
+	if !containerName.MatchString(a.container) { // the path is decoded: it can contain line breaks
+		return azure{}, fmt.Errorf("Secret %q: the value of %s does not contain the name of a container", b.secret, secretkeys.AzureAccessToken)
+	}
 	at.Path = path.Dir(at.Path)
 	a.endpoint = strings.TrimSuffix(at.String(), "/")
 	return a, nil

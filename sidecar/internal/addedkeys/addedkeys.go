@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -41,16 +42,21 @@ func Add(annotation string, grants []formats.Grant) ([]map[string][]byte, error)
 	}
 	work := &budget{left: maxWork}
 	keys, problems := keysOf(annotation, work)
-	values := valuesOf(own)
 	data := make([]map[string][]byte, len(grants))
+	var fitting []formats.Grant
+	for i, grant := range own {
+		data[i] = maps.Clone(grant.Data)
+		if size(grant.Data) <= maxSecret {
+			fitting = append(fitting, grant)
+		}
+	}
+	if len(keys) == 0 {
+		return data, join(problems)
+	}
+	values := valuesOf(fitting)
 	for i, grant := range own {
 		added, failed := render(keys, grant, values, work)
 		problems = append(problems, failed...)
-		data[i] = maps.Clone(grant.Data)
-		if n := size(data[i]) + size(added); n > maxSecret {
-			problems = append(problems, fmt.Errorf("Secret %q would have %d bytes, but the limit is %d", grant.Secret, n, maxSecret))
-			continue
-		}
 		maps.Copy(data[i], added)
 	}
 	return data, join(problems)
@@ -87,14 +93,19 @@ func Rendered(data map[string][]byte) []string {
 	return values
 }
 
-// render renders the keys for the Secret of one grant.
+// render renders the keys for the Secret of one grant. It adds none if the Secret would become too large.
 func render(keys []key, grant formats.Grant, values map[string]map[string]string, work *budget) (added map[string][]byte, problems []error) {
+	large := fmt.Errorf("Secret %q would have more than %d bytes", grant.Secret, maxSecret)
+	left := maxSecret - size(grant.Data)
+	if left < 0 {
+		return nil, []error{large}
+	}
 	added = map[string][]byte{}
 	for _, k := range keys {
 		var text bytes.Buffer
 		var err error
 		if k.template == nil {
-			err = formats.Write(&text, k.preset, []formats.Grant{grant}, formats.Options{})
+			err = writePreset(&text, k.preset, grant, work)
 		} else {
 			err = k.template.execute(&text, grant.Claim, values, work)
 		}
@@ -102,9 +113,20 @@ func render(keys []key, grant formats.Grant, values map[string]map[string]string
 			problems = append(problems, fmt.Errorf("key %q of Secret %q: %w", k.name, grant.Secret, err))
 			continue
 		}
+		if left -= len(k.name) + text.Len(); left < 0 {
+			return nil, append(problems, large)
+		}
 		added[k.name] = text.Bytes()
 	}
 	return added, problems
+}
+
+// writePreset charges what a preset reads and writes to the budget.
+func writePreset(w io.Writer, preset string, grant formats.Grant, work *budget) error {
+	if err := work.spend(size(grant.Data)); err != nil {
+		return err
+	}
+	return formats.Write(limited{Writer: w, work: work}, preset, []formats.Grant{grant}, formats.Options{})
 }
 
 // size returns the length of all keys and values in bytes.

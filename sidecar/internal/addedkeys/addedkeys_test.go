@@ -61,7 +61,7 @@ func TestAdd(t *testing.T) {
 		"two ranges":        {annotation: "a: {template: '{{ range .claims }}x{{ end }}{{ with 1 }}{{ range $.claims }}y{{ end }}{{ end }}'}", want: map[string]string{"a": "xxyy"}},
 		"an empty template": {annotation: `a: {template: ""}`, want: map[string]string{"a": ""}},
 		"a bad key, and a good one": {
-			annotation: "a: {template: '{{ .NO_SUCH_KEY }}'}\nb: {template: x}", want: map[string]string{"b": "x"}, problem: `key "a" of Secret "photos-secret": template: template:1:3`,
+			annotation: "a: {template: '{{ .NO_SUCH_KEY }}'}\nb: {template: x}", want: map[string]string{"b": "x"}, problem: `key "a" of Secret "photos-secret": line 1 of the template: the template uses a key that does not exist`,
 		},
 		"text that is no YAML":              {annotation: "a: [", problem: "not valid YAML"},
 		"a list":                            {annotation: "[a]", problem: "expected a group of names, got a list"},
@@ -93,10 +93,13 @@ func TestAdd(t *testing.T) {
 		"a range over a number":             {annotation: "a: {template: '{{ range 1000000000 }}{{ end }}'}", problem: "a range must be over"},
 		"a range in a range":                {annotation: "a: {template: '{{ range .claims }}{{ range $.claims }}{{ end }}{{ end }}'}", problem: "a range must be over"},
 		"a range over a variable":           {annotation: "a: {template: '{{ $x := 1000000000 }}{{ range $x }}{{ end }}'}", problem: "a range must be over"},
-		"a field of a value":                {annotation: "a: {template: '{{ .AWS_SECRET_ACCESS_KEY.x }}'}", problem: "can't evaluate field x"},
+		"a field of a value":                {annotation: "a: {template: '{{ .AWS_SECRET_ACCESS_KEY.x }}'}", problem: "a value of the wrong type"},
 		"a URL that is none":                {annotation: "a: {template: '{{ host .AWS_SECRET_ACCESS_KEY }}'}", problem: "the value is not a URL"},
+		"a comparison of maps":              {annotation: "a: {template: '{{ eq . . }}'}", problem: "a value of the wrong type"},
+		"a comparison of claims":            {annotation: "a: {template: '{{ ne .claims .claims }}'}", problem: "a value of the wrong type"},
+		"a comparison with several texts":   {annotation: `a: {template: '{{ eq .COSI_PROTOCOL "GCS" "S3" }}'}`, want: map[string]string{"a": "true"}},
 		"a quote that doubles": {
-			annotation: "a: {template: '{{ .AWS_SECRET_ACCESS_KEY " + strings.Repeat("| quote ", 30) + "}}'}\nb: {template: 'x'}", problem: "the templates of the access do too much work",
+			annotation: "a: {template: '{{ .AWS_SECRET_ACCESS_KEY " + strings.Repeat("| quote ", 30) + "}}'}\nb: {template: 'x'}", problem: "the presets and templates of the access do too much work",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,11 +156,56 @@ func TestAddLimitsASecret(t *testing.T) {
 		annotation += fmt.Sprintf("k%d: {template: '{{ .AWS_SECRET_ACCESS_KEY }}'}\n", i)
 	}
 	data, err := addedkeys.Add(annotation, []formats.Grant{one})
-	if err == nil || !strings.Contains(err.Error(), `Secret "photos-secret" would have 34`) {
+	if err == nil || !strings.Contains(err.Error(), `Secret "photos-secret" would have more than 262144 bytes`) {
 		t.Errorf("error: %v", err)
 	}
 	if diff := cmp.Diff(text(one.Data), text(data[0])); diff != "" {
 		t.Errorf("data (-want, +got):\n%s", diff)
+	}
+}
+
+// TestAddLimitsPresets uses Secrets that a tenant has filled with text that JSON makes six times longer.
+func TestAddLimitsPresets(t *testing.T) {
+	t.Parallel()
+	annotation := ""
+	for i := range 32 {
+		annotation += fmt.Sprintf("k%d: {preset: json}\n", i)
+	}
+	for name, tc := range map[string]struct {
+		annotation string
+		length     int
+		problem    string
+	}{
+		"a Secret that is too large":                 {annotation, 1 << 20, `Secret "photos-secret" would have more than`},
+		"a Secret that becomes too large":            {annotation, 40 << 10, `Secret "photos-secret" would have more than`},
+		"a Secret with the maximum length":           {annotation, 255 << 10, `Secret "photos-secret" would have more than`},
+		"a Secret that is too large, without a key":  {"", 1 << 20, ""},
+		"a Secret that is too large, with a bad key": {"COSI_X: {template: x}", 1 << 20, `key "COSI_X": the name belongs to COSI`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := grant("photos", "BUCKET_NAME="+strings.Repeat("\x01", tc.length))
+			data, err := addedkeys.Add(tc.annotation, []formats.Grant{one})
+			if (err == nil) != (tc.problem == "") || err != nil && (!strings.Contains(err.Error(), tc.problem) || strings.Count(err.Error(), "\n") > 0) {
+				t.Errorf("want an error with %q, got %v", tc.problem, err)
+			}
+			if diff := cmp.Diff(text(one.Data), text(data[0])); diff != "" {
+				t.Error("the data of the Secret has changed")
+			}
+		})
+	}
+}
+
+// TestAddLimitsWorkOfPresets uses Secrets of which each is small enough.
+func TestAddLimitsWorkOfPresets(t *testing.T) {
+	t.Parallel()
+	var grants []formats.Grant
+	for i := range 64 {
+		grants = append(grants, grant(fmt.Sprintf("claim-%d", i), "BUCKET_NAME="+strings.Repeat("\x01", 30<<10)))
+	}
+	_, err := addedkeys.Add("a: {preset: json}", grants)
+	if err == nil || !strings.Contains(err.Error(), "too much work") {
+		t.Errorf("error: %v", err)
 	}
 }
 
@@ -180,7 +228,7 @@ func FuzzAdd(f *testing.F) {
 	for _, seed := range []string{
 		"a: {preset: gitlab}", "a: {template: '{{ .BUCKET_NAME | quote | b64enc }}'}", "a: {template: '{{ range $k, $v := .claims }}{{ $v.BUCKET_NAME }}{{ end }}'}",
 		"a: {template: '{{ index .claims .AWS_SECRET_ACCESS_KEY }}'}", "a: {template: '{{ .AWS_SECRET_ACCESS_KEY.x }}'}", "a: {template: '{{ index .AWS_SECRET_ACCESS_KEY 1 }}'}",
-		"a: {template: '{{ eq .claims .AWS_SECRET_ACCESS_KEY }}'}", "a: {template: '{{ . }}'}", "a: {template: '{{ host .AWS_SECRET_ACCESS_KEY }}'}", "a: {template: '{{ $x := . }}{{ $x.claims }}'}",
+		"a: {template: '{{ eq .claims .AWS_SECRET_ACCESS_KEY }}'}", "a: {template: '{{ . }}'}", "a: {template: '{{ eq . . }}'}", "a: {template: '{{ ne .claims .claims }}'}", "a: {template: '{{ index . . }}'}", "a: {template: '{{ host .AWS_SECRET_ACCESS_KEY }}'}", "a: {template: '{{ $x := . }}{{ $x.claims }}'}",
 		"a: {template: '{{ with $x := 1 }}{{ break }}{{ end }}'}", "a: {template: '{{/* c */}}'}", "? {a: b}\n: c", "a: !!binary eA==", "a: &a {template: x}\nb: *a", "COSI_PROTOCOL: {template: GCS}",
 		"a: {template: '{{ quote .claims }}'}", "a: {template: '{{ block \"x\" . }}{{ end }}'}", "~: {template: x}", "{}", "null", "a: null", `{"a": {"preset": "json"}}`,
 	} {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -24,19 +25,26 @@ const (
 	// claimsKey is the key of the values of all claims, by the names of the claims.
 	claimsKey = "claims"
 	// maxWork limits the bytes that the templates of one access consist of, counted once for each execution and each
-	// claim of a range, that they write, and that their functions process. This bounds the time, too.
-	maxWork = 1 << 20
+	// claim of a range, that they write, that their functions process, and that presets read and write. This bounds the
+	// time, too.
+	maxWork = 4 << 20
 )
 
 // builtins are the functions of text/template that a template may call. The others format or call arbitrary values.
 func builtins() []string {
-	return []string{"and", "or", "not", "eq", "ne", "index"}
+	return []string{"and", "or", "not", "index"}
 }
 
-// errWork ends a template.
-var errWork = errors.New("the templates of the access do too much work. Make them shorter, or request fewer keys")
+// A cause is the reason for which a template fails. It contains no values.
+type cause string
 
-// A budget limits the work of the templates of one access.
+// Error implements error.
+func (c cause) Error() string { return string(c) }
+
+// errWork ends a template.
+const errWork cause = "the presets and templates of the access do too much work. Make them shorter, or request fewer keys"
+
+// A budget limits the work of the presets and templates of one access.
 type budget struct{ left int }
 
 func (b *budget) spend(n int) error {
@@ -57,6 +65,17 @@ func (b *budget) of(f func(string) (string, error)) func(string) (string, error)
 	}
 }
 
+// equal reports whether a text equals one of the others. The function eq of text/template is not used because its errors
+// contain the arguments.
+func (b *budget) equal(text string, others ...string) (bool, error) {
+	for _, other := range others {
+		if err := b.spend(len(text) + len(other)); err != nil {
+			return false, err
+		}
+	}
+	return slices.Contains(others, text), nil
+}
+
 // limited is a writer within a budget.
 type limited struct {
 	io.Writer
@@ -75,6 +94,8 @@ func (l limited) Write(text []byte) (int, error) {
 // functions returns Cooper's functions for templates.
 func functions(work *budget) template.FuncMap {
 	return template.FuncMap{
+		"eq":       work.equal,
+		"ne":       func(text, other string) (bool, error) { same, err := work.equal(text, other); return !same, err },
 		"b64enc":   work.of(func(text string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(text)), nil }),
 		"quote":    work.of(quote),
 		"urlquery": work.of(func(text string) (string, error) { return url.QueryEscape(text), nil }),
@@ -90,7 +111,7 @@ func quote(text string) (string, error) {
 	encoder := json.NewEncoder(&quoted)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(text); err != nil {
-		return "", errors.New("quote: the value is not text")
+		return "", cause("quote: the value is not text")
 	}
 	return strings.TrimSuffix(quoted.String(), "\n"), nil
 }
@@ -99,7 +120,7 @@ func quote(text string) (string, error) {
 func parseURL(text string) (url.URL, error) {
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" {
-		return url.URL{}, errors.New("the value is not a URL")
+		return url.URL{}, cause("the value is not a URL")
 	}
 	return *at, nil
 }
@@ -156,7 +177,25 @@ func (c *compiled) execute(w io.Writer, claim string, claims map[string]map[stri
 	for key, value := range claims[claim] {
 		values[key] = value
 	}
-	return c.Execute(limited{Writer: w, work: work}, values) //nolint:wrapcheck // it names the template and the line
+	return explain(c.Execute(limited{Writer: w, work: work}, values))
+}
+
+// position is the place at which an error of text/template begins.
+var position = regexp.MustCompile(`^template: template:(\d+):`)
+
+// explain returns an error of a template without values. Errors of text/template can contain the arguments of a function.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	why, known := errors.AsType[cause](err)
+	if !known {
+		why = "the template uses a key that does not exist, or a value of the wrong type"
+	}
+	if at := position.FindStringSubmatch(err.Error()); at != nil {
+		return fmt.Errorf("line %s of the template: %w", at[1], why)
+	}
+	return why
 }
 
 // An inspector refuses templates whose time is not bounded by their size and their output.

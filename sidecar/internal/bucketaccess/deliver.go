@@ -47,7 +47,9 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *work) (reconciler.Verd
 	for _, claim := range a.Spec.BucketClaims {
 		granted = append(granted, secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.response.GetCredentials()))
 	}
-	for i, data := range r.addKeys(w, granted) {
+	added := r.addKeys(w, granted)
+	r.warnOfKeys(w)
+	for i, data := range added {
 		annotations := deliveryAnnotations(w.order, data, r.Now())
 		if err := r.Secrets.Write(ctx, a, w.secrets[i], data, annotations); err != nil {
 			return r.secretBlocked(ctx, w, err)

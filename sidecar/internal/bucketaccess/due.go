@@ -127,10 +127,15 @@ func (r *Reconciler) checkGrant(ctx context.Context, w *work) (reconciler.Verdic
 		return reconciler.Verdict{}, err
 	}
 	current := checked{access: versions(a), secrets: versions(w.secrets...), grant: w.order.digest, at: now, due: next}
-	if w.warning != nil { // the warning ends when other objects change
+	if w.warning != nil || w.keys.blocked != nil { // this ends when other objects change
 		current.access = ""
 	}
 	r.Memory.setCurrent(w.Req, current)
+	if w.keys.blocked != nil { // the sidecar may not watch Secrets
+		if again := now.Add(r.History.Poll(w.Req, r.SecretPoll)); next.IsZero() || again.Before(next) {
+			return reconciler.WaitAtMost(again.Sub(now), w.keys.blocked.Message), nil
+		}
+	}
 	return waitUntilDue(next, now), nil
 }
 

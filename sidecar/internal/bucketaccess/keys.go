@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,10 +27,13 @@ type keysResult struct {
 	rendered, requested bool
 	// err describes the keys that could not be rendered.
 	err error
+	// blocked is the reason for which a Secret with a current credential could not be written. waits reports that the
+	// budget delays the write.
+	blocked *conditions.Problem
+	waits   bool
 }
 
-// addKeys returns the data of the access's Secrets, in the order of its claims, with the keys that the user added. It
-// reports failures with an Event, unless a condition already has the same message.
+// addKeys returns the data of the access's Secrets, in the order of its claims, with the keys that the user added.
 func (r *Reconciler) addKeys(w *work, granted []map[string][]byte) []map[string][]byte {
 	a := w.access
 	grants := make([]formats.Grant, len(granted))
@@ -41,14 +46,16 @@ func (r *Reconciler) addKeys(w *work, granted []map[string][]byte) []map[string]
 	for _, all := range data {
 		r.redact(w, all)
 	}
-	if err != nil {
-		change := w.keys.condition(a.Generation)
-		said := meta.FindStatusCondition(a.Status.Conditions, change.Type)
-		if said == nil || said.Status != change.Status || said.Message != change.Message {
-			r.Events.Warn(a, reconciler.FailedRenderSecretKeys, "RenderSecretKeys", change.Message)
-		}
-	}
 	return data
+}
+
+// warnOfKeys reports a failure with an Event, unless the condition already has the same message.
+func (r *Reconciler) warnOfKeys(w *work) {
+	a, change := w.access, w.keys.condition(w.access.Generation)
+	said := meta.FindStatusCondition(a.Status.Conditions, change.Type)
+	if w.keys.requested && change.Status == metav1.ConditionFalse && (said == nil || said.Status != change.Status || said.Message != change.Message) {
+		r.Events.Warn(a, reconciler.FailedRenderSecretKeys, "RenderSecretKeys", change.Message)
+	}
 }
 
 // redact registers the secret values in the data of a Secret. The credential itself is the last, because only the last
@@ -59,7 +66,8 @@ func (r *Reconciler) redact(w *work, data map[string][]byte) {
 
 // renderKeys renders the added keys of a current access again, from the values in its Secrets, after a change of the
 // annotation or of a format. It makes no call to the driver. The budget for grants limits how often a user can make the
-// sidecar write all Secrets of an access.
+// sidecar write all Secrets of an access. A Secret that cannot be written changes no other condition, because its
+// credential is current.
 func (r *Reconciler) renderKeys(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	granted := make([]map[string][]byte, len(w.secrets))
 	for i, secret := range w.secrets {
@@ -72,19 +80,28 @@ func (r *Reconciler) renderKeys(ctx context.Context, w *work) (reconciler.Verdic
 			continue
 		}
 		if ptr.Deref(secret.Immutable, false) {
-			return r.secretBlocked(ctx, w, &TakenError{Name: secret.Name, Why: "is immutable", Immutable: true})
+			w.keys.blocked = secretProblem(&TakenError{Name: secret.Name, Why: "is immutable", Immutable: true})
+			continue
 		}
 		if !spent {
 			if wait := r.Memory.awaitBudget(w.Req, w.Info.Epoch, r.Now()); wait > 0 {
-				return reconciler.WaitAtMost(wait, "the rate limit of grants per BucketAccess"), nil
+				w.keys.waits = true
+				_, err := r.PatchStatus(ctx, w.access, func() { w.keys.report(w.access) })
+				return reconciler.WaitAtMost(wait, "the rate limit of grants per BucketAccess"), err
 			}
 			r.Memory.spendBudget(w.Req, r.Now())
 			spent = true
 		}
-		if err := r.Secrets.Update(ctx, secret, data); err != nil {
+		err := r.Secrets.Update(ctx, secret, data)
+		switch {
+		case err == nil:
+		case refused(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			w.keys.blocked = secretProblem(err)
+		default:
 			return r.secretBlocked(ctx, w, err)
 		}
 	}
+	r.warnOfKeys(w)
 	return reconciler.Next(), nil
 }
 
@@ -104,7 +121,14 @@ func (k keysResult) condition(generation int64) conditions.Change {
 		Type: cosiapi.ConditionSecretKeysRendered, Status: metav1.ConditionTrue, Reason: conditions.SecretKeysRendered,
 		Message: "The Secrets have all keys of the annotation " + cosiapi.SecretKeysAnnotation + ".", Generation: generation,
 	}
-	if k.err != nil {
+	switch {
+	case k.waits:
+		change.Status, change.Reason = metav1.ConditionUnknown, conditions.SecretKeysPending
+		change.Message = "COSI writes the keys of the annotation " + cosiapi.SecretKeysAnnotation + " after the rate limit of the BucketAccess."
+	case k.blocked != nil:
+		change.Status, change.Reason = metav1.ConditionFalse, k.blocked.Reason
+		change.Message = "COSI cannot write the keys of the annotation " + cosiapi.SecretKeysAnnotation + ": " + k.blocked.Message
+	case k.err != nil:
 		change.Status, change.Reason = metav1.ConditionFalse, conditions.SecretKeysInvalid
 		change.Message = "The Secrets lack keys of the annotation " + cosiapi.SecretKeysAnnotation + ". Correct the annotation: " + k.err.Error() + "."
 	}
