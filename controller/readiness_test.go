@@ -83,6 +83,32 @@ func TestReadyOfAnExistingObject(t *testing.T) {
 	}
 }
 
+// Another component that sets its own Ready after each correction must not cause endless writes, and must not delay
+// the corrections of other objects.
+func TestForeignReady(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	_, bucket := s.provisioned("photos", "fast")
+	_, other := s.provisioned("films", "fast")
+	foreign := func() {
+		testenv.ChangeStatus(s.Env, bucket, func(b *cosiapi.Bucket) {
+			meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: cosiapi.ConditionReady, Status: metav1.ConditionTrue, Reason: "Foreign"})
+		})
+	}
+	s.untilReady(bucket, metav1.ConditionTrue, conditions.Provisioned)
+	for range 4 { // the test's sidecar has caused a correction
+		foreign()
+		s.untilReady(bucket, metav1.ConditionTrue, conditions.Provisioned)
+	}
+	foreign()
+	testenv.ChangeStatus(s.Env, other, func(b *cosiapi.Bucket) { meta.RemoveStatusCondition(&b.Status.Conditions, cosiapi.ConditionReady) })
+	s.untilReady(other, metav1.ConditionTrue, conditions.Provisioned)
+	if got := testenv.Condition(testenv.Get(s.Env, bucket), cosiapi.ConditionReady); got.Reason != "Foreign" {
+		t.Errorf("want no further correction, got %+v after %q", got, s.writesOf("buckets/status "+bucket.Name))
+	}
+}
+
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -124,13 +124,13 @@ func (r Reason) Owner() Owner {
 }
 
 // Stalled reports whether only a change by a user or an administrator helps an object with Ready=False of this reason.
-// It is false for a problem that may resolve on its own, or when another object is created or deleted.
+// It is false for a problem that may resolve on its own, or when a claim, access or Bucket is created or deleted: a
+// restore or a GitOps tool does that without a user.
 func (r Reason) Stalled() bool {
 	switch r {
-	case ClassRejected, BucketMissing, BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported,
-		DriverMismatch, ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid,
-		Terminal, DriverIncompatible, DriverResponseInvalid, DriverLacksProtocol, BucketNotUsable, StatusDegraded,
-		ClaimStillBound:
+	case ClassRejected, BindingInvalid, ProtocolUnsupported, DriverMismatch, ServiceAccountRequired, AccessModeDisallowed,
+		MultiBucketDisallowed, SpecInvalid, Terminal, DriverIncompatible, DriverResponseInvalid, DriverLacksProtocol,
+		StatusDegraded:
 		return true
 	default:
 		return false

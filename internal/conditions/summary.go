@@ -23,6 +23,7 @@ func Decisive(list []metav1.Condition) *metav1.Condition {
 	}
 	held := is(cosiapi.ConditionReleaseHeld, metav1.ConditionTrue)
 	invalid := is(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse)
+	waits := is(cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown)
 	failed := is(cosiapi.ConditionProvisionFailed, metav1.ConditionTrue)
 	switch {
 	case held != nil:
@@ -33,7 +34,7 @@ func Decisive(list []metav1.Condition) *metav1.Condition {
 		return invalid
 	case provisioned != nil && provisioned.Status == metav1.ConditionTrue:
 		return provisioned
-	case failed != nil: // it may be temporary, and is more specific than a condition that waits
+	case failed != nil && waits == nil: // while COSI waits for other objects, it makes no calls, so the failure is old
 		return failed
 	default:
 		return provisioned

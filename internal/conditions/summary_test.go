@@ -44,6 +44,17 @@ func TestSummarize(t *testing.T) {
 		"a Secret that is in the way may be deleted": {
 			[]metav1.Condition{condition(provisioned, unknown, conditions.SecretTaken), condition(validated, no, conditions.SecretTaken)}, no, conditions.SecretTaken, false,
 		},
+		"an object that waits after a refusal does not repeat the refusal": {
+			[]metav1.Condition{condition(provisioned, unknown, conditions.BucketNotUsable), condition(validated, unknown, conditions.BucketNotUsable), condition(failed, yes, conditions.Terminal)},
+			unknown, conditions.BucketNotUsable, false,
+		},
+		"a claim shows the temporary failure of its Bucket": {
+			[]metav1.Condition{condition(provisioned, unknown, conditions.WaitingForBucket), condition(validated, yes, conditions.ControllerValidated), condition(failed, yes, conditions.Retrying)},
+			no, conditions.Retrying, false,
+		},
+		"a Bucket that a restore has not created yet": {
+			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(validated, no, conditions.BucketMissing)}, no, conditions.BucketMissing, false,
+		},
 		"a provisioned object": {
 			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(validated, yes, conditions.SidecarValidated)}, yes, conditions.Provisioned, false,
 		},
@@ -51,10 +62,10 @@ func TestSummarize(t *testing.T) {
 			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(failed, yes, conditions.Terminal)}, yes, conditions.Provisioned, false,
 		},
 		"a provisioned object that is no longer valid": {
-			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(validated, no, conditions.BucketMissing)}, no, conditions.BucketMissing, true,
+			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(validated, no, conditions.SpecInvalid)}, no, conditions.SpecInvalid, true,
 		},
 		"a Bucket whose claim is lost": {
-			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(held, yes, conditions.BucketClaimMissing)}, no, conditions.BucketClaimMissing, true,
+			[]metav1.Condition{condition(provisioned, yes, conditions.Provisioned), condition(held, yes, conditions.BucketClaimMissing)}, no, conditions.BucketClaimMissing, false,
 		},
 		"a reason of a later version does not stall": {[]metav1.Condition{condition(provisioned, no, "Later")}, no, "Later", false},
 		"an object of which nothing is known":        {[]metav1.Condition{condition("Other", yes, "Other")}, "", "", false},
@@ -93,12 +104,15 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// A reason that waits must not stall: nothing but a change by a user may help a stalled object.
+// Only a change by a user may help a stalled object. A GitOps tool or a restore creates and deletes claims, accesses
+// and Buckets in any order.
 func TestStalledReasons(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []conditions.Reason{
 		conditions.Initial, conditions.WaitingForClass, conditions.WaitingForBucketClaim, conditions.WaitingForBucket, conditions.WaitingForBucketAccess,
 		conditions.WaitingForProvisionedBucket, conditions.Retrying, conditions.SecretTaken, conditions.SecretNotWritable, conditions.IDShared,
+		conditions.BucketClaimDeleting, conditions.BucketClaimMissing, conditions.BucketMissing, conditions.BucketInvalid,
+		conditions.BucketNotUsable, conditions.ClaimStillBound,
 		conditions.ControllerValidated, conditions.SidecarValidated, conditions.Provisioned, conditions.RPCSucceeded,
 	} {
 		if reason.Stalled() {

@@ -2,15 +2,19 @@
 
 // Package readiness writes the conditions Ready and Stalled of objects whose last writer did not: a component of an
 // earlier version or of another project. Controller and sidecar set them in each write of a status, so the package
-// usually writes nothing. It limits its writes, because an upgrade can leave many such objects.
+// usually writes nothing. It limits its writes, because an upgrade can leave many such objects, and its writes of one
+// object, because another component may set its own Ready.
 package readiness
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +30,14 @@ import (
 
 // perSecond is the maximum number of writes per second, equal to the default of the sidecar's --regrant-rate.
 const perSecond = 5
+
+// An object is corrected burst times at once, and then once per interval.
+const (
+	burst    = 5
+	interval = 10 * time.Minute
+	// remembered is the maximum number of recently corrected objects of one kind.
+	remembered = 10_000
+)
 
 // Options configure Watch.
 type Options struct {
@@ -43,7 +55,10 @@ func Watch(mgr ctrl.Manager, o Options) error {
 		"bucket":       func() client.Object { return &cosiapi.Bucket{} },
 		"bucketaccess": func() client.Object { return &cosiapi.BucketAccess{} },
 	} {
-		r := &summarizer{store: reconciler.NewStore(mgr.GetClient(), mgr.GetAPIReader()), blank: blank, limit: limit, scope: o.Scope}
+		r := &summarizer{
+			store: reconciler.NewStore(mgr.GetClient(), mgr.GetAPIReader()), blank: blank, limit: limit, scope: o.Scope,
+			recent: cache.NewLRUExpireCache(remembered),
+		}
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named("readiness-"+kind+o.Suffix).
 			WithOptions(controller.Options{MaxConcurrentReconciles: 1, SkipNameValidation: ptr.To(true)}).
@@ -62,13 +77,13 @@ type summarizer struct {
 	blank func() client.Object
 	limit *rate.Limiter
 	scope reconciler.Scope
+	// recent has a *rate.Limiter for each recently corrected object, by UID.
+	recent *cache.LRUExpireCache
 }
 
-// Reconcile implements reconcile.Reconciler. Its only worker waits for the limit before it reads the object.
+// Reconcile implements reconcile.Reconciler. If the object changes while the only worker waits for the common limit, the
+// write fails with a conflict, and the change is another event.
 func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if err := r.limit.Wait(ctx); err != nil {
-		return reconcile.Result{}, fmt.Errorf("wait for the limit of writes: %w", err)
-	}
 	obj := r.blank()
 	if err := client.IgnoreNotFound(r.store.Client.Get(ctx, req.NamespacedName, obj)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("read %T %q from the cache: %w", obj, req, err)
@@ -76,11 +91,32 @@ func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !r.outdated(obj) {
 		return reconcile.Result{}, nil
 	}
+	if wait := r.await(obj.GetUID()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if err := r.limit.Wait(ctx); err != nil {
+		return reconcile.Result{}, fmt.Errorf("wait for the limit of writes: %w", err)
+	}
 	_, err := r.store.PatchStatus(ctx, obj, func() { conditions.Summarize(conditions.Of(obj)) })
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil // another write or the deletion came first
 	}
 	return reconcile.Result{}, err
+}
+
+// await returns how long an object must wait for its next correction, and counts the correction if that is zero.
+func (r *summarizer) await(object types.UID) time.Duration {
+	limit := rate.NewLimiter(rate.Every(interval), burst)
+	if known, ok := r.recent.Get(object); ok {
+		limit, _ = known.(*rate.Limiter)
+	}
+	r.recent.Add(object, limit, burst*interval) // a limiter that is idle for so long is full again
+	next := limit.Reserve()
+	wait := next.Delay()
+	if wait > 0 {
+		next.Cancel()
+	}
+	return wait
 }
 
 // outdated reports whether Ready or Stalled of an object does not agree with its other conditions. kstatus does not
