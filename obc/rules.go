@@ -112,6 +112,8 @@ type problem struct {
 	message string
 	// stalled reports that a change by a user is needed although the phase is Pending.
 	stalled bool
+	// unready is the reason why a claim in phase Bound is not ready, or empty.
+	unready string
 }
 
 func refuse(format string, args ...any) *problem {

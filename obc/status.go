@@ -25,7 +25,7 @@ func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) e
 	if w.bucket != nil {
 		ignored = ignoredChanges(w.claim, w.bucket)
 	}
-	full.message = strings.TrimSpace(p.message + " " + ignored)
+	full.message = conditions.Cut(strings.TrimSpace(p.message+" "+ignored), conditions.MaxMessage)
 	if _, err := r.PatchStatus(ctx, w.claim, func() { changed = setStatus(w.claim, full) }); err != nil || !changed {
 		return err
 	}
@@ -44,13 +44,13 @@ func setStatus(claim *objectbucket.ObjectBucketClaim, p problem) bool {
 	s := &claim.Status
 	changed := s.Phase != p.phase || s.Message != p.message
 	s.Phase, s.Message = p.phase, p.message
-	ready := metav1.ConditionFalse
-	if p.phase == objectbucket.PhaseBound {
+	ready, reason := metav1.ConditionFalse, cmp.Or(p.unready, string(p.phase))
+	if reason == string(objectbucket.PhaseBound) {
 		ready = metav1.ConditionTrue
 	}
-	setCondition(claim, objectbucket.ConditionReady, ready, string(p.phase), cmp.Or(p.message, "The Secret and the ConfigMap of this claim are ready."))
+	setCondition(claim, objectbucket.ConditionReady, ready, reason, cmp.Or(p.message, "The Secret and the ConfigMap of this claim are ready."))
 	if p.stalled || p.phase == objectbucket.PhaseFailed || p.phase == objectbucket.PhaseReleased {
-		setCondition(claim, objectbucket.ConditionStalled, metav1.ConditionTrue, string(p.phase), p.message)
+		setCondition(claim, objectbucket.ConditionStalled, metav1.ConditionTrue, reason, p.message)
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, objectbucket.ConditionStalled)
 	}
