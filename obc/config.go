@@ -195,6 +195,17 @@ func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.
 		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", strings.Join(fields, ", spec.")+more)
 }
 
+// configHint returns the advice for a claim whose bucket was refused, perhaps because of additionalConfig.
+func configHint(w *work) string {
+	if !w.refused() || len(w.claim.Spec.AdditionalConfig) == 0 {
+		return ""
+	}
+	keys := slices.Sorted(maps.Keys(w.claim.Spec.AdditionalConfig))
+	return fmt.Sprintf(" If the driver does not support a parameter that spec.additionalConfig sets (%s), remove the key from the claim. "+
+		"An administrator can forbid keys with the parameter %s of StorageClass %q.",
+		strings.Join(keys[:min(len(keys), maxFields)], ", "), paramAllowedConfig, w.claim.Spec.StorageClassName)
+}
+
 // either returns the keys of both maps.
 func either(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)

@@ -267,7 +267,7 @@ func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verd
 func underWay(w *work) *problem {
 	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
 		if meta.IsStatusConditionTrue(list, objectbucket.ConditionStalled) {
-			p := wait("%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message)
+			p := wait("%s%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message, configHint(w))
 			p.stalled = true
 			return p
 		}

@@ -332,7 +332,9 @@ func TestUnderWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			c, _ := asked()
 			w := &work{
+				claim: c, bucket: &objectbucket.ObjectBucket{},
 				bucketClaim: &cosiapi.BucketClaim{Status: cosiapi.BucketClaimStatus{Conditions: tc.claim}},
 				access:      &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: cosiapi.BucketAccessStatus{Conditions: tc.access}},
 			}

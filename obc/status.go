@@ -22,7 +22,7 @@ const terminating = "Terminating"
 // effect. It sends one Event for each new problem.
 func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) error {
 	full, ignored, changed := p, "", false
-	if w.bucket != nil {
+	if w.bucket != nil && !w.reopened {
 		ignored = ignoredChanges(w.claim, w.bucket)
 	}
 	full.message = conditions.Cut(strings.TrimSpace(p.message+" "+ignored), conditions.MaxMessage)
