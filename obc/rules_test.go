@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 const uid = "12345678-1234-1234-1234-123456789012"
@@ -380,6 +381,21 @@ func TestStatusOfBoundClaims(t *testing.T) {
 				t.Errorf("message %q", claim.Status.Message)
 			}
 		})
+	}
+}
+
+// TestLongMessages checks that a message with a key of a user fits into the status.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	claim, f := asked()
+	claim.Spec.AdditionalConfig = map[string]string{strings.Repeat("k", 1<<20): ""}
+	_, p := decide(claim, f)
+	setStatus(claim, *p)
+	if got := len(claim.Status.Message); got != conditions.MaxMessage {
+		t.Errorf("the message has %d bytes, want %d", got, conditions.MaxMessage)
+	}
+	if setStatus(claim, *p) {
+		t.Error("the same problem counts as a change")
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) e
 	if w.bucket != nil && !w.reopened {
 		ignored = ignoredChanges(w.claim, w.bucket)
 	}
-	full.message = conditions.Cut(strings.TrimSpace(p.message+" "+ignored), conditions.MaxMessage)
+	full.message = strings.TrimSpace(p.message + " " + ignored)
 	if _, err := r.PatchStatus(ctx, w.claim, func() { changed = setStatus(w.claim, full) }); err != nil || !changed {
 		return err
 	}
@@ -42,6 +42,7 @@ func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) e
 // message changed. Conditions do not count, because the CRD of another provisioner may drop them.
 func setStatus(claim *objectbucket.ObjectBucketClaim, p problem) bool {
 	s := &claim.Status
+	p.message = conditions.Cut(p.message, conditions.MaxMessage)
 	changed := s.Phase != p.phase || s.Message != p.message
 	s.Phase, s.Message = p.phase, p.message
 	ready, reason := metav1.ConditionFalse, cmp.Or(p.unready, string(p.phase))
