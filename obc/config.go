@@ -118,6 +118,7 @@ func allowedKeys(class *storagev1.StorageClass) map[string]string {
 	allowed := map[string]string{}
 	for _, entry := range list(entries) {
 		key, parameter, named := strings.Cut(entry, "=")
+		key, parameter = strings.TrimSpace(key), strings.TrimSpace(parameter)
 		if !named {
 			parameter = key
 			if known, ok := translations()[key]; ok {
@@ -160,6 +161,9 @@ func requestOf(claim *objectbucket.ObjectBucketClaim) string {
 	return string(text)
 }
 
+// maxFields is the maximum number of changed fields that a message names.
+const maxFields = 10
+
 // ignoredChanges returns a message about the fields of a claim that were edited after its bucket was decided, or an
 // empty string. The message contains no values.
 func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket) string {
@@ -183,8 +187,23 @@ func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.
 	if len(fields) == 0 {
 		return ""
 	}
+	more := ""
+	if over := len(fields) - maxFields; over > 0 {
+		fields, more = fields[:maxFields], fmt.Sprintf(" and %d more", over)
+	}
 	return fmt.Sprintf("The change of spec.%s has no effect, because the settings of a bucket are fixed when it is created. Revert the change, "+
-		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", strings.Join(fields, ", spec."))
+		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", strings.Join(fields, ", spec.")+more)
+}
+
+// configHint returns the advice for a claim whose bucket was refused, perhaps because of additionalConfig.
+func configHint(w *work) string {
+	if !w.refused() || len(w.claim.Spec.AdditionalConfig) == 0 {
+		return ""
+	}
+	keys := slices.Sorted(maps.Keys(w.claim.Spec.AdditionalConfig))
+	return fmt.Sprintf(" If the driver does not support a parameter that spec.additionalConfig sets (%s), remove the key from the claim. "+
+		"An administrator can forbid keys with the parameter %s of StorageClass %q.",
+		strings.Join(keys[:min(len(keys), maxFields)], ", "), paramAllowedConfig, w.claim.Spec.StorageClassName)
 }
 
 // either returns the keys of both maps.

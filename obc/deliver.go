@@ -105,7 +105,7 @@ func (r *claimReconciler) bound(ctx context.Context, w *work) (reconciler.Verdic
 		return reconciler.Verdict{}, err
 	}
 	before := w.claim.Status.Phase
-	if err := r.writeStatus(ctx, w, problem{phase: objectbucket.PhaseBound}); err != nil {
+	if err := r.writeStatus(ctx, w, *boundTo(w)); err != nil {
 		return reconciler.Verdict{}, err
 	}
 	if before != objectbucket.PhaseBound {

@@ -49,8 +49,11 @@ func (r *claimReconciler) withdraw(ctx context.Context, w *work) (reconciler.Ver
 // awaitDeletion waits until objects are deleted and reports that in the claim's status.
 func (r *claimReconciler) awaitDeletion(ctx context.Context, w *work, left ...client.Object) (reconciler.Verdict, error) {
 	message := fmt.Sprintf("Waiting for the deletion of %s.%s", reconciler.ObjectName(left[0]), whyNot(left))
-	if w.claim == nil {
+	switch {
+	case w.claim == nil:
 		return reconciler.Wait(message), nil
+	case w.reopened:
+		return r.report(ctx, w, wait("%s", message))
 	}
 	_, err := r.PatchStatus(ctx, w.claim, func() { setTerminating(w.claim, message) })
 	return reconciler.Wait(message), err

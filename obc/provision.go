@@ -267,7 +267,7 @@ func (r *claimReconciler) granted(ctx context.Context, w *work) (reconciler.Verd
 func underWay(w *work) *problem {
 	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
 		if meta.IsStatusConditionTrue(list, objectbucket.ConditionStalled) {
-			p := wait("%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message)
+			p := wait("%s%s", meta.FindStatusCondition(list, objectbucket.ConditionStalled).Message, configHint(w))
 			p.stalled = true
 			return p
 		}
@@ -283,6 +283,20 @@ func underWay(w *work) *problem {
 		}
 	}
 	return wait("Waiting for BucketClaim and BucketAccess %q to be provisioned. See their conditions for the reason.", w.access.Name)
+}
+
+// boundTo returns the state of a bound claim. If its BucketClaim or BucketAccess is not ready any longer, the claim is
+// not ready for the same reason, but remains bound.
+func boundTo(w *work) *problem {
+	p := &problem{phase: objectbucket.PhaseBound}
+	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
+		if c := meta.FindStatusCondition(list, cosiapi.ConditionReady); c != nil && c.Status == metav1.ConditionFalse {
+			p.unready, p.message = c.Reason, c.Message
+			p.stalled = meta.IsStatusConditionTrue(list, cosiapi.ConditionStalled)
+			return p
+		}
+	}
+	return p
 }
 
 // unclass deletes the claim's own BucketClass once the Bucket has a copy of it.

@@ -53,8 +53,8 @@ const (
 	stateParameters  = "cosi-parameters"
 )
 
-// A decision describes what a claim gets. It is made once and recorded in the claim's ObjectBucket, which users cannot
-// write. Later changes of claim and classes do not affect it.
+// A decision describes what a claim gets. It is recorded in the claim's ObjectBucket, which users cannot write. Later
+// changes of claim and classes do not affect it, except if the bucket was refused and the claim then changed.
 type decision struct {
 	driver      string
 	accessClass string
@@ -112,6 +112,8 @@ type problem struct {
 	message string
 	// stalled reports that a change by a user is needed although the phase is Pending.
 	stalled bool
+	// unready is the reason why a claim in phase Bound is not ready, or empty.
+	unready string
 }
 
 func refuse(format string, args ...any) *problem {

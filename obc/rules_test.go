@@ -3,17 +3,20 @@
 package obc
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 const uid = "12345678-1234-1234-1234-123456789012"
@@ -89,7 +92,7 @@ func TestDecide(t *testing.T) {
 		},
 		"the StorageClass can name another parameter": {
 			change: func(c *claim, f facts) {
-				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "maxSize=hardLimit, cold=tier", map[string]string{"maxSize": "2G", "cold": "yes"}
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "maxSize = hardLimit, cold=tier", map[string]string{"maxSize": "2G", "cold": "yes"}
 			},
 			want: own(map[string]string{"tier": "yes", "hardLimit": "2000000000"}, cosiapi.DeletionPolicyDelete),
 		},
@@ -288,6 +291,11 @@ func TestIgnoredChanges(t *testing.T) {
 		"all other fields": {func(c *claim, _ *objectbucket.ObjectBucket) {
 			c.Spec = objectbucket.ObjectBucketClaimSpec{StorageClassName: "slow"}
 		}, "spec.storageClassName, spec.generateBucketName, spec.additionalConfig.quota "},
+		"more fields than a message names": {func(c *claim, _ *objectbucket.ObjectBucket) {
+			for i := range 40000 {
+				c.Spec.AdditionalConfig[fmt.Sprintf("key%05d", i)] = ""
+			}
+		}, "spec.additionalConfig.key00009 and 39990 more has no effect"},
 		"the ObjectBucket of an earlier build": {func(c *claim, b *objectbucket.ObjectBucket) {
 			c.Spec.AdditionalConfig["quota"], b.Spec.AdditionalState = "4Mi", nil
 		}, ""},
@@ -319,13 +327,15 @@ func TestUnderWay(t *testing.T) {
 	}{
 		"a wait":                      {want: *wait("Waiting for BucketClaim and BucketAccess \"a\" to be provisioned. See their conditions for the reason.")},
 		"a failure that is retried":   {claim: []metav1.Condition{failed}, want: *wait("refused")},
-		"a claim that is stalled":     {claim: []metav1.Condition{failed, stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
-		"an access that is stalled":   {claim: []metav1.Condition{failed}, access: []metav1.Condition{stalled}, want: problem{objectbucket.PhasePending, "create it again", true}},
+		"a claim that is stalled":     {claim: []metav1.Condition{failed, stalled}, want: problem{phase: objectbucket.PhasePending, message: "create it again", stalled: true}},
+		"an access that is stalled":   {claim: []metav1.Condition{failed}, access: []metav1.Condition{stalled}, want: problem{phase: objectbucket.PhasePending, message: "create it again", stalled: true}},
 		"an access that is not valid": {access: []metav1.Condition{{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Message: "invalid"}}, want: *wait("invalid")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			c, _ := asked()
 			w := &work{
+				claim: c, bucket: &objectbucket.ObjectBucket{},
 				bucketClaim: &cosiapi.BucketClaim{Status: cosiapi.BucketClaimStatus{Conditions: tc.claim}},
 				access:      &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: cosiapi.BucketAccessStatus{Conditions: tc.access}},
 			}
@@ -333,6 +343,59 @@ func TestUnderWay(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestStatusOfBoundClaims checks that a bound claim is ready only if its BucketClaim and BucketAccess are.
+func TestStatusOfBoundClaims(t *testing.T) {
+	t.Parallel()
+	ready := metav1.Condition{Type: cosiapi.ConditionReady, Status: metav1.ConditionTrue, Reason: "Provisioned", Message: "done"}
+	lost := metav1.Condition{Type: cosiapi.ConditionReady, Status: metav1.ConditionFalse, Reason: "BucketMissing", Message: "the bucket is lost"}
+	stalled := metav1.Condition{Type: cosiapi.ConditionStalled, Status: metav1.ConditionTrue, Message: "the bucket is lost"}
+	for name, tc := range map[string]struct {
+		claim, access []metav1.Condition
+		ready         metav1.ConditionStatus
+		reason        string
+		stalled       bool
+	}{
+		"both are ready":                     {[]metav1.Condition{ready}, []metav1.Condition{ready}, metav1.ConditionTrue, "Bound", false},
+		"neither has conditions":             {nil, nil, metav1.ConditionTrue, "Bound", false},
+		"the BucketClaim is not ready":       {[]metav1.Condition{lost}, []metav1.Condition{ready}, metav1.ConditionFalse, "BucketMissing", false},
+		"the BucketAccess is not ready":      {[]metav1.Condition{ready}, []metav1.Condition{lost}, metav1.ConditionFalse, "BucketMissing", false},
+		"the BucketAccess must be corrected": {[]metav1.Condition{ready}, []metav1.Condition{lost, stalled}, metav1.ConditionFalse, "BucketMissing", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &work{
+				bucketClaim: &cosiapi.BucketClaim{Status: cosiapi.BucketClaimStatus{Conditions: tc.claim}},
+				access:      &cosiapi.BucketAccess{Status: cosiapi.BucketAccessStatus{Conditions: tc.access}},
+			}
+			claim, _ := asked()
+			setStatus(claim, *boundTo(w))
+			c := meta.FindStatusCondition(claim.Status.Conditions, objectbucket.ConditionReady)
+			if claim.Status.Phase != objectbucket.PhaseBound || c.Status != tc.ready || c.Reason != tc.reason ||
+				meta.IsStatusConditionTrue(claim.Status.Conditions, objectbucket.ConditionStalled) != tc.stalled {
+				t.Errorf("phase %s, conditions %+v", claim.Status.Phase, claim.Status.Conditions)
+			}
+			if want := tc.ready == metav1.ConditionFalse; (claim.Status.Message == lost.Message) != want {
+				t.Errorf("message %q", claim.Status.Message)
+			}
+		})
+	}
+}
+
+// TestLongMessages checks that a message with a key of a user fits into the status.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	claim, f := asked()
+	claim.Spec.AdditionalConfig = map[string]string{strings.Repeat("k", 1<<20): ""}
+	_, p := decide(claim, f)
+	setStatus(claim, *p)
+	if got := len(claim.Status.Message); got != conditions.MaxMessage {
+		t.Errorf("the message has %d bytes, want %d", got, conditions.MaxMessage)
+	}
+	if setStatus(claim, *p) {
+		t.Error("the same problem counts as a change")
 	}
 }
 

@@ -22,7 +22,7 @@ const terminating = "Terminating"
 // effect. It sends one Event for each new problem.
 func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) error {
 	full, ignored, changed := p, "", false
-	if w.bucket != nil {
+	if w.bucket != nil && !w.reopened {
 		ignored = ignoredChanges(w.claim, w.bucket)
 	}
 	full.message = strings.TrimSpace(p.message + " " + ignored)
@@ -42,15 +42,16 @@ func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) e
 // message changed. Conditions do not count, because the CRD of another provisioner may drop them.
 func setStatus(claim *objectbucket.ObjectBucketClaim, p problem) bool {
 	s := &claim.Status
+	p.message = conditions.Cut(p.message, conditions.MaxMessage)
 	changed := s.Phase != p.phase || s.Message != p.message
 	s.Phase, s.Message = p.phase, p.message
-	ready := metav1.ConditionFalse
-	if p.phase == objectbucket.PhaseBound {
+	ready, reason := metav1.ConditionFalse, cmp.Or(p.unready, string(p.phase))
+	if reason == string(objectbucket.PhaseBound) {
 		ready = metav1.ConditionTrue
 	}
-	setCondition(claim, objectbucket.ConditionReady, ready, string(p.phase), cmp.Or(p.message, "The Secret and the ConfigMap of this claim are ready."))
+	setCondition(claim, objectbucket.ConditionReady, ready, reason, cmp.Or(p.message, "The Secret and the ConfigMap of this claim are ready."))
 	if p.stalled || p.phase == objectbucket.PhaseFailed || p.phase == objectbucket.PhaseReleased {
-		setCondition(claim, objectbucket.ConditionStalled, metav1.ConditionTrue, string(p.phase), p.message)
+		setCondition(claim, objectbucket.ConditionStalled, metav1.ConditionTrue, reason, p.message)
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, objectbucket.ConditionStalled)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
@@ -69,23 +71,12 @@ func TestConditionsOfClaims(t *testing.T) {
 	w.Gone(claim)
 }
 
-// TestChangesOfBoundClaims checks that a claim reports a change of its settings that has no effect, before and after it
-// is bound, until the change is reverted.
+// TestChangesOfBoundClaims checks that a claim reports a change of its settings that has no effect, until the change is
+// reverted.
 func TestChangesOfBoundClaims(t *testing.T) {
 	t.Parallel()
 	w, driver := start(t)
-	heal := driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.InvalidArgument, Message: "quota is too small", Times: memdriver.Always})
 	claim := w.claim("edited", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
-	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "1Mi"}
-	w.Create(claim)
-	w.phase(claim, objectbucket.PhasePending, "quota is too small")
-	testenv.Change(w.Env, claim, func(c *objectbucket.ObjectBucketClaim) { c.Spec.AdditionalConfig["maxSize"] = "4Mi" })
-	w.phase(claim, objectbucket.PhasePending, "The change of spec.additionalConfig.maxSize has no effect")
-	heal()
-	w.Delete(claim)
-	w.Gone(claim)
-
-	claim = w.claim("edited", w.namespace)
 	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "1Mi"}
 	w.Create(claim)
 	w.phase(claim, objectbucket.PhaseBound, "")
@@ -114,6 +105,41 @@ func TestChangesOfBoundClaims(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestChangesOfRefusedClaims checks that a change of a claim whose bucket the driver refused is applied, because no
+// bucket exists yet.
+func TestChangesOfRefusedClaims(t *testing.T) {
+	t.Parallel()
+	w, driver := start(t)
+	heal := driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.InvalidArgument, Message: "unknown parameter quota", Times: memdriver.Always})
+	claim := w.claim("edited", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
+	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "1Mi"}
+	w.Create(claim)
+	w.phase(claim, objectbucket.PhasePending, "unknown parameter quota")
+	w.phase(claim, objectbucket.PhasePending, "An administrator can forbid keys with the parameter allowedAdditionalConfig of StorageClass")
+	w.ready(claim, metav1.ConditionFalse, "Pending", true)
+	refused := "BucketClaim obc-" + string(claim.UID)
+	first := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "obc-" + string(claim.UID)}})
+	testenv.Change(w.Env, claim, func(c *objectbucket.ObjectBucketClaim) { c.Spec.AdditionalConfig["maxSize"] = "big" })
+	w.phase(claim, objectbucket.PhaseFailed, "must be a positive size")
+	names, err := w.left(t.Context())
+	if err != nil || slices.Contains(names, refused) || len(names) != 1 {
+		t.Errorf("there is %q, %v: want the claim alone", names, err)
+	}
+	heal()
+	testenv.Change(w.Env, claim, func(c *objectbucket.ObjectBucketClaim) { c.Spec.AdditionalConfig = nil })
+	w.phase(claim, objectbucket.PhaseBound, "")
+	w.ready(claim, metav1.ConditionTrue, "Bound", false)
+	if again := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: first.Name}}); again.UID == first.UID {
+		t.Error("the refused BucketClaim was not replaced")
+	}
+	if has := driver.Inventory().Buckets; len(has) != 1 || len(has[0].Parameters) != 0 {
+		t.Errorf("the driver has %+v, want one bucket without parameters", has)
+	}
+	w.Delete(claim)
+	w.Gone(claim)
+	w.nothingLeft()
 }
 
 // TestCRDWithoutConditions serves claims with a CRD that drops unknown fields of the status, such as that of another

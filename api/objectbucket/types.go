@@ -24,7 +24,8 @@ const (
 
 // Condition types of a claim. They follow the conventions of kstatus. A CRD from another provisioner may drop them.
 const (
-	// ConditionReady is True if the Secret and the ConfigMap are ready. Its reason is the phase, or Terminating.
+	// ConditionReady is True if the Secret and the ConfigMap are ready, and BucketClaim and BucketAccess are. Its reason
+	// is the phase, Terminating, or the reason of the BucketClaim or BucketAccess.
 	ConditionReady = "Ready"
 	// ConditionStalled is True if the claim cannot become ready without a change by a user, and absent otherwise.
 	ConditionStalled = "Stalled"
@@ -47,7 +48,7 @@ type ObjectBucketClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the requested bucket. Changes after the ObjectBucket is created have no effect; status.message lists them.
+	// spec is the requested bucket. Changes after the bucket is created have no effect; status.message lists them.
 	// +optional
 	Spec ObjectBucketClaimSpec `json:"spec,omitzero"`
 

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxMessage is the maximum length of the message of a metav1.Condition, in bytes.
-const maxMessage = 32768
+// MaxMessage is the maximum length of the message of a metav1.Condition, in bytes.
+const MaxMessage = 32768
 
 // A Change is the desired state of one condition.
 type Change struct {
@@ -93,13 +93,13 @@ func (c Change) condition() metav1.Condition {
 		Type:               c.Type,
 		Status:             c.Status,
 		Reason:             string(c.Reason),
-		Message:            cut(c.Message, maxMessage),
+		Message:            Cut(c.Message, MaxMessage),
 		ObservedGeneration: c.Generation,
 	}
 }
 
-// cut truncates s to at most limit bytes without splitting a character.
-func cut(s string, limit int) string {
+// Cut truncates s to at most limit bytes without splitting a character.
+func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
