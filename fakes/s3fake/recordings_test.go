@@ -4,9 +4,12 @@ package s3fake_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"net/http"
@@ -18,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
@@ -113,6 +117,9 @@ func (r recording) replay(t *testing.T) {
 	t.Helper()
 	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{}), known: map[string]string{}}
 	for i, e := range r.exchanges {
+		w.known["{now}"] = time.Now().UTC().Format(http.TimeFormat)
+		sum := crc32.ChecksumIEEE([]byte(w.fill(e.request.body)))
+		w.known["{crc32}"] = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 		got := w.send(t, w.Root(), e.request)
 		where := fmt.Sprintf("request %d, %s %s", i+1, e.request.method, w.fill(e.request.path))
 		if got.Code != e.status {
