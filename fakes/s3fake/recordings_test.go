@@ -40,8 +40,10 @@ type recording struct {
 type exchange struct {
 	request operation
 	status  int
-	// want are the lines of the answer, nil if only the status was recorded.
+	// want are the lines of the answer.
 	want []string
+	// partial is an answer that was not recorded. Its lines only name values that later requests need.
+	partial bool
 }
 
 // TestRecordings replays the recordings against the fake, and prints the score of docs/reference/judges.md.
@@ -83,11 +85,10 @@ func parseRecordings(t *testing.T, text string) []recording {
 			last := &out[len(out)-1]
 			last.exchanges = append(last.exchanges, current)
 		case kind == "<" && current.status == 0:
-			status, err := strconv.Atoi(strings.TrimSuffix(rest, " ..."))
+			code, partial := strings.CutSuffix(rest, " ...")
+			status, err := strconv.Atoi(code)
 			wantNoError(t, err)
-			if current.status = status; !strings.HasSuffix(rest, " ...") {
-				current.want = []string{}
-			}
+			current.status, current.partial = status, partial
 		case kind == "<":
 			current.want = append(current.want, rest)
 		}
@@ -125,7 +126,7 @@ func (r recording) replay(t *testing.T) {
 		if got.Code != e.status {
 			t.Fatalf("%s: got %d, want %d\n%s", where, got.Code, e.status, got.Body.String())
 		}
-		if e.want == nil {
+		if e.partial && len(e.want) == 0 {
 			continue
 		}
 		have, err := answer(got)
@@ -139,6 +140,9 @@ func (r recording) replay(t *testing.T) {
 				t.Errorf("%s: got %s %q, want %q", where, name, value, w.fill(want))
 			}
 			delete(have, name)
+		}
+		if e.partial {
+			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(have)) {
 			t.Errorf("%s: got %s %q, which S3 does not send", where, name, have[name])
