@@ -151,7 +151,7 @@ func (r recording) replay(t *testing.T) {
 }
 
 // placeholder is a part of a recorded value that varies. JSON in a body is not one.
-var placeholder = regexp.MustCompile(`\*|\{[a-z]+[0-9]*\}`)
+var placeholder = regexp.MustCompile(`\*|\{[a-z]+\d*\}`)
 
 // matches compares a value with a text in which * stands for anything, and {name} for the value that the name has since
 // its first occurrence.
