@@ -291,6 +291,8 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 		switch name, value, ok := strings.Cut(line, ": "); {
 		case ok && value == "":
 			req.Header.Del(name)
+		case ok && value == `""`:
+			req.Header.Set(name, "")
 		case ok && sent[name]:
 			req.Header.Add(name, value)
 		case ok:
