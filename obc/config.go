@@ -149,7 +149,7 @@ func (s settings) checkOverrides(class *storagev1.StorageClass, inClass map[stri
 // stateRequest is the key of the ObjectBucket's additionalState that records the settings that the claim requested.
 const stateRequest = "cosi-request"
 
-// A request is the part of a claim that a user may edit later without effect.
+// A request is the part of a claim that users can edit later, without an effect on an existing bucket.
 type request struct {
 	GenerateBucketName string            `json:"generateBucketName,omitempty"`
 	AdditionalConfig   map[string]string `json:"additionalConfig,omitempty"`
@@ -164,12 +164,12 @@ func requestOf(claim *objectbucket.ObjectBucketClaim) string {
 // maxFields is the maximum number of changed fields that a message names.
 const maxFields = 10
 
-// ignoredChanges returns a message about the fields of a claim that were edited after its bucket was decided, or an
+// ignoredChanges returns a message about the fields of a claim that were edited after its settings were fixed, or an
 // empty string. The message contains no values.
 func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket) string {
 	var before request
 	if json.Unmarshal([]byte(bucket.Spec.AdditionalState[stateRequest]), &before) != nil {
-		return "" // of an earlier build, which recorded none
+		return "" // created by an earlier build, which recorded no request
 	}
 	var fields []string
 	if claim.Spec.StorageClassName != bucket.Spec.StorageClassName {

@@ -21,7 +21,7 @@ func (r *claimReconciler) reopen(ctx context.Context, w *work) (reconciler.Verdi
 	if !w.refused() || ignoredChanges(w.claim, w.bucket) == "" {
 		return reconciler.Next(), nil
 	}
-	// The cache may not yet contain that the bucket was provisioned in the meantime.
+	// The bucket may have been provisioned in the meantime, and the cache may be stale.
 	live := &work{Request: w.Request}
 	bucketClaim := &cosiapi.BucketClaim{}
 	found, err := read(ctx, r.Live, w.Req.Namespace, nameOf(w.uid), bucketClaim)
@@ -59,8 +59,8 @@ func (w *work) refused() bool {
 		(w.bucketClaim.DeletionTimestamp != nil || meta.IsStatusConditionTrue(list, cosiapi.ConditionStalled))
 }
 
-// release removes the finalizer from the claim and deletes the ObjectBucket. Without its finalizer, the ObjectBucket
-// does not exist in deletion, which would be reported as a loss.
+// release removes the finalizers of the claim and the ObjectBucket, and then deletes the ObjectBucket. Without a
+// finalizer, the ObjectBucket is never in the state Terminating, which would be reported as a loss.
 func (r *claimReconciler) release(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if _, err := r.Patch(ctx, w.claim, func() { strip(w.claim) }); err != nil {
 		return reconciler.Verdict{}, err

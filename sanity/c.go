@@ -233,7 +233,7 @@ func (c *C) listsBucket(before []string) {
 // inventory from before the grant. Some stores keep nothing for an access, so there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
-		c.notApplicable("the inventory hook lists nothing new after DriverGrantBucketAccess returned OK: fix the hook, unless an access leaves nothing in this store")
+		c.notApplicable("the inventory hook lists nothing new after DriverGrantBucketAccess returned OK (fix the hook, unless an access creates no object in this store)")
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *suite) lacking(need Need) string {
 		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "the configuration does not declare how the driver handles a bucket that contains data (nonEmptyDelete)"},
 		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver enforces disallowed access modes (keeps_disallowed_access_modes)"},
 		NeedCreation:        {!s.config.CreatesNothing, "the configuration declares that the driver creates no buckets and uses existing ones"},
-		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver enforces disallowed access modes, so a MUST case tests this instead"},
+		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver enforces disallowed access modes, which ACC-GRT-031 (MUST) tests"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
 		return c.reason

@@ -42,7 +42,7 @@ func Decisive(list []metav1.Condition) *metav1.Condition {
 }
 
 // Summarize sets Ready, and sets or removes Stalled, from the other conditions of an object (docs/adr/0061-ready.md).
-// The result depends on nothing else, so both components set the same.
+// The result depends on nothing else, so the controller and the sidecar set the same values.
 func Summarize(list *[]metav1.Condition) {
 	decisive := Decisive(*list)
 	if decisive == nil {
@@ -53,7 +53,7 @@ func Summarize(list *[]metav1.Condition) {
 		Message: decisive.Message, Generation: decisive.ObservedGeneration,
 	}
 	if decisive.Type != cosiapi.ConditionProvisioned {
-		ready.Status = metav1.ConditionFalse // True in ProvisionFailed and ReleaseHeld is a problem
+		ready.Status = metav1.ConditionFalse // ProvisionFailed=True and ReleaseHeld=True are problems
 	}
 	Set(list, ready)
 	if ready.Status != metav1.ConditionFalse || !ready.Reason.Stalled() {

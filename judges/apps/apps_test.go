@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apps_test installs applications with the libraries of deployment tools: Helm, Flux's server-side apply with
-// kstatus, and the Lua interpreter of Argo CD. A test plays the Deployment's status, because no node runs Pods here.
+// kstatus, and the Lua interpreter of Argo CD. A test sets the Deployment's status, because no node runs Pods here.
 package apps_test
 
 import (
@@ -105,7 +105,7 @@ func (a app) claimIs(ctx context.Context, want string) error { return a.is(ctx, 
 
 func (a app) accessIs(ctx context.Context, want string) error { return a.is(ctx, "BucketAccess", want) }
 
-// is compares an object's status by kstatus and by Flux's fork with want.
+// is compares want with an object's status according to kstatus and to Flux's fork of it.
 func (a app) is(ctx context.Context, kind, want string) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(cosiapi.GroupVersion().WithKind(kind))
@@ -126,7 +126,7 @@ func (a app) is(ctx context.Context, kind, want string) error {
 	return nil
 }
 
-// startDeployment reports the Deployment as available, as its controller would on a node.
+// startDeployment reports the Deployment as available, as its controller would in a cluster with nodes.
 func (a app) startDeployment(ctx context.Context) error {
 	deployment := &appsv1.Deployment{}
 	if err := a.Client().Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: release}, deployment); err != nil {

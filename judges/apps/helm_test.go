@@ -23,8 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// failAfter is the timeout of installations that cannot succeed. Helm reports the objects that are not ready when it
-// has passed.
+// failAfter is the timeout of installations that cannot succeed. After this time, Helm reports the objects that are not
+// ready.
 const failAfter = 10 * time.Second
 
 // install installs the chart of docs/howto/gitops as the release photos, like `helm install photos --wait`.
@@ -92,7 +92,8 @@ func TestHelmWait(t *testing.T) {
 	}
 }
 
-// TestHelmReportsTheReason installs applications that get no bucket. Helm's error must contain COSI's message.
+// TestHelmReportsTheReason installs applications whose bucket cannot be created. Helm's error must contain COSI's
+// message.
 func TestHelmReportsTheReason(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "it needs Helm's library; the tests of the controller cover the conditions that it reads")

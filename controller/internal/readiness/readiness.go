@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness writes the conditions Ready and Stalled of objects whose last writer did not: a component of an
-// earlier version or of another project. Controller and sidecar set them in each write of a status, so the package
-// usually writes nothing. It limits its writes, because an upgrade can leave many such objects, and its writes of one
-// object, because another component may set its own Ready.
+// Package readiness sets the conditions Ready and Stalled of objects whose last writer did not set them, for example a
+// component of an earlier version or of another project. Controller and sidecar set them in each write of a status,
+// so the package usually writes nothing. It limits its writes in total, because an upgrade can leave many such
+// objects, and per object, because another component may set its own Ready.
 package readiness
 
 import (
@@ -82,7 +82,7 @@ type summarizer struct {
 }
 
 // Reconcile implements reconcile.Reconciler. If the object changes while the only worker waits for the common limit, the
-// write fails with a conflict, and the change is another event.
+// write fails with a conflict, and the change triggers another reconcile.
 func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	obj := r.blank()
 	if err := client.IgnoreNotFound(r.store.Client.Get(ctx, req.NamespacedName, obj)); err != nil {
@@ -104,7 +104,7 @@ func (r *summarizer) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// await returns how long an object must wait for its next correction, and counts the correction if that is zero.
+// await returns how long an object must wait for its next correction. If it returns zero, it has counted a correction.
 func (r *summarizer) await(object types.UID) time.Duration {
 	limit := rate.NewLimiter(rate.Every(interval), burst)
 	if known, ok := r.recent.Get(object); ok {
@@ -119,8 +119,8 @@ func (r *summarizer) await(object types.UID) time.Duration {
 	return wait
 }
 
-// outdated reports whether Ready or Stalled of an object does not agree with its other conditions. kstatus does not
-// read the conditions of an object that is being deleted.
+// outdated reports whether Ready or Stalled of an object in scope contradicts its other conditions. It returns false
+// for an object that is being deleted, because kstatus does not read its conditions.
 func (r *summarizer) outdated(obj client.Object) bool {
 	list := conditions.Of(obj)
 	namespace := obj.GetNamespace()

@@ -23,7 +23,7 @@ type field struct {
 }
 
 // writeYAML writes fields, indented by n spaces. It quotes text as JSON, which every version of YAML reads as the same
-// text: a parser takes neither a number, a Ruby symbol nor a line break from it.
+// text: no parser reads a number, a Ruby symbol or a line break instead.
 func writeYAML(w *bytes.Buffer, n int, fields ...field) error {
 	for _, f := range fields {
 		if f.value == "" {

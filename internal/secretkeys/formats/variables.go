@@ -43,7 +43,7 @@ func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
 }
 
 // pemLines matches the lines of PEM. Programs that do not support multi-line values, such as docker run
-// --env-file, do not take such a line for a variable.
+// --env-file, do not mistake such a line for a variable.
 var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Za-z0-9+/]+={0,2}|#.*)?(?:\n|$))*$`)
 
 // unfit returns the error for a value that a format cannot represent.

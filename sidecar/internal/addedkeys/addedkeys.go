@@ -33,8 +33,8 @@ const (
 )
 
 // Add returns the data of each grant's Secret with the added keys that the annotation of the access defines. It ignores
-// keys in the data of a grant that are not COSI's. The error describes the keys that could not be rendered. The result
-// has all other keys, and always those of COSI.
+// keys in the data of a grant that are not COSI's. The error describes the keys that could not be rendered. Even
+// with an error, the result has all other keys, and always those of COSI.
 func Add(annotation string, grants []formats.Grant) ([]map[string][]byte, error) {
 	own := make([]formats.Grant, len(grants))
 	for i, grant := range grants {
@@ -81,7 +81,7 @@ func Own(data map[string][]byte) map[string][]byte {
 	return own
 }
 
-// Rendered returns the values of the other keys, which count as secrets, in the order of their names.
+// Rendered returns the values of all keys that are not COSI's, in the order of their names. They count as secrets.
 func Rendered(data map[string][]byte) []string {
 	own := Own(data)
 	var values []string
@@ -121,7 +121,7 @@ func render(keys []key, grant formats.Grant, values map[string]map[string]string
 	return added, problems
 }
 
-// writePreset charges what a preset reads and writes to the budget.
+// writePreset writes a preset. It counts the data that the preset reads and writes as work.
 func writePreset(w io.Writer, preset string, grant formats.Grant, work *budget) error {
 	if err := work.spend(size(grant.Data)); err != nil {
 		return err

@@ -71,7 +71,7 @@ func read(annotation string) (map[string]source, error) {
 	return sources, nil
 }
 
-// plain refuses aliases, with which a short text can describe a huge value, and more than one document.
+// plain refuses more than one document, and aliases, with which a short text can describe a huge value.
 func plain(annotation string) error {
 	decoder := yaml.NewDecoder(strings.NewReader(annotation))
 	var document, another yaml.Node

@@ -24,9 +24,9 @@ import (
 const (
 	// claimsKey is the key of the values of all claims, by the names of the claims.
 	claimsKey = "claims"
-	// maxWork limits the bytes that the templates of one access consist of, counted once for each execution and each
-	// claim of a range, that they write, that their functions process, and that presets read and write. This bounds the
-	// time, too.
+	// maxWork limits the work of the presets and templates of one access, in bytes. Work is the length of each template
+	// (for each execution, and with a range for each claim), the arguments and results of functions, the data that
+	// presets read, and all output. The limit also bounds the time.
 	maxWork = 4 << 20
 )
 
@@ -41,7 +41,7 @@ type cause string
 // Error implements error.
 func (c cause) Error() string { return string(c) }
 
-// errWork ends a template.
+// errWork ends a template or preset that exceeds the budget.
 const errWork cause = "the presets and templates of the access do too much work. Make them shorter, or request fewer keys"
 
 // A budget limits the work of the presets and templates of one access.
@@ -54,7 +54,7 @@ func (b *budget) spend(n int) error {
 	return nil
 }
 
-// of wraps a function of a template. Its result counts as work.
+// of wraps a function of a template. The argument and the result count as work.
 func (b *budget) of(f func(string) (string, error)) func(string) (string, error) {
 	return func(text string) (string, error) {
 		result, err := f(text)
@@ -116,7 +116,7 @@ func quote(text string) (string, error) {
 	return strings.TrimSuffix(quoted.String(), "\n"), nil
 }
 
-// parseURL fails without the value, which may be a secret.
+// parseURL parses a URL with a host. Its error omits the value, which may be a secret.
 func parseURL(text string) (url.URL, error) {
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" {
@@ -142,7 +142,7 @@ type compiled struct {
 	*template.Template
 
 	length int
-	// ranges means that it repeats a part for each claim.
+	// ranges means that the template repeats a part for each claim.
 	ranges bool
 }
 
@@ -164,7 +164,7 @@ func compileTemplate(text string, work *budget) (*compiled, error) {
 }
 
 // execute renders the template for the Secret of a claim. The template sees the values of this claim, and those of all
-// claims. They are maps of strings, so it finds no methods.
+// claims. The values are maps of strings, so the template cannot call methods.
 func (c *compiled) execute(w io.Writer, claim string, claims map[string]map[string]string, work *budget) error {
 	cost := c.length
 	if c.ranges {
@@ -180,10 +180,10 @@ func (c *compiled) execute(w io.Writer, claim string, claims map[string]map[stri
 	return explain(c.Execute(limited{Writer: w, work: work}, values))
 }
 
-// position is the place at which an error of text/template begins.
+// position matches the beginning of an error of text/template, which contains the line.
 var position = regexp.MustCompile(`^template: template:(\d+):`)
 
-// explain returns an error of a template without values. Errors of text/template can contain the arguments of a function.
+// explain removes values from an error of a template: errors of text/template can contain the arguments of a function.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -201,7 +201,7 @@ func explain(err error) error {
 // An inspector refuses templates whose time is not bounded by their size and their output.
 type inspector struct {
 	allowed []string
-	// ranges means that there is a range, and ranging that the node is in one.
+	// ranges means that the template has a range, and ranging that the current node is in it.
 	ranges, ranging bool
 }
 
