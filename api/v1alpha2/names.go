@@ -78,9 +78,10 @@ const (
 
 	// BindUntilAnnotation is set on a Bucket by an administrator who restores it
 	// from a backup without spec.bucketClaimRef.uid. The value is a time in
-	// RFC 3339. Until then, a BucketClaim of a class that has the name in
-	// spec.bucketClaimRef binds to the Bucket. The sidecar writes nothing and
-	// makes no calls until the restore tool has set status.bucketID. The controller
+	// RFC 3339. A BucketClaim that has the name in spec.bucketClaimRef and was
+	// created before that time binds to the Bucket, if its class has the same driver
+	// and the Bucket supports its protocols. The sidecar writes nothing and makes
+	// no calls until the restore tool has set status.bucketID. The controller
 	// removes the annotation when a claim binds. It is not in the KEP.
 	BindUntilAnnotation = "cooper.dev/bind-until"
 

@@ -240,7 +240,7 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "restored-bucket-bound", Section: deleting, Decision: "0064",
-			Sentence: "A Bucket that an administrator restores with the annotation bind-until and without the UID of its claim causes no write and no call until its status is restored. A claim with the name binds to it until that time. If there are several such Buckets, the claim waits for an administrator.",
+			Sentence: "A Bucket that an administrator restores with the annotation bind-until and without the UID of its claim causes no write and no call until its status is restored. A claim with the name that was created before that time binds to it. If the time is malformed, the driver or the protocols do not fit, or there are several such Buckets, the claim waits for an administrator.",
 		},
 		{
 			ID: "bucket-never-attempted", Section: deleting, Decision: "0029",

@@ -3,6 +3,7 @@
 package bucketclaim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,7 +26,15 @@ func (r *Reconciler) releaseBucket(ctx context.Context, w *work) (reconciler.Ver
 	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	bucket, err := r.liveBucket(ctx, bucketName(w.claim))
+	name := bucketName(w.claim)
+	if w.claim.Status.BoundBucketName == "" { // it may have reserved a restored Bucket
+		buckets, err := r.cachedBuckets(ctx, w)
+		if err != nil {
+			return reconciler.Verdict{}, err
+		}
+		name = cmp.Or(ownName(w.claim, buckets), name)
+	}
+	bucket, err := r.liveBucket(ctx, name)
 	if err != nil {
 		return reconciler.Verdict{}, err
 	}

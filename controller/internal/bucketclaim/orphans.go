@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 )
@@ -44,15 +43,15 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, w *work) (reconciler.Ve
 // cachedOrphans returns the names of the Buckets in the cache that reference an earlier claim of this name and are not
 // released.
 func (r *Reconciler) cachedOrphans(ctx context.Context, w *work) ([]string, error) {
-	buckets := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, reconciler.ReadOnly); err != nil {
-		return nil, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+	buckets, err := r.cachedBuckets(ctx, w)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
-	for i := range buckets.Items {
-		uid := buckets.Items[i].Spec.BucketClaimRef.UID
-		if uid != "" && uid != w.claim.UID && !released(&buckets.Items[i]) {
-			names = append(names, buckets.Items[i].Name)
+	for i := range buckets {
+		uid := buckets[i].Spec.BucketClaimRef.UID
+		if uid != "" && uid != w.claim.UID && !released(&buckets[i]) {
+			names = append(names, buckets[i].Name)
 		}
 	}
 	return names, nil

@@ -55,28 +55,55 @@ func (r *Reconciler) findBucket(ctx context.Context, w *work) (reconciler.Verdic
 }
 
 // findRestored looks up a Bucket that an administrator has restored for the claim, or that an interrupted reconcile has
-// reserved for it. If there are several, an administrator must choose.
+// reserved for it. If several were restored, an administrator must choose.
 func (r *Reconciler) findRestored(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	buckets := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, reconciler.ReadOnly); err != nil {
-		return reconciler.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+	buckets, err := r.cachedBuckets(ctx, w)
+	if err != nil {
+		return reconciler.Verdict{}, err
 	}
+	name := ownName(w.claim, buckets)
 	var names []string
-	for i := range buckets.Items {
-		bucket := &buckets.Items[i]
-		if owns(w.claim, bucket) || restoredFor(w.claim, bucket, r.Now()) {
-			names = append(names, bucket.Name)
+	for i := range buckets {
+		if restoredFor(w.claim, &buckets[i]) {
+			names = append(names, buckets[i].Name)
 		}
 	}
-	switch len(names) {
-	case 0:
+	switch {
+	case name != "":
+	case len(names) == 0:
 		return reconciler.Next(), nil
-	case 1:
-		return r.findLive(ctx, w, names[0], conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", names[0]))
-	default:
+	case len(names) > 1:
 		return r.reportProblem(ctx, w, conditions.Refuse(conditions.BindingInvalid,
 			"%s were restored for this BucketClaim. An administrator must delete all but one of these Bucket objects.", conditions.Names("Bucket", names...)))
+	default:
+		name = names[0]
 	}
+	verdict, err := r.findLive(ctx, w, name, conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", name))
+	if err != nil || !verdict.Goes() || !restoredFor(w.claim, w.bucket) {
+		return verdict, err
+	}
+	return r.checkRestored(ctx, w)
+}
+
+// checkRestored stops unless the claim fits w.bucket, which was restored for it.
+func (r *Reconciler) checkRestored(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	if verdict, err := r.readClass(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	if p := restoredProblem(w.claim, w.bucket, w.class); p != nil {
+		return r.reportProblem(ctx, w, p)
+	}
+	w.restored = true
+	return reconciler.Next(), nil
+}
+
+// cachedBuckets returns the Buckets in the cache that reference a claim of this name.
+func (r *Reconciler) cachedBuckets(ctx context.Context, w *work) ([]cosiapi.Bucket, error) {
+	buckets := &cosiapi.BucketList{}
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, reconciler.ReadOnly); err != nil {
+		return nil, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
+	}
+	return buckets.Items, nil
 }
 
 // findLive looks up a Bucket in the API server, and reports absent if it does
@@ -113,21 +140,30 @@ func (r *Reconciler) createBucket(ctx context.Context, w *work) (reconciler.Verd
 	if w.bucket != nil {
 		return reconciler.Next(), nil
 	}
-	if w.class == nil {
-		class, err := r.liveClass(ctx, w.claim.Spec.BucketClassName)
-		if apierrors.IsNotFound(err) {
-			return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
-				"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", w.claim.Spec.BucketClassName))
-		}
-		if err != nil {
-			return reconciler.Verdict{}, err
-		}
-		w.class = class
+	if verdict, err := r.readClass(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
 	}
 	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	return r.createFrom(ctx, w)
+}
+
+// readClass sets w.class unless protect did. It stops if the class does not exist.
+func (r *Reconciler) readClass(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	if w.class != nil {
+		return reconciler.Next(), nil
+	}
+	class, err := r.liveClass(ctx, w.claim.Spec.BucketClassName)
+	if apierrors.IsNotFound(err) {
+		return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
+			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", w.claim.Spec.BucketClassName))
+	}
+	if err != nil {
+		return reconciler.Verdict{}, err
+	}
+	w.class = class
+	return reconciler.Next(), nil
 }
 
 // liveClass reads a class from the API server.
@@ -168,8 +204,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (reconciler.Verdic
 
 // checkBinding stops unless the Bucket belongs to this claim, or is an imported or restored one that is reserved for it.
 func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	p := r.bindingProblem(w)
-	if p == nil {
+	if w.restored || bindingProblem(w.claim, w.bucket) == nil {
 		return reconciler.Next(), nil
 	}
 	live, err := r.liveBucket(ctx, w.bucket.Name)
@@ -180,23 +215,10 @@ func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verd
 		return reconciler.Wait(reconciler.ObjectName(w.bucket)), nil // its watch event follows
 	}
 	w.bucket = live
-	if p = r.bindingProblem(w); p == nil {
-		return reconciler.Next(), nil
+	if p := bindingProblem(w.claim, w.bucket); p != nil {
+		return r.reportProblem(ctx, w, p)
 	}
-	return r.reportProblem(ctx, w, p)
-}
-
-// bindingProblem returns why the claim may not bind to the Bucket, or nil.
-func (r *Reconciler) bindingProblem(w *work) *conditions.Problem {
-	restored := w.claim.Status.BoundBucketName == "" && restoredFor(w.claim, w.bucket, r.Now())
-	switch {
-	case restored && w.bucket.Status.BucketID == "":
-		return conditions.Wait(conditions.WaitingForBucket,
-			"Waiting for the restore tool to set status.bucketID of Bucket %q. An administrator must restore the status of Buckets.", w.bucket.Name)
-	case restored:
-		return nil
-	}
-	return bindingProblem(w.claim, w.bucket)
+	return reconciler.Next(), nil
 }
 
 // reserveBucket sets the claim's UID on an imported or restored Bucket that is not bound. This cannot be undone, so it reads the
@@ -208,6 +230,7 @@ func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Ver
 	if verdict, err := r.Reread(ctx, &w.Request); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
+	r.unbound.Delete(w.claim.UID) // unlike a new Bucket, this one has data
 	_, err := r.Patch(ctx, w.bucket, func() {
 		w.bucket.Spec.BucketClaimRef.UID = w.claim.UID
 		delete(w.bucket.Annotations, cosiapi.BindUntilAnnotation)

@@ -130,6 +130,8 @@ type work struct {
 	bucket *cosiapi.Bucket
 	// class is the claim's class, or nil if it was not read.
 	class *cosiapi.BucketClass
+	// restored means that the claim may bind to bucket, which an administrator has restored for it.
+	restored bool
 	// grace is the time until the first held Bucket is released without a confirmation. Zero means that none will be.
 	grace time.Duration
 }

@@ -51,14 +51,51 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// restoredFor reports whether an administrator has restored the Bucket from a backup for a claim of a class with this
-// name. A Bucket that earlier was released, or is being deleted, is not bound again.
-func restoredFor(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, now time.Time) bool {
-	until, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.BindUntilAnnotation])
+// restoredFor reports whether an administrator has restored the Bucket from a backup for this claim of a class: the
+// claim has the name and was created before the time in the annotation, or that time is malformed. A Bucket that
+// earlier was released, or is being deleted, is not bound again.
+func restoredFor(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
+	value, restored := bucket.Annotations[cosiapi.BindUntilAnnotation]
+	until, err := time.Parse(time.RFC3339, value)
 	ref := bucket.Spec.BucketClaimRef
-	return err == nil && now.Before(until) && claim.Spec.ExistingBucketName == "" &&
+	return restored && (err != nil || claim.CreationTimestamp.Time.Before(until)) && claim.Spec.ExistingBucketName == "" &&
 		ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == "" && bucket.Spec.ExistingBucketID == "" &&
 		bucket.DeletionTimestamp.IsZero() && !cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation)
+}
+
+// restoredProblem returns why the claim may not bind to a Bucket that was restored for it, or nil. No message asks the
+// user to delete the claim: an administrator decides about the Bucket and its data.
+func restoredProblem(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketClass) *conditions.Problem {
+	const decide = "An administrator must decide: to give this BucketClaim a new, empty bucket instead, remove the annotation " +
+		cosiapi.BindUntilAnnotation + " from the Bucket."
+	value := bucket.Annotations[cosiapi.BindUntilAnnotation]
+	_, err := time.Parse(time.RFC3339, value)
+	lacks := missingProtocols(claim, bucket)
+	switch {
+	case err != nil:
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q was restored for this BucketClaim, but the value %q of its annotation %s is not a time in RFC 3339. An administrator must correct it.",
+			bucket.Name, value, cosiapi.BindUntilAnnotation)
+	case bucket.Status.BucketID == "":
+		return conditions.Wait(conditions.WaitingForBucket,
+			"Waiting for the restore tool to set status.bucketID of Bucket %q. An administrator must restore the status of Buckets.", bucket.Name)
+	case class.Spec.DriverName != bucket.Spec.DriverName:
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q was restored for this BucketClaim, but has driver %q, and BucketClass %q has driver %q. "+decide,
+			bucket.Name, bucket.Spec.DriverName, class.Name, class.Spec.DriverName)
+	case lacks != "":
+		return conditions.Refuse(conditions.BindingInvalid, "%s The Bucket was restored for this BucketClaim. "+decide, lacks)
+	default:
+		return nil
+	}
+}
+
+// ownName returns the name of the Bucket that is bound to this claim, or "".
+func ownName(claim *cosiapi.BucketClaim, buckets []cosiapi.Bucket) string {
+	if i := slices.IndexFunc(buckets, func(b cosiapi.Bucket) bool { return owns(claim, &b) }); i >= 0 {
+		return buckets[i].Name
+	}
+	return ""
 }
 
 // foreign is the message that a Bucket is bound to another claim. It does not name
@@ -187,9 +224,14 @@ func conditionOf(conds []metav1.Condition, conditionType string) metav1.Conditio
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
 }
 
-// lacksProtocols lists the requested protocols that the Bucket does not offer. Empty means none.
+// missingProtocols lists the requested protocols that the Bucket does not offer. Empty means none.
+func missingProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
+	return conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
+}
+
+// lacksProtocols returns missingProtocols with the remedy for a claim that is bound.
 func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
-	lacks := conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
+	lacks := missingProtocols(claim, bucket)
 	if lacks == "" {
 		return ""
 	}

@@ -110,6 +110,41 @@ func TestBindingProblem(t *testing.T) {
 	}
 }
 
+// TestRestoredFor compares the time with the creation of the claim, not with the clock: a claim that waited binds.
+func TestRestoredFor(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		until string
+		alter func(*cosiapi.Bucket)
+		want  bool
+	}{
+		"the claim was created before the time": {until: "2026-11-30T12:00:01Z", want: true},
+		"the claim was created at the time":     {until: "2026-11-30T12:00:00Z"},
+		"the time is malformed":                 {until: "2026-11-30 13:00", want: true},
+		"the time is empty":                     {want: true},
+		"there is no time":                      {alter: func(b *cosiapi.Bucket) { b.Annotations = nil }},
+		"the Bucket is bound":                   {until: "2030-01-01T00:00:00Z", alter: func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "u0" }},
+		"the Bucket is for another name":        {until: "2030-01-01T00:00:00Z", alter: func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.Name = "films" }},
+		"the Bucket was released": {until: "2030-01-01T00:00:00Z", alter: func(b *cosiapi.Bucket) {
+			cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claim, bucket := newPair(false)
+			claim.CreationTimestamp, bucket.Spec.BucketClaimRef.UID = metav1.NewTime(created), ""
+			cosiapi.SetAnnotation(bucket, cosiapi.BindUntilAnnotation, tc.until)
+			if tc.alter != nil {
+				tc.alter(bucket)
+			}
+			if got := restoredFor(claim, bucket); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestHeldMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ imported, says string }{
