@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/addedkeys"
 	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
-	"github.com/cooper-cosi/cooper/sidecar/internal/addedkeys"
 )
 
 // keysResult is the result of rendering the keys that a user added to the Secrets of an access.
