@@ -5,6 +5,7 @@
 package apps_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +41,7 @@ const (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// An app is a system with a CD controller that may deploy to its namespace and has the ClusterRole of
+// An app is a system with a CD controller that may deploy to its namespace and has the ClusterRoles of
 // docs/howto/gitops/role.yaml.
 type app struct {
 	*systemtest.System
@@ -58,21 +60,31 @@ func newApp(t *testing.T, o memdriver.Options) app {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role := &rbacv1.ClusterRole{}
-	if err := yaml.UnmarshalStrict(text, role); err != nil {
-		t.Fatal(err)
-	}
-	role.Name = user
 	subjects := []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}}
-	a.Create(role,
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user}, Subjects: subjects},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: "cd"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"}, Subjects: subjects})
+	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(document, role); err != nil {
+			t.Fatal(err)
+		}
+		role.Name += "-" + a.Namespace
+		a.Create(role, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: subjects,
+		})
+	}
+	a.Create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: "cd"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"}, Subjects: subjects})
 	a.cd = a.Env.User(user)
 	a.kubeconfig = a.Env.Kubeconfig(a.cd, a.Namespace)
+	c := a.Env.ClientFor(a.cd)
 	a.Env.Eventually("the roles are effective", func(ctx context.Context) error {
-		c := a.Env.ClientFor(a.cd)
-		return errors.Join(c.List(ctx, &corev1.SecretList{}, client.InNamespace(a.Namespace)), c.List(ctx, &cosiapi.BucketList{}))
+		return errors.Join(
+			c.List(ctx, &cosiapi.BucketClaimList{}, client.InNamespace(a.Namespace)), c.List(ctx, &cosiapi.BucketClassList{}),
+			client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Name: a.Namespace}, &cosiapi.Bucket{})))
 	})
+	for _, list := range []client.ObjectList{&cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketList{}} {
+		if err := c.List(t.Context(), list); !apierrors.IsForbidden(err) {
+			t.Errorf("list %T of all namespaces: want forbidden, got %v", list, err)
+		}
+	}
 	return a
 }
 

@@ -34,7 +34,7 @@ const perSecond = 5
 // An object is corrected burst times at once, and then once per interval.
 const (
 	burst    = 5
-	interval = 10 * time.Minute
+	interval = time.Minute
 	// remembered is the maximum number of recently corrected objects of one kind.
 	remembered = 10_000
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/secretkeys/addedkeys"
 	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
-	"github.com/cooper-cosi/cooper/sidecar/internal/addedkeys"
 )
 
 // keysResult is the result of rendering the keys that a user added to the Secrets of an access.
@@ -58,10 +58,9 @@ func (r *Reconciler) warnOfKeys(w *work) {
 	}
 }
 
-// redact registers the secret values in the data of a Secret. The credential itself is the last, because only the last
-// values are kept.
+// redact registers the secret values in the data of a Secret.
 func (r *Reconciler) redact(w *work, data map[string][]byte) {
-	r.Driver.Redact(w.access.Status.AccountID, append(addedkeys.Rendered(data), secretkeys.Secrets(data)...))
+	r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(data), addedkeys.Rendered(data))
 }
 
 // renderKeys renders the added keys of a current access again, from the values in its Secrets, after a change of the

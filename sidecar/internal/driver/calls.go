@@ -91,9 +91,12 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 	return err
 }
 
-// Redact registers secrets of an account, which were read from its Secrets. They are removed from all messages about
-// that account. Users can write Secrets, so messages about other accounts are not changed.
-func (d *Driver) Redact(account string, secrets []string) { d.secrets.addFound(account, secrets) }
+// Redact registers the credentials of an account and the values of other keys, which were read from its Secrets. They
+// are removed from all messages about that account. Users can write Secrets, so messages about other accounts are not
+// changed.
+func (d *Driver) Redact(account string, credentials, others []string) {
+	d.secrets.addFound(account, credentials, others)
+}
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {

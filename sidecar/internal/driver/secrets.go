@@ -28,8 +28,7 @@ const (
 	minSecret = 8
 	// keptSecrets is how many secrets of an account are kept. After a rotation the former ones are still redacted.
 	keptSecrets = 8
-	// keptFound is how many values from the access Secrets of an account are kept. They include the values of keys that
-	// a user added.
+	// keptFound is how many credentials from the access Secrets of an account are kept, and how many values of other keys.
 	keptFound = 40
 	// maxReturned limits the memory for the secrets that the driver returned, in bytes: enough for tens of thousands of
 	// accounts.
@@ -50,11 +49,13 @@ type secretValues struct {
 	size int
 }
 
-// accountSecrets are the secrets of one account, the newest last. returned are from the driver's responses. found are
-// from access Secrets. Users can write those, so they must not cause redactions in messages that other users read.
+// accountSecrets are the secrets of one account, the newest last. returned are from the driver's responses. credentials
+// and others, which are the values of keys that a user added, are from access Secrets. Users can write those, so they
+// must not cause redactions in messages that other users read. An access can have 2,048 added keys, so others has a
+// limit of its own, and never replaces credentials.
 type accountSecrets struct {
-	returned []secret
-	found    []string
+	returned            []secret
+	credentials, others []string
 	// grant is the number of the last grant.
 	grant uint64
 }
@@ -95,14 +96,19 @@ func (v *secretValues) addReturned(account string, values []string) {
 }
 
 // addFound stores the secrets of an account in its access Secret.
-func (v *secretValues) addFound(account string, values []string) {
+func (v *secretValues) addFound(account string, credentials, others []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.each(account, values, func(a *accountSecrets, value string) {
-		if !has(a.returned, value) && !slices.Contains(a.found, value) {
-			a.found = append(slices.Clone(a.found[max(0, len(a.found)+1-keptFound):]), value)
-		}
-	})
+	v.each(account, credentials, func(a *accountSecrets, value string) { a.credentials = a.keep(a.credentials, value) })
+	v.each(account, others, func(a *accountSecrets, value string) { a.others = a.keep(a.others, value) })
+}
+
+// keep returns found with the value as the last one, and at most keptFound values.
+func (a *accountSecrets) keep(found []string, value string) []string {
+	if has(a.returned, value) || slices.Contains(found, value) {
+		return found
+	}
+	return append(slices.Clone(found[max(0, len(found)+1-keptFound):]), value)
 }
 
 // each calls do for each value that can be redacted.
@@ -165,7 +171,7 @@ func (v *secretValues) redactText(account, text string) string {
 		}
 	}
 	if a := v.accounts[account]; a != nil {
-		for _, value := range a.found {
+		for _, value := range slices.Concat(a.credentials, a.others) {
 			search(forms(value))
 		}
 	}

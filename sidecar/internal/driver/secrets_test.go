@@ -20,12 +20,12 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 	for account := range 3 {
 		for rotation := range 100 {
 			v.addReturned(fmt.Sprint(account), []string{fmt.Sprintf("secret-%d-of-%d", rotation, account), "the same for all"})
-			v.addFound(fmt.Sprint(account), []string{fmt.Sprintf("written-%d-in-%d", rotation, account)})
+			v.addFound(fmt.Sprint(account), []string{fmt.Sprintf("found-%d-in-%d", rotation, account)}, []string{fmt.Sprintf("written-%d-in-%d", rotation, account)})
 		}
 	}
 	for account := range 3 {
-		if a := v.accounts[fmt.Sprint(account)]; len(a.returned) != keptSecrets || len(a.found) != keptFound {
-			t.Errorf("account %d: want %d and %d secrets, got %+v", account, keptSecrets, keptFound, a)
+		if a := v.accounts[fmt.Sprint(account)]; len(a.returned) != keptSecrets || len(a.credentials) != keptFound || len(a.others) != keptFound {
+			t.Errorf("account %d: want %d secrets and twice %d, got %+v", account, keptSecrets, keptFound, a)
 		}
 		if text := v.redactText("", "it is the same for all"); text != "it is [redacted]" {
 			t.Errorf("a secret that other accounts have, too, is forgotten with account %d: %s", account-1, text)
@@ -34,6 +34,24 @@ func TestSecretValuesAreForgotten(t *testing.T) {
 	}
 	if len(v.accounts)+v.size != 0 {
 		t.Errorf("accounts that are revoked are remembered: %+v", v)
+	}
+}
+
+// An access of three claims with 32 added keys for each has more values than are kept. All Secrets are read before the
+// driver is called.
+func TestAddedKeysDoNotReplaceCredentials(t *testing.T) {
+	t.Parallel()
+	v := &secretValues{}
+	for secret := range 3 {
+		var added []string
+		for key := range 32 {
+			added = append(added, fmt.Sprintf("value-%02d-of-%d", key, secret))
+		}
+		v.addFound("one", []string{fmt.Sprintf("credential-%d", secret)}, added)
+	}
+	const said, want = "credential-0, credential-1, value-31-of-2", "[redacted], [redacted], [redacted]"
+	if text := v.redactText("one", said); text != want {
+		t.Errorf("want %s, got %s", want, text)
 	}
 }
 
@@ -62,9 +80,9 @@ func TestRedactText(t *testing.T) {
 	t.Parallel()
 	v := &secretValues{}
 	v.addReturned("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
-	v.addFound("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}) // returned again
+	v.addFound("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"}, nil) // returned again
 	v.addReturned("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
-	v.addFound("one", []string{"the bucket"})
+	v.addFound("one", nil, []string{"the bucket"})
 	for name, tc := range map[string]struct{ account, said, want string }{
 		"the account's own secret":              {"one", "x secret/of+one y", "x [redacted] y"},
 		"that of another account":               {"two", "x secret/of+one y", "x [redacted] y"},

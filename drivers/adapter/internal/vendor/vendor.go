@@ -119,7 +119,9 @@ func Open(address, generation string, options ...grpc.DialOption) (*Connection, 
 const abandonedAge = 5 * time.Second
 
 // dial connects to the driver. It removes the socket file of a killed driver, because released drivers do not, and
-// then cannot start: their restarted container finds the file again.
+// then cannot start: their restarted container finds the file again. Lstat and Remove are not atomic: a
+// driver that replaces an abandoned file in the microseconds between them loses its new file and must be restarted,
+// which is accepted.
 func dial(ctx context.Context, socket string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if !errors.Is(err, syscall.ECONNREFUSED) {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/cooper-cosi/cooper/internal/secretkeys/addedkeys"
 	"github.com/cooper-cosi/cooper/internal/secretkeys/formats"
-	"github.com/cooper-cosi/cooper/sidecar/internal/addedkeys"
 )
 
 // secret is a secret value that must be in no error.
