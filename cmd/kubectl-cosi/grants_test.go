@@ -204,7 +204,7 @@ func (w *world) printsCredentials() {
 		t.Errorf("--claim archive does not print its bucket:\n%s", out)
 	}
 	w.fails(`does not use claim "nobody": set --claim to one of `, "env", "mover", "--claim", "nobody")
-	w.fails("is Azure: use one of shell, dotenv, az, rclone, json", "env", "blobs", "-o", "aws")
+	w.fails("is Azure: use one of shell, dotenv, az, rclone, barman, spring, json", "env", "blobs", "-o", "aws")
 	w.fails(`"claim/app" is not an access`, "env", "claim/app")
 	w.fails(`bucketaccesses.objectstorage.k8s.io "nobody" not found`, "env", "nobody")
 }
