@@ -106,7 +106,7 @@ func (w *world) rendersAgain(access *cosiapi.BucketAccess) {
 	}
 	annotate("AWS_ENDPOINT_URL: {template: forged}\nbad: {template: '{{ .NO_SUCH_KEY }}'}\ngood: {template: x}")
 	message := w.condition(access, cosiapi.ConditionSecretKeysRendered, metav1.ConditionFalse, conditions.SecretKeysInvalid)
-	if !strings.Contains(message, "NO_SUCH_KEY") || !strings.Contains(message, "belongs to COSI") {
+	if !strings.Contains(message, `key "bad" of Secret`) || !strings.Contains(message, "belongs to COSI") {
 		w.t.Errorf("the message does not say why: %s", message)
 	}
 	w.untilEvent(w.namespace, access, reconciler.FailedRenderSecretKeys)
