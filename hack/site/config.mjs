@@ -40,6 +40,12 @@ export default {
     anchor: { slugify: (text) => text.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-') },
     config(md) {
       md.core.ruler.push('links', links)
+      // Vue must not evaluate {{ }} in code.
+      const code = md.renderer.rules.code_inline
+      md.renderer.rules.code_inline = (tokens, at, ...rest) => {
+        tokens[at].attrSet('v-pre', '')
+        return code(tokens, at, ...rest)
+      }
       const fence = md.renderer.rules.fence
       md.renderer.rules.fence = (tokens, at, ...rest) =>
         tokens[at].info === 'mermaid' ? `<pre class="mermaid" v-pre>${md.utils.escapeHtml(tokens[at].content)}</pre>` : fence(tokens, at, ...rest)
