@@ -61,7 +61,7 @@ func newApp(t *testing.T, o memdriver.Options) app {
 		t.Fatal(err)
 	}
 	subjects := []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}}
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{}
 		if err := yaml.UnmarshalStrict(document, role); err != nil {
 			t.Fatal(err)
