@@ -285,7 +285,7 @@ func underWay(w *work) *problem {
 	return wait("Waiting for BucketClaim and BucketAccess %q to be provisioned. See their conditions for the reason.", w.access.Name)
 }
 
-// boundTo returns the state of a bound claim. If its BucketClaim or BucketAccess is not ready any longer, the claim is
+// boundTo returns the state of a bound claim. If its BucketClaim or BucketAccess is no longer ready, the claim is
 // not ready for the same reason, but remains bound.
 func boundTo(w *work) *problem {
 	p := &problem{phase: objectbucket.PhaseBound}

@@ -221,8 +221,8 @@ func (r *Reconciler) checkBinding(ctx context.Context, w *work) (reconciler.Verd
 	return reconciler.Next(), nil
 }
 
-// reserveBucket sets the claim's UID on an imported or restored Bucket that is not bound. This cannot be undone, so it reads the
-// claim from the API server first. The resourceVersion of the Bucket guards against another claim.
+// reserveBucket sets the claim's UID on an imported or restored Bucket that is not bound. This cannot be undone, so it
+// reads the claim from the API server first. The resourceVersion of the Bucket guards against another claim.
 func (r *Reconciler) reserveBucket(ctx context.Context, w *work) (reconciler.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
 		return reconciler.Next(), nil
