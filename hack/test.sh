@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs tests with the race detector and prints their number, and those that failed and were skipped, at the end:
+# Runs tests and prints their number, and those that failed and were skipped, at the end:
 #   hack/test.sh [go test flags] packages
-# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest).
+# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest),
+# the last two with the race detector.
 # TESTFLAGS holds more flags. Packages are patterns from the root: ./judges/clouds is a package of another module. A pattern
 # such as ./... includes other modules (hack/modules.sh) in all tiers but the short one.
 set -euo pipefail
@@ -77,12 +78,16 @@ timeout=75m
 hide=none
 [ -z "$short" ] || hide=skipped
 
+# The short tier shares what is compiled with make up: with the race detector it would take twice as long.
+compiled=(CGO_ENABLED=0 GOFLAGS=-trimpath)
+[ -n "$short" ] || compiled=(CGO_ENABLED=1 GOFLAGS=-race)
+
 # test_in tests packages of the module in a directory. make verify vets. The linker takes a third of the time of the short
 # tier, and up to an eighth of that to collect garbage unless it may keep it.
 test_in() {
   local module=$1
   shift
-  env CGO_ENABLED=1 GOFLAGS= GOGC=off GOMEMLIMIT=2GiB go -C "$module" test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
+  env "${compiled[@]}" GOGC=off GOMEMLIMIT=2GiB go -C "$module" test -json -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
 }
 
 # test_all tests packages of the root, and then of the other modules.
