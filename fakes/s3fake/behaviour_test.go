@@ -269,7 +269,8 @@ func (w *world) send(tb testing.TB, c s3fake.Credentials, op operation) *httptes
 func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operation) *http.Request {
 	tb.Helper()
 	body := []byte(op.body)
-	req := httptest.NewRequestWithContext(tb.Context(), op.method, base+op.path, bytes.NewReader(body))
+	target, region := endpointOf(base, op.path)
+	req := httptest.NewRequestWithContext(tb.Context(), op.method, target, bytes.NewReader(body))
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
 	service := cmp.Or(op.service, "s3")
@@ -303,7 +304,7 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 	if creds.AccessKeyID != "" {
 		raw := req.URL.RawQuery
 		defer func() { req.URL.RawQuery = raw }() // the signer omits what it cannot parse
-		wantNoError(tb, v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()))
+		wantNoError(tb, v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, region, time.Now()))
 	}
 	return req
 }

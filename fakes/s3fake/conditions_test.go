@@ -68,8 +68,8 @@ func TestConditionsOfRequests(t *testing.T) {
 		"the object that a KMS key is used for":   {get("/docs/sealed"), `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs/*"}`, `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":["arn:aws:s3:::docs","arn:aws:s3:::other/*"]}`},
 		"the bucket that has a key of its own":    {put("/docs/new", kms+"\nX-Amz-Server-Side-Encryption-Bucket-Key-Enabled: true", "x"), `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs"}`, `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs/*"}`},
 		"the account of the bucket":               {get("/docs/k"), `"StringEquals":{"aws:ResourceAccount":"000000000000"}`, `"StringEquals":{"aws:ResourceAccount":"111122223333"}`},
-		"a grant that is not served":              {get("/docs/k"), `"Null":{"s3:x-amz-grant-read":"true"}`, `"Null":{"s3:x-amz-grant-read":"false"}`},
-		"a customer's key that is not served":     {get("/docs/k"), `"Null":{"s3:x-amz-server-side-encryption-customer-algorithm":"true"}`, `"StringEquals":{"s3:x-amz-server-side-encryption-customer-algorithm":"AES256"}`},
+		"no grant":                                {get("/docs/k"), `"Null":{"s3:x-amz-grant-read":"true"}`, `"Null":{"s3:x-amz-grant-read":"false"}`},
+		"no key of a customer":                    {get("/docs/k"), `"Null":{"s3:x-amz-server-side-encryption-customer-algorithm":"true"}`, `"StringEquals":{"s3:x-amz-server-side-encryption-customer-algorithm":"AES256"}`},
 		"a time":                                  {get("/docs/k"), `"DateLessThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`, `"DateGreaterThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`},
 	}
 	for name, tc := range tests {

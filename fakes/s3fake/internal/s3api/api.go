@@ -75,6 +75,8 @@ type request struct {
 	document []byte
 	context  iampolicy.Context
 	policy   *iampolicy.Document
+	// customer is the MD5 of the customer's key in the request.
+	customer string
 	// form holds the fields of a browser upload.
 	form map[string]string
 	// done means that the response's status has been written, so an error can only close the connection.

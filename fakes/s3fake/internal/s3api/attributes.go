@@ -169,8 +169,8 @@ func checkRedirect(v string) error {
 
 // encryptionHeaders returns the encryption of a new object, using the bucket's default.
 func (q *request) encryptionHeaders() (store.Encryption, error) {
-	if q.header("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" || q.header("X-Amz-Server-Side-Encryption-Customer-Key") != "" {
-		return store.Encryption{}, notImplemented("x-amz-server-side-encryption-customer-algorithm", "SSE-C is not supported by this fake.")
+	if sealed, ok, err := q.seal(); ok || err != nil {
+		return sealed, err
 	}
 	e := store.Encryption{
 		Algorithm: q.header("X-Amz-Server-Side-Encryption"), KeyID: q.header("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"),
@@ -285,6 +285,9 @@ func (q *request) showLock(v *store.Version) {
 
 func (q *request) showEncryption(e store.Encryption) {
 	h := q.w.Header()
+	if e.CustomerKey != "" && q.customer != "" {
+		q.showCustomerKey()
+	}
 	if e.Algorithm != "" {
 		h.Set("X-Amz-Server-Side-Encryption", e.Algorithm)
 	}

@@ -105,7 +105,7 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 		release()
 		return nil, nil, nil, errInvalidState.With("StorageClass", v.StorageClass)
 	}
-	if err := from.decrypt(v); err != nil {
+	if err := errors.Join(from.unseal(v.Encryption, sourceKey), from.decrypt(v)); err != nil {
 		release()
 		return nil, nil, nil, err
 	}
@@ -241,7 +241,7 @@ func (q *request) checkSelfCopy(guard func(*store.Version) error, v *store.Versi
 			return err
 		}
 	}
-	named := q.header("X-Amz-Storage-Class") != "" || q.header("X-Amz-Website-Redirect-Location") != "" || q.header("X-Amz-Server-Side-Encryption") != ""
+	named := q.header("X-Amz-Storage-Class") != "" || q.header("X-Amz-Website-Redirect-Location") != "" || q.header("X-Amz-Server-Side-Encryption") != "" || q.customer != ""
 	if !plain || named || q.state.Config[configEncryption] != nil || v.Encryption.Algorithm != q.bucketEncryption().Algorithm {
 		return nil
 	}

@@ -10,14 +10,17 @@ var (
 	payerHeaders = ownerHeaders.With("x-amz-request-payer")
 	sumHeaders   = accept.Names("x-amz-checksum-crc32", "x-amz-checksum-crc32c", "x-amz-checksum-crc64nvme", "x-amz-checksum-md5", "x-amz-checksum-sha1", "x-amz-checksum-sha256",
 		"x-amz-checksum-sha512", "x-amz-checksum-xxhash128", "x-amz-checksum-xxhash3", "x-amz-checksum-xxhash64")
-	bodyHeaders   = sumHeaders.With("x-amz-sdk-checksum-algorithm")
-	grantHeaders  = accept.Names("x-amz-acl", "x-amz-grant-full-control", "x-amz-grant-read", "x-amz-grant-read-acp", "x-amz-grant-write-acp")
-	bucketGrants  = grantHeaders.With("x-amz-grant-write")
-	objectHeaders = grantHeaders.Prefix(metadataPrefix).With("x-amz-object-lock-legal-hold", "x-amz-object-lock-mode", "x-amz-object-lock-retain-until-date",
+	bodyHeaders     = sumHeaders.With("x-amz-sdk-checksum-algorithm")
+	grantHeaders    = accept.Names("x-amz-acl", "x-amz-grant-full-control", "x-amz-grant-read", "x-amz-grant-read-acp", "x-amz-grant-write-acp")
+	bucketGrants    = grantHeaders.With("x-amz-grant-write")
+	customerHeaders = accept.Names("x-amz-server-side-encryption-customer-algorithm", "x-amz-server-side-encryption-customer-key",
+		"x-amz-server-side-encryption-customer-key-md5")
+	objectHeaders = grantHeaders.And(customerHeaders).Prefix(metadataPrefix).With("x-amz-object-lock-legal-hold", "x-amz-object-lock-mode", "x-amz-object-lock-retain-until-date",
 		"x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id", "x-amz-server-side-encryption-bucket-key-enabled", "x-amz-storage-class",
 		"x-amz-tagging", "x-amz-website-redirect-location")
 	sourceHeaders = accept.Names("x-amz-copy-source", "x-amz-copy-source-if-match", "x-amz-copy-source-if-modified-since", "x-amz-copy-source-if-none-match",
-		"x-amz-copy-source-if-unmodified-since", "x-amz-source-expected-bucket-owner")
+		"x-amz-copy-source-if-unmodified-since", "x-amz-source-expected-bucket-owner", "x-amz-copy-source-server-side-encryption-customer-algorithm",
+		"x-amz-copy-source-server-side-encryption-customer-key", "x-amz-copy-source-server-side-encryption-customer-key-md5")
 
 	ofVersion   = accept.Names("versionId")
 	ofPart      = accept.Names("partNumber", "uploadId")
@@ -34,7 +37,7 @@ var (
 	readObject  = accept.Inputs{
 		Query: accept.Names("partNumber", "versionId", "response-cache-control", "response-content-disposition", "response-content-encoding", "response-content-language",
 			"response-content-type", "response-expires"),
-		Headers: payerHeaders.With("x-amz-checksum-mode").Refused("x-amz-server-side-encryption"),
+		Headers: payerHeaders.And(customerHeaders).With("x-amz-checksum-mode").Refused("x-amz-server-side-encryption"),
 	}
 )
 
@@ -77,16 +80,16 @@ var inputs = map[string]accept.Inputs{
 	"PutObject":  {Query: accept.List{}.Refused("partNumber"), Headers: payerHeaders.And(bodyHeaders, objectHeaders).With("x-amz-checksum-algorithm").Refused("x-amz-copy-source")},
 
 	"GetObjectAcl": readSetting, "GetObjectLegalHold": readSetting, "GetObjectRetention": readSetting, "GetObjectTagging": readSetting,
-	"GetObjectAttributes": {Query: ofVersion, Headers: payerHeaders.With("x-amz-max-parts", "x-amz-object-attributes", "x-amz-part-number-marker")},
+	"GetObjectAttributes": {Query: ofVersion, Headers: payerHeaders.And(customerHeaders).With("x-amz-max-parts", "x-amz-object-attributes", "x-amz-part-number-marker")},
 	"PutObjectLegalHold":  putSetting, "PutObjectTagging": putSetting,
 	"DeleteObjectTagging": {Query: ofVersion, Headers: ownerHeaders},
 	"PutObjectAcl":        {Query: ofVersion, Headers: putSetting.Headers.And(bucketGrants)},
 	"PutObjectRetention":  {Query: ofVersion, Headers: putSetting.Headers.With("x-amz-bypass-governance-retention")},
 
 	"AbortMultipartUpload":    {Query: accept.Names("uploadId"), Headers: payerHeaders},
-	"CompleteMultipartUpload": {Query: accept.Names("uploadId"), Headers: payerHeaders.And(sumHeaders).With("x-amz-checksum-type", "x-amz-mp-object-size")},
+	"CompleteMultipartUpload": {Query: accept.Names("uploadId"), Headers: payerHeaders.And(sumHeaders, customerHeaders).With("x-amz-checksum-type", "x-amz-mp-object-size")},
 	"CreateMultipartUpload":   {Headers: payerHeaders.And(objectHeaders).With("x-amz-checksum-algorithm", "x-amz-checksum-type")},
-	"ListParts":               {Query: accept.Names("max-parts", "part-number-marker", "uploadId"), Headers: payerHeaders},
-	"UploadPart":              {Query: ofPart, Headers: payerHeaders.And(bodyHeaders)},
-	"UploadPartCopy":          {Query: ofPart, Headers: payerHeaders.And(sourceHeaders).With("x-amz-copy-source-range")},
+	"ListParts":               {Query: accept.Names("max-parts", "part-number-marker", "uploadId"), Headers: payerHeaders.And(customerHeaders)},
+	"UploadPart":              {Query: ofPart, Headers: payerHeaders.And(bodyHeaders, customerHeaders)},
+	"UploadPartCopy":          {Query: ofPart, Headers: payerHeaders.And(sourceHeaders, customerHeaders).With("x-amz-copy-source-range")},
 }

@@ -119,7 +119,7 @@ func (q *request) uploadPart() error {
 	if err := q.requireUploadChecksum("Put Part", u.Lock); err != nil {
 		return err
 	}
-	if err := q.decryptParts(u); err != nil {
+	if err := q.openParts(u); err != nil {
 		return err
 	}
 	algorithm := cmp.Or(checksum.Algorithm(u.Checksum.Algorithm), checksum.CRC64NVME)
@@ -127,7 +127,7 @@ func (q *request) uploadPart() error {
 	if err != nil {
 		return err
 	}
-	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n))
+	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n, u.Encryption))
 	if err != nil {
 		return err
 	}
@@ -135,6 +135,14 @@ func (q *request) uploadPart() error {
 	q.showChecksum(untyped(got.checksum))
 	q.showEncryption(u.Encryption)
 	return q.status(http.StatusOK)
+}
+
+// openParts checks the key under which the upload's parts are stored.
+func (q *request) openParts(u *store.Upload) error {
+	if err := q.unsealParts(u.Encryption, false); err != nil {
+		return err
+	}
+	return q.decryptParts(u)
 }
 
 // decryptParts checks the permission for the key of an upload with SSE-KMS, because S3 decrypts the parts when it
@@ -158,12 +166,12 @@ func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
 
 // part returns a received body as part n. The object's checksum is computed from those of its parts: with the
 // client's algorithm if the upload was created with one, otherwise with CRC64NVME.
-func (g received) part(n int) store.Part {
+func (g received) part(n int, e store.Encryption) store.Part {
 	sum := g.checksum
 	if g.own.Algorithm != "" {
 		sum = g.own
 	}
-	return store.Part{Number: n, Size: g.size, ETag: g.etag, Checksum: untyped(sum), Segments: g.segments}
+	return store.Part{Number: n, Size: g.size, ETag: partETag(g.etag, n, e), Checksum: untyped(sum), Segments: g.segments}
 }
 
 func untyped(c store.Checksum) store.Checksum {
@@ -184,7 +192,7 @@ func (q *request) uploadPartCopy() error {
 	if err != nil {
 		return err
 	}
-	if err := q.decryptParts(u); err != nil {
+	if err := q.openParts(u); err != nil {
 		return err
 	}
 	v, _, release, err := q.openSource(s)
@@ -201,7 +209,7 @@ func (q *request) uploadPartCopy() error {
 	if err != nil {
 		return err
 	}
-	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n))
+	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n, u.Encryption))
 	if err != nil {
 		return err
 	}
@@ -263,6 +271,9 @@ func (q *request) listParts() error {
 	}
 	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
 	if err != nil {
+		return err
+	}
+	if err := q.unsealParts(u.Encryption, true); err != nil {
 		return err
 	}
 	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Parts)), func(n int) bool { return n <= marker })
@@ -353,6 +364,9 @@ func (q *request) completeUpload() error {
 	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
 		overtaken = u.Overtaken
 		// With additional checksums the key is asked for again (API Reference, CompleteMultipartUpload).
+		if err := q.unsealParts(u.Encryption, u.Checksum.Algorithm == ""); err != nil {
+			return store.Version{}, err
+		}
 		if u.Checksum.Algorithm != "" {
 			if err := q.decryptParts(u); err != nil {
 				return store.Version{}, err
@@ -520,7 +534,10 @@ func checkListed(c completePart, upload store.Checksum, number int) error {
 // joinChecksums computes the object's checksum from those of its parts and compares it with the client's.
 func (q *request) joinChecksums(u *store.Upload, parts []store.Part) (store.Checksum, error) {
 	algorithm, kind := checksum.Algorithm(u.Checksum.Algorithm), u.Checksum.Type
-	if algorithm == "" {
+	switch {
+	case algorithm == "" && u.Encryption.CustomerKey != "":
+		return store.Checksum{}, nil
+	case algorithm == "":
 		algorithm, kind = checksum.CRC64NVME, fullObject
 	}
 	pieces := make([]checksum.Piece, len(parts))

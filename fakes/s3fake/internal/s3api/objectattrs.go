@@ -47,6 +47,9 @@ func (q *request) getAttributes() error {
 		return err
 	}
 	defer release()
+	if err := q.unseal(v.Encryption, objectKey); err != nil {
+		return err
+	}
 	if err := q.decrypt(v); err != nil {
 		return err
 	}

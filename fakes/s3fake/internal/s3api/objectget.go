@@ -87,6 +87,9 @@ func (q *request) openObject() (*store.Version, func(), error) {
 
 // respondHead judges conditions and ranges and sets all headers.
 func (q *request) respondHead(v *store.Version) (span, error) {
+	if err := q.unseal(v.Encryption, objectKey); err != nil {
+		return span{}, err
+	}
 	// HEAD reads nothing that is encrypted, except for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
 	if q.r.Method != http.MethodHead || q.wantsChecksum() {
 		if err := q.decrypt(v); err != nil {

@@ -102,12 +102,12 @@ func (q *request) keep(got received, attrs store.Attributes, guard func(*store.V
 	return v, err
 }
 
-// etagOf is the MD5 of the body, or another value if a KMS key encrypts it.
+// etagOf is the MD5 of the body, or another value if a KMS key or a customer's key encrypts it.
 func etagOf(sum string, e store.Encryption) string {
-	if e.Algorithm != "aws:kms" {
+	if e.Algorithm != "aws:kms" && e.CustomerKey == "" {
 		return sum
 	}
-	sealed := md5.Sum([]byte(sum + "/" + e.KeyID)) //nolint:gosec // ETags have the form of MD5
+	sealed := md5.Sum([]byte(sum + "/" + e.KeyID + e.CustomerKey)) //nolint:gosec // ETags have the form of MD5
 	return hex.EncodeToString(sealed[:])
 }
 

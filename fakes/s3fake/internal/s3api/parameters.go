@@ -24,26 +24,15 @@ var refusedHeaders = map[string]string{ //nolint:gosec // names of headers, no c
 	"x-amz-object-lock-event-hold-duration-years": "Event holds are not supported by this fake.",
 	"x-amz-server-side-encryption-context":        "Encryption contexts are not supported by this fake.",
 
-	"x-amz-server-side-encryption-customer-algorithm": noCustomerKeys,
-	"x-amz-server-side-encryption-customer-key":       noCustomerKeys,
-	"x-amz-server-side-encryption-customer-key-md5":   noCustomerKeys,
-
-	"x-amz-copy-source-server-side-encryption-customer-algorithm": noCustomerKeys,
-	"x-amz-copy-source-server-side-encryption-customer-key":       noCustomerKeys,
-	"x-amz-copy-source-server-side-encryption-customer-key-md5":   noCustomerKeys,
-
 	"x-amz-write-offset-bytes":          noDirectory,
 	"x-amz-if-match-last-modified-time": noDirectory,
 	"x-amz-if-match-size":               noDirectory,
 	"x-amz-if-match-initiated-time":     noDirectory,
 }
 
-const (
-	noCustomerKeys = "SSE-C is not supported by this fake."
-	// noDirectory is for the headers that are "supported only for directory buckets" (PutObject, DeleteObject and
-	// AbortMultipartUpload in the API Reference).
-	noDirectory = "This header is for directory buckets, which are not supported by this fake."
-)
+// noDirectory is for the headers that are "supported only for directory buckets" (PutObject, DeleteObject and
+// AbortMultipartUpload in the API Reference).
+const noDirectory = "This header is for directory buckets, which are not supported by this fake."
 
 // signing are the headers of signatures and framed bodies, which every operation accepts, and those with which
 // clients describe themselves.

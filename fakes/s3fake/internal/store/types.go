@@ -75,12 +75,12 @@ type Lock struct {
 
 // Encryption describes the encryption at rest that S3 reports for a version. The fake does not encrypt bodies.
 type Encryption struct {
-	// Algorithm is AES256 or aws:kms.
+	// Algorithm is AES256 or aws:kms, or "" for SSE-C.
 	Algorithm string `json:"algorithm,omitempty"`
 	KeyID     string `json:"keyId,omitempty"`
 	BucketKey bool   `json:"bucketKey,omitempty"`
-	// CustomerKeyMD5 is set for SSE-C.
-	CustomerKeyMD5 string `json:"customerKeyMd5,omitempty"`
+	// CustomerKey is a salted digest of the customer's key, or "" without SSE-C.
+	CustomerKey string `json:"customerKey,omitempty"`
 }
 
 // Attributes are the attributes that a client sets when it creates an object. They are copied with the object.
